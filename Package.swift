@@ -1,0 +1,155 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every target: warnings are errors, and a file shows which of its imports leak into its interface.
+let settings: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A module of the product: `Sources/PCast<name>`, tested by `Tests/PCast<name>Tests`.
+func module(
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+) -> Target {
+    .target(
+        name: "PCast\(name)", dependencies: dependencies, resources: resources, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(
+        name: "PCast\(name)Tests", dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+}
+
+func systemLibrary(_ name: String, pkgConfig: String? = nil, apt: [String] = []) -> Target {
+    .systemLibrary(name: name, path: name, pkgConfig: pkgConfig, providers: apt.isEmpty ? nil : [.apt(apt)])
+}
+
+let package = Package(
+    name: "pcast",
+    products: [
+        .executable(name: "pcast", targets: ["PCastCLI"]),
+        .executable(name: "pcast-bench", targets: ["PCastBench"]),
+        .library(name: "PCast", targets: ["PCast"]),
+        .library(name: "PCastPlatform", targets: ["PCastPlatform"]),
+        .library(name: "PCastEdgeAuth", targets: ["PCastEdgeAuth"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-atomics", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // C libraries: a module map and a shim each.
+        systemLibrary(
+            "CFFmpeg", pkgConfig: "libavformat libavcodec libswscale libswresample libavutil",
+            apt: ["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libswresample-dev", "libavutil-dev"]),
+        systemLibrary("COpus", pkgConfig: "opus", apt: ["libopus-dev"]),
+        systemLibrary("CVPX", pkgConfig: "vpx", apt: ["libvpx-dev"]),
+        systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
+        systemLibrary("CLinux"),
+        systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
+
+        // 0: nouns
+        module("Media"),
+
+        // 1: core. No clock, socket, thread, lock or chance.
+        module("RTP", ["PCastMedia"]),
+        module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL"]),
+        module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
+        module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
+        module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
+
+        // 2: edges. Threads, sockets, files, C libraries.
+        module("IO", ["PCastMedia", "CLinux"]),
+        module(
+            "Web",
+            [
+                "PCastMedia",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]),
+        module("Codecs", ["PCastMedia", "CFFmpeg", "COpus", "CVPX"]),
+        module("Devices", ["PCastMedia", "PCastIO", "PCastCodecs"]),
+        module("Rendering", ["PCastMedia", "PCastIO", "PCastCodecs"]),
+
+        // 3: faces
+        .target(
+            name: "PCast",
+            dependencies: [
+                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastIO",
+                "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering",
+                .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: settings),
+        module(
+            "Platform",
+            [
+                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
+                "PCastIO", "PCastWeb",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+            ], resources: [.embedInCode("Pages")]),
+
+        // 4: programs
+        .executableTarget(
+            name: "PCastCLI",
+            dependencies: [
+                "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: settings),
+        .executableTarget(
+            name: "PCastBench",
+            dependencies: [
+                "PCast", "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastRelay", "PCastIO", "PCastCodecs",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: settings),
+        .executableTarget(
+            name: "PublishExample", dependencies: ["PCast"], path: "Examples/Publish", swiftSettings: settings),
+        .executableTarget(
+            name: "WatchExample", dependencies: ["PCast"], path: "Examples/Watch", swiftSettings: settings),
+
+        // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
+        .target(
+            name: "PCastFuzzing",
+            dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth"],
+            path: "Tests/PCastFuzzing", swiftSettings: settings),
+
+        tests("Architecture", []),
+        tests("Media", ["PCastMedia"]),
+        tests("RTP", ["PCastRTP", "PCastMedia"]),
+        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastMedia", "COpenSSL", "CSRTP"]),
+        tests("Signaling", ["PCastSignaling", "PCastMedia"]),
+        tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
+        tests("Relay", ["PCastRelay", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
+        tests("IO", ["PCastIO", "PCastMedia"]),
+        tests("Web", ["PCastWeb"]),
+        tests("Codecs", ["PCastCodecs", "PCastMedia"]),
+        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastMedia"]),
+        tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastMedia"]),
+        tests("Fuzzing", ["PCastFuzzing"]),
+        tests("Platform", ["PCastPlatform", "PCastWeb", "PCastMedia"]),
+        tests("EndToEnd", ["PCast", "PCastPlatform", "PCastMedia"], exclude: ["peers"]),
+    ]
+)

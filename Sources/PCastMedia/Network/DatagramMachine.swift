@@ -1,0 +1,22 @@
+/// A state machine whose world is datagrams: the whole of a call (`PeerConnection`) or of a router (`Relay`).
+///
+/// It is a `Machine` in all but shape: input is a datagram in the driver's buffer, which the machine may decrypt in
+/// place, and output fills a batch in the driver's memory, so that nothing is allocated or copied for a packet.
+/// One event loop (module IO) drives any of them.
+public protocol DatagramMachine: ~Copyable {
+    /// Takes in one datagram. The bytes are the machine's to overwrite until it returns, and not to keep.
+    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
+
+    /// Lets time pass; called when `deadline` has come, and harmless at any other time.
+    mutating func advance(to now: Instant)
+
+    /// Appends datagrams that wait to be sent. Answers true when the batch was full and more wait: the driver sends
+    /// the batch and calls again.
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool
+
+    /// A stream connection (ICE-TCP, RFC 6544) was closed by the other side or by an error.
+    mutating func pathClosed(_ path: NetworkPath, at now: Instant)
+
+    /// When `advance(to:)` wants to be called next.
+    var deadline: Instant? { get }
+}

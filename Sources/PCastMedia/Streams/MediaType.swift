@@ -1,0 +1,5 @@
+/// Video or audio (Phenix: `PhenixMediaType`).
+public enum MediaType: String, Sendable, CaseIterable {
+    case video
+    case audio
+}

@@ -1,0 +1,136 @@
+public import PCastMedia
+
+/// The packets of one track in the order in which they arrived, in fixed memory: what is sent on, what a viewer who
+/// joins is shown, and what a retransmission is made from.
+///
+/// Arrival order rather than sequence order, because a packet that was lost on the way in and repaired later is sent
+/// on when it arrives (NACK9). Everyone who sends the track keeps a position in the log, so that one copy of the
+/// payload serves them all and nobody has a queue of his own. When the log is full the oldest packet is overwritten;
+/// whoever stood there has fallen behind by `capacity` packets and starts again at a key frame.
+public struct PacketLog: ~Copyable {
+    /// One packet, without its bytes.
+    public struct Entry: Sendable {
+        /// The source's sequence number, unwrapped.
+        public var sequence: Int64
+        /// The source's timestamp, as sent.
+        public var timestamp: UInt32
+        public var marker: Bool
+        /// A key frame can be decoded from here on (parameter sets included).
+        public var startsKeyFrame: Bool
+        /// Video orientation (3GPP TS 26.114, section 7.4.5), as received.
+        public var videoOrientation: UInt8?
+        /// Audio level (RFC 6464), as received.
+        public var audioLevel: UInt8?
+        /// When it arrived, or was made.
+        public var arrival: Instant
+        /// Payload bytes.
+        public var length: Int
+
+        public init(
+            sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
+            length: Int = 0, videoOrientation: UInt8? = nil, audioLevel: UInt8? = nil
+        ) {
+            self.sequence = sequence
+            self.timestamp = timestamp
+            self.marker = marker
+            self.startsKeyFrame = startsKeyFrame
+            self.arrival = arrival
+            self.length = length
+            self.videoOrientation = videoOrientation
+            self.audioLevel = audioLevel
+        }
+    }
+
+    /// The largest payload that is kept. Larger ones are refused: no path carries them in one datagram.
+    public static let maximumPayloadSize = 1472
+
+    public let capacity: Int
+    private let mask: Int64
+    private let entries: UnsafeMutablePointer<Entry>
+    private let payloads: UnsafeMutableRawPointer
+    /// For each sequence number modulo `capacity`, the position of the packet that bears it.
+    private let positions: UnsafeMutablePointer<Int64>
+
+    /// The position after the newest packet. Positions count from zero and never return.
+    public private(set) var end: Int64 = 0
+
+    /// Where the newest key frame begins, if it is still in the log.
+    public var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
+    private var keyFrame: Int64 = -1
+    private var keyFrameTimestamp: UInt32 = 0
+
+    /// The highest sequence number in the log.
+    public private(set) var newestSequence: Int64?
+
+    /// - Parameter capacity: packets, a power of two.
+    public init(capacity: Int) {
+        precondition(capacity > 0 && capacity & (capacity - 1) == 0, "a log's capacity is a power of two")
+        self.capacity = capacity
+        mask = Int64(capacity - 1)
+        entries = .allocate(capacity: capacity)
+        payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
+        positions = .allocate(capacity: capacity)
+        positions.initialize(repeating: -1, count: capacity)
+    }
+
+    deinit {
+        entries.deallocate()
+        payloads.deallocate()
+        positions.deallocate()
+    }
+
+    /// The position of the oldest packet that is still there.
+    public var start: Int64 { max(0, end - Int64(capacity)) }
+
+    private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {
+        let offset = Int(position & mask) * Self.maximumPayloadSize
+        return UnsafeMutableRawBufferPointer(start: payloads + offset, count: Self.maximumPayloadSize)
+    }
+
+    /// Room for the payload of the packet that is appended next; valid until then.
+    public func roomForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
+
+    /// Appends the packet whose payload was written to `roomForNext()`, and answers its position.
+    @discardableResult
+    public mutating func append(_ entry: Entry) -> Int64 {
+        precondition(entry.length <= Self.maximumPayloadSize)
+        let position = end
+        (entries + Int(position & mask)).initialize(to: entry)
+        positions[Int(entry.sequence & mask)] = position
+        end += 1
+        newestSequence = max(newestSequence ?? entry.sequence, entry.sequence)
+        if entry.startsKeyFrame, keyFrame < start || entry.timestamp != keyFrameTimestamp {
+            keyFrame = position
+            keyFrameTimestamp = entry.timestamp
+        }
+        return position
+    }
+
+    /// Appends a copy of `payload`; answers nil when it is too large.
+    @discardableResult
+    public mutating func append(_ entry: Entry, payload: UnsafeRawBufferPointer) -> Int64? {
+        guard payload.count <= Self.maximumPayloadSize else { return nil }
+        roomForNext().copyMemory(from: payload)
+        var entry = entry
+        entry.length = payload.count
+        return append(entry)
+    }
+
+    /// - Precondition: `position` is in `start..<end`.
+    public subscript(position: Int64) -> Entry {
+        precondition(position >= start && position < end, "no packet at that position")
+        return entries[Int(position & mask)]
+    }
+
+    /// The payload of the packet at `position`; valid until the log changes.
+    public func payload(at position: Int64) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: slot(position)[..<self[position].length])
+    }
+
+    /// Where the packet with that (unwrapped) sequence number is, if it is still there.
+    public func position(ofSequence sequence: Int64) -> Int64? {
+        let position = positions[Int(sequence & mask)]
+        guard position >= start, entries[Int(position & mask)].sequence == sequence else { return nil }
+        return position
+    }
+}

@@ -1,0 +1,60 @@
+/// Values at addresses that stay, found by small numbers that are used again after a removal.
+///
+/// For noncopyable values that own memory (a viewer, a track), which an `Array` cannot hold; reading one neither
+/// copies it nor counts a reference. It grows in chunks and never moves what it holds. Its owner bounds it.
+struct Slab<Element: ~Copyable>: ~Copyable {
+    private static var chunkSize: Int { 64 }
+    private var chunks: [UnsafeMutablePointer<Element>] = []
+    private var occupied: [Bool] = []
+    private var free: [Int] = []
+
+    /// How many values it holds.
+    private(set) var count = 0
+
+    init() {}
+
+    deinit {
+        for index in occupied.indices where occupied[index] {
+            (chunks[index / Self.chunkSize] + index % Self.chunkSize).deinitialize(count: 1)
+        }
+        for chunk in chunks { chunk.deallocate() }
+    }
+
+    /// One more than the highest number ever given.
+    var endIndex: Int { occupied.count }
+
+    func contains(_ index: Int) -> Bool { index >= 0 && index < occupied.count && occupied[index] }
+
+    mutating func insert(_ element: consuming Element) -> Int {
+        let index: Int
+        if let reused = free.popLast() {
+            index = reused
+        } else {
+            index = occupied.count
+            if index == chunks.count * Self.chunkSize { chunks.append(.allocate(capacity: Self.chunkSize)) }
+            occupied.append(false)
+        }
+        (chunks[index / Self.chunkSize] + index % Self.chunkSize).initialize(to: element)
+        occupied[index] = true
+        count += 1
+        return index
+    }
+
+    mutating func remove(_ index: Int) -> Element {
+        let address = address(index)
+        occupied[index] = false
+        free.append(index)
+        count -= 1
+        return address.move()
+    }
+
+    private func address(_ index: Int) -> UnsafeMutablePointer<Element> {
+        precondition(contains(index), "nothing stands at that number")
+        return chunks[index / Self.chunkSize] + index % Self.chunkSize
+    }
+
+    subscript(index: Int) -> Element {
+        _read { yield address(index).pointee }
+        _modify { yield &address(index).pointee }
+    }
+}

@@ -1,0 +1,16 @@
+public import Hummingbird
+public import NIOCore
+
+/// What a request handler knows beside the request: who asks.
+public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
+    public var coreContext: CoreRequestContextStorage
+    public let remoteAddress: SocketAddress?
+
+    public init(source: ApplicationRequestContextSource) {
+        coreContext = .init(source: source)
+        remoteAddress = source.channel.remoteAddress
+    }
+
+    /// Bodies are small here: an offer, a trickle fragment, a JSON request.
+    public var maxUploadSize: Int { 256 * 1024 }
+}

@@ -1,0 +1,76 @@
+public import NIOCore
+import NIOWebSocket
+
+/// An open WebSocket: messages in, messages out.
+///
+/// Pings are answered here, pongs and fragments never reach the caller, and a message larger than `messageSizeLimit`
+/// closes the connection with 1009 (RFC 6455, section 7.4.1).
+public struct WebSocketConnection: Sendable {
+    /// The largest message taken in, in bytes.
+    public static let messageSizeLimit = 256 * 1024
+
+    typealias Wrapped = NIOAsyncChannel<WebSocketFrame, WebSocketFrame>
+
+    private let inbound: NIOAsyncChannelInboundStream<WebSocketFrame>
+    private let outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
+    private let channel: any Channel
+    private let masksFrames: Bool
+
+    /// The address of the other side; nil when it is gone already.
+    public var remoteAddress: SocketAddress? { channel.remoteAddress }
+
+    /// Runs `body` with the connection, and closes it when `body` returns or throws.
+    static func run(
+        _ wrapped: Wrapped, masksFrames: Bool, _ body: @Sendable (WebSocketConnection) async throws -> Void
+    ) async throws {
+        try await wrapped.executeThenClose { inbound, outbound in
+            let connection = WebSocketConnection(
+                inbound: inbound, outbound: outbound, channel: wrapped.channel, masksFrames: masksFrames)
+            try await body(connection)
+        }
+    }
+
+    /// Calls `body` for each message until the other side closes or the connection breaks.
+    ///
+    /// - Throws: what `body` throws, or `WebError.protocolViolation`.
+    public func forEachMessage(_ body: (WebSocketMessage) async throws -> Void) async throws {
+        for try await received in inbound {
+            switch received.opcode {
+            case .text: try await body(.text(String(buffer: received.unmaskedData)))
+            case .binary: try await body(.binary(Array(buffer: received.unmaskedData)))
+            case .ping:
+                try await outbound.write(frame(.pong, received.unmaskedData))
+            case .connectionClose:
+                try? await outbound.write(frame(.connectionClose, received.unmaskedData))
+                return
+            default: continue
+            }
+        }
+    }
+
+    /// Sends one message; returns when the socket has taken it, so a slow reader holds up its sender alone.
+    public func send(_ message: WebSocketMessage) async throws {
+        switch message {
+        case .text(let text): try await outbound.write(frame(.text, ByteBuffer(string: text)))
+        case .binary(let bytes): try await outbound.write(frame(.binary, ByteBuffer(bytes: bytes)))
+        }
+    }
+
+    /// Says goodbye with status 1000; the other side answers and the connection ends.
+    public func close() async {
+        try? await outbound.write(frame(.connectionClose, ByteBuffer(bytes: [0x03, 0xE8])))
+    }
+
+    private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
+        WebSocketFrame(fin: true, opcode: opcode, maskKey: masksFrames ? .random() : nil, data: data)
+    }
+
+    /// Adds what every WebSocket pipeline has, and wraps it. To be called on the channel's event loop.
+    static func wrap(_ channel: any Channel) throws -> Wrapped {
+        try channel.pipeline.syncOperations.addHandler(
+            NIOWebSocketFrameAggregator(
+                minNonFinalFragmentSize: 1, maxAccumulatedFrameCount: 1024,
+                maxAccumulatedFrameSize: messageSizeLimit))
+        return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
+    }
+}

@@ -1,0 +1,107 @@
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOWebSocket
+
+/// HTTP/1.1 on a connection until a request asks for a WebSocket at the given path, and that WebSocket afterwards.
+struct WebSocketUpgradableChannel: ServerChildChannel {
+    typealias HTTPChannel = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+    enum Conversation: Sendable {
+        case http(HTTPChannel)
+        case webSocket(WebSocketConnection.Wrapped)
+    }
+
+    struct Value: ServerChildChannelValue {
+        let upgrade: EventLoopFuture<Conversation>
+        let channel: any Channel
+    }
+
+    let http: HTTP1Channel
+    let path: String
+    let handler: @Sendable (WebSocketConnection) async throws -> Void
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let path = path
+        return channel.eventLoop.makeCompletedFuture {
+            let upgrader = NIOTypedWebSocketServerUpgrader<Conversation>(
+                maxFrameSize: WebSocketConnection.messageSizeLimit,
+                shouldUpgrade: { channel, head in
+                    let requested = head.uri.prefix { $0 != "?" }
+                    return channel.eventLoop.makeSucceededFuture(requested == path ? HTTPHeaders() : nil)
+                },
+                upgradePipelineHandler: { channel, _ in
+                    channel.eventLoop.makeCompletedFuture { .webSocket(try WebSocketConnection.wrap(channel)) }
+                })
+            var configuration = NIOUpgradableHTTPServerPipelineConfiguration(
+                upgradeConfiguration: .init(
+                    upgraders: [upgrader],
+                    notUpgradingCompletionHandler: { channel in
+                        channel.eventLoop.makeCompletedFuture { .http(try Self.wrapHTTP(channel)) }
+                    }))
+            configuration.enablePipelining = false  // Hummingbird pipelines by itself
+            configuration.enableErrorHandling = false
+            configuration.enableResponseHeaderValidation = false
+            let upgrade = try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
+                configuration: configuration)
+            return Value(upgrade: upgrade, channel: channel)
+        }
+    }
+
+    private static func wrapHTTP(_ channel: any Channel) throws -> HTTPChannel {
+        try channel.pipeline.syncOperations.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+        try channel.pipeline.syncOperations.addHandler(IdleConnectionHandler())
+        return try NIOAsyncChannel(
+            wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        do {
+            switch try await value.upgrade.get() {
+            case .http(let channel): await http.handle(value: channel, logger: logger)
+            case .webSocket(let channel):
+                try await WebSocketConnection.run(channel, masksFrames: false, handler)
+            }
+        } catch {
+            logger.debug("connection ended", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// Closes an HTTP connection on which nothing has moved for a minute.
+private final class IdleConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+
+    private static let limit = TimeAmount.seconds(60)
+    private var lastActivity = NIODeadline.now()
+    private var check: Scheduled<Void>?
+
+    func handlerAdded(context: ChannelHandlerContext) { schedule(context) }
+
+    func handlerRemoved(context: ChannelHandlerContext) { check?.cancel() }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        lastActivity = .now()
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        lastActivity = .now()
+        context.write(data, promise: promise)
+    }
+
+    private func schedule(_ context: ChannelHandlerContext) {
+        check = context.eventLoop.assumeIsolated().scheduleTask(deadline: lastActivity + Self.limit) {
+            if NIODeadline.now() - self.lastActivity >= Self.limit {
+                context.close(promise: nil)
+            } else {
+                self.schedule(context)
+            }
+        }
+    }
+}

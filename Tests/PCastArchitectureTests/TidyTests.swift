@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+@Suite("The tree is tidy")
+struct TidyTests {
+    @Test("names say what a thing is, not that it helps")
+    func names() {
+        for (path, text) in Sources.files(below: "Sources") where !path.hasSuffix(".pb.swift") {
+            let code = Sources.code(of: text)
+            let found = code.range(
+                of: #"\b(class|struct|enum|protocol|actor)\s+\w*(Manager|Helper|Util|Utils|Common|Base|Impl)\b"#,
+                options: .regularExpression)
+            #expect(found == nil, "\(path): \(found.map { String(code[$0]) } ?? "")")
+        }
+    }
+
+    @Test("no file of the sources is longer than 500 lines")
+    func length() {
+        for (path, text) in Sources.files(below: "Sources") where !path.hasSuffix(".pb.swift") {
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).count
+            #expect(lines <= 500, "\(path) has \(lines) lines")
+        }
+    }
+
+    @Test("nothing is left to be done later")
+    func unfinished() {
+        let words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "not " + "implemented"]
+        for (path, text) in Sources.files(below: "Sources") + Sources.files(below: "Tests") {
+            for word in words { #expect(!text.contains(word), "\(path) says \(word)") }
+        }
+    }
+
+    @Test("tests wait for conditions, not for time")
+    func sleeps() {
+        for (path, text) in Sources.files(below: "Tests") where !path.contains("Architecture") {
+            let code = Sources.code(of: text)
+            let found = code.range(of: #"\b(Thread\.sleep|Task\.sleep|usleep|sleep)\("#, options: .regularExpression)
+            #expect(found == nil, "\(path) sleeps")
+        }
+    }
+}

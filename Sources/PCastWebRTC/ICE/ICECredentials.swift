@@ -1,0 +1,80 @@
+/// A user name fragment and its password (RFC 8445, section 5.3; grammar in RFC 8839, section 5.4).
+///
+/// The password is never shown: not by `print`, not by `dump`.
+public struct ICECredentials: Hashable, Sendable {
+    public let ufrag: String
+    public let password: String
+
+    let ufragBytes: [UInt8]
+
+    /// The HMAC key of a short-term credential (RFC 8489, section 9.1.1).
+    let key: [UInt8]
+
+    /// Nil unless the fragment has 4 to 256 and the password 22 to 256 characters. Peers use more characters than
+    /// the grammar has, so that any visible one but the colon, which divides a USERNAME, will do.
+    public init?(ufrag: String, password: String) {
+        guard (4...256).contains(ufrag.utf8.count), (22...256).contains(password.utf8.count),
+            ufrag.utf8.allSatisfy(Self.isAcceptable), password.utf8.allSatisfy(Self.isAcceptable)
+        else { return nil }
+        self.init(validUfrag: ufrag, password: password)
+    }
+
+    private init(validUfrag ufrag: String, password: String) {
+        self.ufrag = ufrag
+        self.password = password
+        ufragBytes = Array(ufrag.utf8)
+        key = Array(password.utf8)
+    }
+
+    private static func isAcceptable(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && byte != UInt8(ascii: ":")
+    }
+
+    /// New credentials of 6 bits a character. A server, whose fragments must not repeat among its peers, asks for a
+    /// longer one.
+    public static func random(
+        ufragLength: Int = 8, using generator: inout some RandomNumberGenerator
+    ) -> ICECredentials {
+        precondition((4...256).contains(ufragLength))
+        let ufrag = randomCharacters(ufragLength, using: &generator)
+        return ICECredentials(validUfrag: ufrag, password: randomCharacters(24, using: &generator))
+    }
+
+    private static func randomCharacters(_ count: Int, using generator: inout some RandomNumberGenerator) -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        var bytes: [UInt8] = []
+        for _ in 0..<count { bytes.append(alphabet[Int(generator.next() >> 58)]) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether USERNAME is that of a request to the owner of these credentials. While the remote fragment is not yet
+    /// known, any will do (RFC 8445, section 7.3).
+    func accept(username: Range<Int>, of bytes: Span<UInt8>, from remote: ICECredentials?) -> Bool {
+        let own = ufragBytes.count
+        guard username.count > own, username.upperBound <= bytes.count,
+            bytes[username.lowerBound + own] == UInt8(ascii: ":")
+        else { return false }
+        for index in 0..<own where bytes[username.lowerBound + index] != ufragBytes[index] { return false }
+        guard let remote else { return true }
+        let rest = username.lowerBound + own + 1
+        guard username.upperBound - rest == remote.ufragBytes.count else { return false }
+        for index in 0..<remote.ufragBytes.count where bytes[rest + index] != remote.ufragBytes[index] {
+            return false
+        }
+        return true
+    }
+
+    /// Whether a request to the owner of these credentials is authentic.
+    func authenticate(_ request: STUNMessage, _ bytes: Span<UInt8>, from remote: ICECredentials?) -> Bool {
+        guard let username = request.usernameRange, accept(username: username, of: bytes, from: remote) else {
+            return false
+        }
+        return request.verifyIntegrity(bytes, key: key)
+    }
+}
+
+extension ICECredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "ICECredentials(\(ufrag))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["ufrag": ufrag]) }
+}

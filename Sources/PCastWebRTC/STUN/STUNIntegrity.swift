@@ -1,0 +1,35 @@
+import COpenSSL
+
+/// MESSAGE-INTEGRITY: HMAC-SHA1 of a message up to the attribute (RFC 8489, section 14.5).
+enum STUNIntegrity {
+    /// Bytes of the attribute's value.
+    static let size = 20
+
+    /// Writes the code of `message` to `code`. The message's length field must count the attribute as its last.
+    static func authenticate(
+        _ message: UnsafeRawBufferPointer, key: [UInt8], into code: UnsafeMutableRawBufferPointer
+    ) {
+        precondition(code.count >= size && !key.isEmpty)
+        var length: UInt32 = 0
+        let written = HMAC(
+            EVP_sha1(), key, Int32(key.count), message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            message.count, code.baseAddress?.assumingMemoryBound(to: UInt8.self), &length)
+        precondition(written != nil && length == size, "HMAC-SHA1 is part of every OpenSSL")
+    }
+
+    /// Whether the code that stands behind the attribute header at `offset` is that of the bytes before it.
+    ///
+    /// The length field is set in a copy, since what follows the attribute does not count.
+    static func verify(_ bytes: UnsafeRawBufferPointer, attributeOffset offset: Int, key: [UInt8]) -> Bool {
+        guard !key.isEmpty else { return false }
+        return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { memory in
+            let covered = UnsafeMutableRawBufferPointer(rebasing: memory[..<offset])
+            let code = UnsafeMutableRawBufferPointer(rebasing: memory[offset...])
+            covered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<offset]))
+            let length = UInt16(offset + 4 + size - STUNMessage.headerSize)
+            covered.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt16.self)
+            authenticate(UnsafeRawBufferPointer(covered), key: key, into: code)
+            return CRYPTO_memcmp(code.baseAddress, bytes.baseAddress?.advanced(by: offset + 4), size) == 0
+        }
+    }
+}

@@ -1,0 +1,109 @@
+public import PCastMedia
+
+/// Writes a binding message into memory of the caller, attribute by attribute; `finish` makes it whole.
+///
+/// A buffer that is too small breaks the contract; `STUNMessage.maximumSize` bytes are always enough.
+public struct STUNMessageWriter {
+    private let buffer: UnsafeMutableRawBufferPointer
+    private let transactionID: STUNTransactionID
+
+    /// Bytes written.
+    public private(set) var count = STUNMessage.headerSize
+
+    public init(
+        _ messageClass: STUNMessage.MessageClass, transactionID: STUNTransactionID,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) {
+        precondition(buffer.count >= STUNMessage.headerSize)
+        self.buffer = buffer
+        self.transactionID = transactionID
+        let bits = UInt16(messageClass.rawValue)
+        store(UInt16(1) | (bits & 2) << 7 | (bits & 1) << 4, at: 0)
+        store(UInt16(0), at: 2)
+        store(STUNMessage.magicCookie, at: 4)
+        store(transactionID.high, at: 8)
+        store(transactionID.low, at: 12)
+    }
+
+    /// USERNAME of a check: the fragment of the agent that receives it, a colon, that of the sender.
+    public mutating func addUsername(recipient: [UInt8], sender: [UInt8]) {
+        let start = begin(STUNAttributeType.username, length: recipient.count + 1 + sender.count)
+        for (index, byte) in recipient.enumerated() { buffer[start + index] = byte }
+        buffer[start + recipient.count] = UInt8(ascii: ":")
+        for (index, byte) in sender.enumerated() { buffer[start + recipient.count + 1 + index] = byte }
+    }
+
+    public mutating func addPriority(_ priority: UInt32) {
+        store(priority, at: begin(STUNAttributeType.priority, length: 4))
+    }
+
+    public mutating func addUseCandidate() {
+        _ = begin(STUNAttributeType.useCandidate, length: 0)
+    }
+
+    public mutating func addRole(_ role: STUNMessage.Role) {
+        switch role {
+        case .controlling(let tieBreaker):
+            store(tieBreaker, at: begin(STUNAttributeType.iceControlling, length: 8))
+        case .controlled(let tieBreaker):
+            store(tieBreaker, at: begin(STUNAttributeType.iceControlled, length: 8))
+        }
+    }
+
+    /// XOR-MAPPED-ADDRESS.
+    public mutating func addMappedAddress(_ address: TransportAddress) {
+        let v4 = address.ip.v4
+        let start = begin(STUNAttributeType.xorMappedAddress, length: v4 == nil ? 20 : 8)
+        store(v4 == nil ? UInt16(2) : UInt16(1), at: start)
+        store(address.port ^ UInt16(STUNMessage.magicCookie >> 16), at: start + 2)
+        if let v4 {
+            store(v4 ^ STUNMessage.magicCookie, at: start + 4)
+        } else {
+            let mask = transactionID.addressMask
+            store(address.ip.v6.high ^ mask.high, at: start + 4)
+            store(address.ip.v6.low ^ mask.low, at: start + 12)
+        }
+    }
+
+    /// ERROR-CODE with an empty phrase, so that an answer stays small.
+    public mutating func addErrorCode(_ code: Int) {
+        precondition((300...699).contains(code))
+        store(UInt32(code / 100 << 8 | code % 100), at: begin(STUNAttributeType.errorCode, length: 4))
+    }
+
+    public mutating func addUnknownAttributes(_ attributes: STUNUnknownAttributes) {
+        let start = begin(STUNAttributeType.unknownAttributes, length: attributes.count * 2)
+        for index in 0..<attributes.count { store(attributes[index], at: start + index * 2) }
+    }
+
+    /// Adds MESSAGE-INTEGRITY when there is a key, and FINGERPRINT last. Answers the size of the message in bytes.
+    public mutating func finish(key: [UInt8]?) -> Int {
+        if let key {
+            let start = begin(STUNAttributeType.messageIntegrity, length: STUNIntegrity.size)
+            let covered = UnsafeRawBufferPointer(rebasing: buffer[..<(start - 4)])
+            let code = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + STUNIntegrity.size])
+            STUNIntegrity.authenticate(covered, key: key, into: code)
+        }
+        let start = begin(STUNAttributeType.fingerprint, length: 4)
+        store(STUNFingerprint.value(of: UnsafeRawBufferPointer(buffer), count: start - 4), at: start)
+        return count
+    }
+
+    /// Writes an attribute's header and zero padding, and counts it in the message's length. Answers where the
+    /// value stands.
+    private mutating func begin(_ type: UInt16, length: Int) -> Int {
+        let padded = (length + 3) & ~3
+        precondition(count + 4 + padded <= buffer.count, "the buffer holds the whole message")
+        let start = count + 4
+        store(type, at: count)
+        store(UInt16(length), at: count + 2)
+        for index in length..<padded { buffer[start + index] = 0 }
+        count = start + padded
+        store(UInt16(count - STUNMessage.headerSize), at: 2)
+        return start
+    }
+
+    private func store<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, at offset: Int) {
+        buffer.storeBytes(of: value.bigEndian, toByteOffset: offset, as: Value.self)
+    }
+}

@@ -1,0 +1,131 @@
+// What the pages share: WHIP and WHEP (RFC 9725 and draft-ietf-wish-whep) in the browser, without a build step.
+
+/** The token of this page: taken from the address once and removed from it, so that it stays out of the history. */
+export function takeToken() {
+  const address = new URL(location.href);
+  const token = address.searchParams.get("token");
+  if (token) {
+    sessionStorage.setItem("pcast-token:" + address.pathname, token);
+    address.searchParams.delete("token");
+    history.replaceState(null, "", address);
+  }
+  return token ?? sessionStorage.getItem("pcast-token:" + address.pathname);
+}
+
+/** An answer of the platform that is no success, with what to tell a person. */
+export class Refusal extends Error {
+  constructor(status, text) {
+    super(text || `the platform answered ${status}`);
+    this.status = status;
+  }
+}
+
+/** One WHIP or WHEP session: posts the offer, trickles candidates, restarts ICE, and deletes the resource. */
+export class Session {
+  #connection; #endpoint; #token; #resource = null; #tag = null; #waiting = []; #closed = false;
+
+  /** The stream's id: the platform tells it in a header of its own beside Location. */
+  streamID = null;
+
+  constructor(connection, endpoint, token) {
+    this.#connection = connection;
+    this.#endpoint = endpoint;
+    this.#token = token;
+  }
+
+  /** Joins in one round trip: the offer does not wait for candidates, since the platform needs none of ours. */
+  async open(editOffer = (sdp) => sdp) {
+    const connection = this.#connection;
+    connection.addEventListener("icecandidate", (event) => this.#trickle(event.candidate));
+    const offer = await connection.createOffer();
+    offer.sdp = editOffer(offer.sdp);
+    await connection.setLocalDescription(offer);
+    const response = await fetch(this.#endpoint, {
+      method: "POST",
+      headers: { "Content-Type": "application/sdp", ...this.#authorization() },
+      body: connection.localDescription.sdp,
+      referrerPolicy: "no-referrer",
+    });
+    if (response.status !== 201) throw new Refusal(response.status, await response.text());
+    this.#resource = new URL(response.headers.get("Location"), response.url).href;
+    this.#tag = response.headers.get("ETag");
+    this.streamID = response.headers.get("PCast-Stream-Id");
+    await connection.setRemoteDescription({ type: "answer", sdp: await response.text() });
+    for (const candidate of this.#waiting.splice(0)) this.#trickle(candidate);
+  }
+
+  /** Ends the session at the platform; harmless when it has ended already, or twice. */
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#connection.close();
+    if (this.#resource) {
+      fetch(this.#resource, { method: "DELETE", headers: this.#authorization(), keepalive: true }).catch(() => {});
+    }
+  }
+
+  #authorization() { return this.#token ? { Authorization: `Bearer ${this.#token}` } : {}; }
+
+  #trickle(candidate) {
+    if (this.#closed || !candidate?.candidate) return;
+    if (!this.#resource) { this.#waiting.push(candidate); return; }
+    const local = this.#connection.localDescription.sdp;
+    const find = (name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(local)?.[1].trim();
+    const lines = [
+      `a=ice-ufrag:${find("ice-ufrag")}`, `a=ice-pwd:${find("ice-pwd")}`,
+      "m=audio 9 UDP/TLS/RTP/SAVPF 0", `a=mid:${candidate.sdpMid}`, `a=${candidate.candidate}`, "",
+    ];
+    fetch(this.#resource, {
+      method: "PATCH",
+      headers: {
+        "Content-Type": "application/trickle-ice-sdpfrag",
+        ...(this.#tag ? { "If-Match": this.#tag } : {}), ...this.#authorization(),
+      },
+      body: lines.join("\r\n"),
+    }).catch(() => {});
+  }
+}
+
+/** Asks for stereo: what the viewer's own offer does not ask for, browsers play in mono. */
+export function askForStereo(sdp) {
+  const payload = /^a=rtpmap:(\d+) opus\/48000\/2/mi.exec(sdp)?.[1];
+  if (!payload) return sdp;
+  return sdp.replace(new RegExp(`^a=fmtp:${payload} (.*)$`, "m"), (line) =>
+    line.includes("stereo=1") ? line : `${line.trimEnd()};stereo=1;sprop-stereo=1`);
+}
+
+/** Bits a second and more, from two readings of getStats. */
+export class Figures {
+  #connection; #previous = new Map();
+  constructor(connection) { this.#connection = connection; }
+
+  async read() {
+    const reports = [...(await this.#connection.getStats()).values()];
+    const of = (type, kind) => reports.find((report) => report.type === type && (!kind || report.kind === kind));
+    const pair = reports.find((report) => report.type === "candidate-pair" && report.nominated);
+    return { reports, of, rate: (report, field) => this.#rate(report, field), roundTrip: pair?.currentRoundTripTime };
+  }
+
+  #rate(report, field) {
+    if (!report || report[field] === undefined) return null;
+    const key = report.id + field;
+    const last = this.#previous.get(key);
+    this.#previous.set(key, { value: report[field], time: report.timestamp });
+    if (!last || report.timestamp <= last.time) return null;
+    return ((report[field] - last.value) * 1000) / (report.timestamp - last.time);
+  }
+}
+
+export const show = (id, text) => { document.getElementById(id).textContent = text ?? "–"; };
+export const bitrate = (bytes) => {
+  if (bytes === null || bytes === undefined) return null;
+  const kilobits = (bytes * 8) / 1000;
+  return kilobits >= 1000 ? `${(kilobits / 1000).toFixed(2)} Mbit/s` : `${kilobits.toFixed(0)} kbit/s`;
+};
+
+/** Sets the badge's text and colour: good, fair, bad or none. */
+export function badge(text, quality = "") {
+  const element = document.getElementById("state");
+  element.textContent = text;
+  element.className = `badge ${quality}`;
+}

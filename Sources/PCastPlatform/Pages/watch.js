@@ -1,0 +1,120 @@
+import { Figures, Refusal, Session, askForStereo, badge, bitrate, show, takeToken } from "/assets/pcast.js";
+
+const video = document.getElementById("video");
+const unmute = document.getElementById("unmute");
+const stream = decodeURIComponent(location.pathname.split("/")[2] ?? "");
+const parameters = new URLSearchParams(location.search);
+const token = takeToken();
+if (parameters.has("embed")) document.body.classList.add("embedded");
+
+let session = null;
+let figures = null;
+let attempts = 0;
+let retryTimer = null;
+
+document.getElementById("embed").textContent =
+  `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed" width="640" height="360" ` +
+  `allow="autoplay; fullscreen" style="border:0"></iframe>`;
+document.getElementById("embednote").hidden = !token;
+
+async function join() {
+  clearTimeout(retryTimer);
+  session?.close();
+  document.getElementById("message").hidden = true;
+  badge("connecting");
+  const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  for (const kind of ["video", "audio"]) {
+    const transceiver = connection.addTransceiver(kind, { direction: "recvonly" });
+    requestCaptureTime(transceiver);
+  }
+  const media = new MediaStream();
+  connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
+  connection.addEventListener("connectionstatechange", () => connectionChanged(connection));
+  session = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
+  figures = new Figures(connection);
+  try {
+    await session.open(askForStereo);
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+// The capture time lets the browser tell how old a picture is; not every browser can be asked for it.
+function requestCaptureTime(transceiver) {
+  if (!transceiver.setHeaderExtensionsToNegotiate) return;
+  const extensions = transceiver.getHeaderExtensionsToNegotiate();
+  for (const extension of extensions) {
+    if (extension.uri.endsWith("/abs-capture-time")) extension.direction = "sendrecv";
+  }
+  try { transceiver.setHeaderExtensionsToNegotiate(extensions); } catch { /* it stays as it was */ }
+}
+
+async function play() {
+  try { await video.play(); } catch { /* a gesture is needed; the button below offers one */ }
+  unmute.hidden = !video.muted;
+}
+
+function connectionChanged(connection) {
+  switch (connection.connectionState) {
+    case "connected": attempts = 0; badge("live", "good"); break;
+    case "disconnected": badge("interrupted", "fair"); break;
+    case "failed": again("The connection was lost.", "Trying to reconnect."); break;
+    case "closed": ended("The stream has ended."); break;
+  }
+}
+
+function refuse(error) {
+  if (!(error instanceof Refusal)) return again("The platform cannot be reached.", error.message);
+  switch (error.status) {
+    case 401: case 403: return ended("This stream needs a valid token.", error.message);
+    case 404: case 410: return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
+    case 406: return ended("This browser cannot play the stream's codec.", error.message);
+    default: return again("The platform refused.", error.message);
+  }
+}
+
+function ended(headline, why = "") {
+  session?.close();
+  badge("ended", "bad");
+  show("headline", headline);
+  document.getElementById("why").textContent = why;
+  document.getElementById("message").hidden = false;
+  unmute.hidden = true;
+}
+
+function again(headline, why) {
+  ended(headline, why);
+  badge("waiting", "fair");
+  attempts += 1;
+  retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
+}
+
+document.getElementById("retry").addEventListener("click", () => { attempts = 0; join(); });
+unmute.addEventListener("click", () => { video.muted = false; unmute.hidden = true; labelMute(); play(); });
+document.getElementById("mute").addEventListener("click", () => {
+  video.muted = !video.muted;
+  unmute.hidden = true;
+  labelMute();
+});
+document.getElementById("volume").addEventListener("input", (event) => { video.volume = event.target.valueAsNumber; });
+document.getElementById("fullscreen").addEventListener("click", () => video.parentElement.requestFullscreen());
+function labelMute() { document.getElementById("mute").textContent = video.muted ? "Unmute" : "Mute"; }
+labelMute();
+
+setInterval(async () => {
+  if (!figures) return;
+  const { of, rate, roundTrip } = await figures.read();
+  const picture = of("inbound-rtp", "video");
+  const sound = of("inbound-rtp", "audio");
+  if (!picture) return;
+  const received = (rate(picture, "bytesReceived") ?? 0) + (rate(sound, "bytesReceived") ?? 0);
+  show("size", picture.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
+  show("rate", picture.framesPerSecond?.toFixed(0));
+  show("received", bitrate(received));
+  show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
+  show("lost", `${(picture.packetsLost ?? 0) + (sound?.packetsLost ?? 0)}`);
+  show("freezes", `${picture.freezeCount ?? 0}`);
+}, 1000);
+
+addEventListener("pagehide", () => session?.close());
+join();

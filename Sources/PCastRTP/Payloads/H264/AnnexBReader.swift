@@ -1,0 +1,51 @@
+/// Walks the NAL units of a byte stream (ITU-T H.264, annex B) without copying.
+public struct AnnexBReader {
+    private let bytes: UnsafeRawBufferPointer
+
+    /// The first byte of the next NAL unit, or the end.
+    private var position: Int
+
+    /// - Parameter bytes: valid as long as the reader is used.
+    public init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+        position = Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
+    }
+
+    /// Where the next NAL unit lies, its header first, without the zero bytes that may trail it; nil after the last.
+    /// Empty units are passed over.
+    public mutating func next() -> Range<Int>? {
+        while position < bytes.count {
+            let start = position
+            let code = Self.startCode(in: bytes, from: start)
+            position = code.map { $0 + 3 } ?? bytes.count
+            var end = code ?? bytes.count
+            while end > start, bytes[end - 1] == 0 { end -= 1 }
+            if end > start { return start..<end }
+        }
+        return nil
+    }
+
+    /// The place of the first 00 00 01 at or after `start`.
+    ///
+    /// A word of eight bytes none of which is zero can not hold the beginning of a start code, and few words of coded
+    /// pictures hold one.
+    private static func startCode(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        var index = start
+        let last = bytes.count - 3
+        while index <= last {
+            if index + 8 <= bytes.count {
+                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 == 0 {
+                    index += 8
+                    continue
+                }
+            }
+            let end = min(index + 8, last + 1)
+            while index < end {
+                if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 { return index }
+                index += 1
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,125 @@
+/// Cuts an H.264 access unit into RTP payloads (RFC 6184).
+///
+/// In packetization mode 1, neighbours that fit one packet together go into a STAP-A, so that the parameter sets
+/// precede the IDR picture with its timestamp (RTP4); what is larger than a packet goes into FU-As of one size. In
+/// mode 0 each NAL unit is a packet. Access unit delimiters and filler are left out: they tell a receiver nothing.
+public struct H264Packetizer {
+    /// `packetization-mode` (RFC 6184, section 6.2 and 6.3).
+    public enum Mode: Int, Sendable {
+        case singleUnit = 0
+        case nonInterleaved = 1
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private let maximumPayloadSize: Int
+    private let mode: Mode
+    private var reader: AnnexBReader
+
+    /// The unit to be sent next: whole, or what is left of it when `fragmentSize` is not zero.
+    private var unit: Range<Int>?
+    private var unitHeader: UInt8 = 0
+    private var fragmentSize = 0
+    private var isFirstFragment = false
+
+    /// NAL units that could not be sent: larger than a packet in mode 0, or of a type that RTP uses for itself.
+    public private(set) var droppedUnits = 0
+
+    /// - Parameters:
+    ///   - accessUnit: in Annex B; valid until `next` has answered nil.
+    ///   - maximumPayloadSize: of one RTP payload in bytes.
+    public init(
+        accessUnit: UnsafeRawBufferPointer,
+        maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, mode: Mode = .nonInterleaved
+    ) {
+        precondition(maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "payload limit too small")
+        bytes = accessUnit
+        // The size of a STAP-A's entry has 16 bits.
+        self.maximumPayloadSize = min(maximumPayloadSize, Int(UInt16.max))
+        self.mode = mode
+        reader = AnnexBReader(accessUnit)
+        advance()
+    }
+
+    /// Writes the next payload to the beginning of `buffer`, which has room for the largest; nil after the last.
+    public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+        guard let current = unit else { return nil }
+        if fragmentSize > 0 { return nextFragment(of: current, into: buffer) }
+        if current.count > maximumPayloadSize {
+            beginFragments(of: current)
+            return nextFragment(of: unit!, into: buffer)
+        }
+        advance()
+        if mode == .nonInterleaved, let following = unit, fits(following, after: 3 + current.count) {
+            return aggregate(startingWith: current, into: buffer)
+        }
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[current]))
+        return PayloadPacket(length: current.count, isLast: unit == nil)
+    }
+
+    /// Moves on to the next unit that can be sent.
+    private mutating func advance() {
+        fragmentSize = 0
+        while let candidate = reader.next() {
+            let type = bytes[candidate.lowerBound] & H264NALUnit.typeMask
+            if type == H264NALUnit.accessUnitDelimiter || type == H264NALUnit.fillerData { continue }
+            if H264NALUnit.isSingle(type), mode != .singleUnit || candidate.count <= maximumPayloadSize {
+                unit = candidate
+                return
+            }
+            droppedUnits += 1
+        }
+        unit = nil
+    }
+
+    private func fits(_ candidate: Range<Int>, after length: Int) -> Bool {
+        length + 2 + candidate.count <= maximumPayloadSize
+    }
+
+    /// STAP-A (RFC 6184, section 5.7.1): its NRI is the largest, its F the union of what it aggregates.
+    private mutating func aggregate(
+        startingWith first: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
+    ) -> PayloadPacket {
+        var length = 1
+        var reference: UInt8 = 0
+        var forbidden: UInt8 = 0
+        var current = first
+        while true {
+            let header = bytes[current.lowerBound]
+            reference = max(reference, header & H264NALUnit.referenceMask)
+            forbidden |= header & H264NALUnit.forbiddenBit
+            buffer.storeBytes(of: UInt16(current.count).bigEndian, toByteOffset: length, as: UInt16.self)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[(length + 2)...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[current]))
+            length += 2 + current.count
+            guard let following = unit, fits(following, after: length) else { break }
+            current = following
+            advance()
+        }
+        buffer[0] = forbidden | reference | H264NALUnit.stapA
+        return PayloadPacket(length: length, isLast: unit == nil)
+    }
+
+    private mutating func beginFragments(of whole: Range<Int>) {
+        unitHeader = bytes[whole.lowerBound]
+        unit = whole.dropFirst()
+        fragmentSize = FragmentPlan(total: whole.count - 1, maximumSize: maximumPayloadSize - 2).size
+        isFirstFragment = true
+    }
+
+    /// FU-A (RFC 6184, section 5.8).
+    private mutating func nextFragment(
+        of rest: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
+    ) -> PayloadPacket {
+        let fragment = rest.prefix(fragmentSize)
+        let isEnd = fragment.count == rest.count
+        buffer[0] = unitHeader & ~H264NALUnit.typeMask | H264NALUnit.fuA
+        buffer[1] =
+            unitHeader & H264NALUnit.typeMask | (isFirstFragment ? H264NALUnit.fragmentStart : 0)
+            | (isEnd ? H264NALUnit.fragmentEnd : 0)
+        UnsafeMutableRawBufferPointer(rebasing: buffer[2...])
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[fragment]))
+        isFirstFragment = false
+        if isEnd { advance() } else { unit = fragment.upperBound..<rest.upperBound }
+        return PayloadPacket(length: 2 + fragment.count, isLast: unit == nil)
+    }
+}

@@ -1,0 +1,105 @@
+public import PCastMedia
+
+/// What a sequence parameter set says about the pictures (ITU-T H.264, section 7.3.2.1.1).
+public struct H264SequenceParameterSet: Hashable, Sendable {
+    public let profile: UInt8
+
+    /// The six constraint flags and two reserved bits after the profile.
+    public let constraints: UInt8
+
+    /// Ten times the level, such as 31.
+    public let level: UInt8
+
+    /// Of the picture as shown: with cropping.
+    public let dimensions: Dimensions
+
+    /// The largest side read; more is no picture but an attack.
+    public static let maximumSide = 16_384
+
+    /// Reads a NAL unit, its header first; nil when it is no sequence parameter set, cut short, or senseless.
+    public init?(_ unit: Span<UInt8>) {
+        guard unit.count >= 4, unit[0] & H264NALUnit.typeMask == H264NALUnit.sequenceParameterSet else { return nil }
+        profile = unit[1]
+        constraints = unit[2]
+        level = unit[3]
+        var reader = H264BitReader(offset: 4)
+        _ = reader.unsignedExponentialGolomb(unit)
+        let chroma = Self.readChroma(profile: profile, &reader, unit)
+        Self.skipPictureOrder(&reader, unit)
+        guard let dimensions = Self.readDimensions(chroma: chroma, &reader, unit) else { return nil }
+        self.dimensions = dimensions
+    }
+
+    /// `ChromaArrayType`; 1 (4:2:0) unless a high profile says otherwise.
+    private static func readChroma(profile: UInt8, _ reader: inout H264BitReader, _ unit: Span<UInt8>) -> UInt32 {
+        switch profile {
+        case 100, 110, 122, 244, 44, 83, 86, 118, 128, 134, 135, 138, 139: break
+        default: return 1
+        }
+        let format = reader.unsignedExponentialGolomb(unit)
+        let isSeparate = format == 3 && reader.bit(unit) == 1
+        _ = reader.unsignedExponentialGolomb(unit)
+        _ = reader.unsignedExponentialGolomb(unit)
+        _ = reader.bit(unit)
+        if reader.bit(unit) == 1 {
+            for list in 0..<(format == 3 ? 12 : 8) where reader.bit(unit) == 1 {
+                skipScalingList(size: list < 6 ? 16 : 64, &reader, unit)
+            }
+        }
+        return isSeparate ? 0 : format
+    }
+
+    /// Section 7.3.2.1.1.1.
+    private static func skipScalingList(size: Int, _ reader: inout H264BitReader, _ unit: Span<UInt8>) {
+        var last: Int64 = 8
+        for _ in 0..<size {
+            let next = (last + reader.signedExponentialGolomb(unit)) & 0xFF
+            if next == 0 || reader.isExhausted { return }
+            last = next
+        }
+    }
+
+    private static func skipPictureOrder(_ reader: inout H264BitReader, _ unit: Span<UInt8>) {
+        _ = reader.unsignedExponentialGolomb(unit)
+        let orderType = reader.unsignedExponentialGolomb(unit)
+        if orderType == 0 {
+            _ = reader.unsignedExponentialGolomb(unit)
+        } else if orderType == 1 {
+            _ = reader.bit(unit)
+            _ = reader.signedExponentialGolomb(unit)
+            _ = reader.signedExponentialGolomb(unit)
+            // num_ref_frames_in_pic_order_cnt_cycle is at most 255.
+            for _ in 0..<min(reader.unsignedExponentialGolomb(unit), 255) {
+                _ = reader.signedExponentialGolomb(unit)
+            }
+        }
+        _ = reader.unsignedExponentialGolomb(unit)
+        _ = reader.bit(unit)
+    }
+
+    /// Sizes come in macroblocks of 16, cropping in chroma samples (equations 7-13 to 7-22).
+    private static func readDimensions(
+        chroma: UInt32, _ reader: inout H264BitReader, _ unit: Span<UInt8>
+    ) -> Dimensions? {
+        let columns = Int(reader.unsignedExponentialGolomb(unit)) + 1
+        let rows = Int(reader.unsignedExponentialGolomb(unit)) + 1
+        let fieldFactor = reader.bit(unit) == 1 ? 1 : 2
+        if fieldFactor == 2 { _ = reader.bit(unit) }
+        _ = reader.bit(unit)
+        guard columns <= maximumSide / 16, rows * fieldFactor <= maximumSide / 16 else { return nil }
+        var width = columns * 16
+        var height = rows * fieldFactor * 16
+        if reader.bit(unit) == 1 {
+            let unitX = chroma == 1 || chroma == 2 ? 2 : 1
+            let unitY = (chroma == 1 ? 2 : 1) * fieldFactor
+            let left = Int(reader.unsignedExponentialGolomb(unit))
+            let right = Int(reader.unsignedExponentialGolomb(unit))
+            width -= (left + right) * unitX
+            let top = Int(reader.unsignedExponentialGolomb(unit))
+            let bottom = Int(reader.unsignedExponentialGolomb(unit))
+            height -= (top + bottom) * unitY
+        }
+        guard !reader.isExhausted, width > 0, height > 0 else { return nil }
+        return Dimensions(width: width, height: height)
+    }
+}

@@ -1,0 +1,79 @@
+import PCastEdgeAuth
+import PCastMedia
+import Testing
+
+@Suite struct EdgeTokenBuilderTests {
+    private let builder = EdgeTokenBuilder().withApplicationId("app").withSecret("secret")
+
+    /// The body of the token that a builder makes.
+    private func body(_ builder: EdgeTokenBuilder) throws -> String {
+        var value = try #require(DigestTokens.verifyAndDecode(secret: "secret", encoded: try builder.build()).value)
+        value["applicationId"] = nil
+        return value.text
+    }
+
+    @Test func fieldsStandInTheOrderOfTheCalls() throws {
+        let token = try body(
+            builder.applyTag("a").forSession("s").expiresAt(milliseconds: 5).withCapability("c").forAuthenticationOnly()
+                .withUri("u").forRemoteAddress("r").forOriginStream("o").forTag("t"))
+        #expect(
+            token == #"{"applyTags":["a"],"sessionId":"s","expires":5,"capabilities":["c"],"type":"auth","uri":"u","#
+                + #""remoteAddress":"r","originStreamId":"o","requiredTag":"t"}"#)
+    }
+
+    @Test func aFieldSetAgainKeepsItsPlaceAndListsGrow() throws {
+        let token = try body(
+            builder.forChannel("1").withCapability("b").expiresAt(milliseconds: 5).forRoom("2").withCapability("a")
+                .withCapability("b").expiresAt(milliseconds: 6).applyTag("x").applyTag("x"))
+        #expect(
+            token == #"{"requiredTag":"roomId:2","capabilities":["b","a","b"],"expires":6,"applyTags":["x","x"]}"#)
+    }
+
+    @Test func everyKindOfTagHasItsPrefix() throws {
+        let base = builder.expiresAt(milliseconds: 1)
+        for (token, tag) in [
+            (base.forChannel("c"), "channelId:c"), (base.forChannelAlias("c"), "channelAlias:c"),
+            (base.forRoom("c"), "roomId:c"), (base.forRoomAlias("c"), "roomAlias:c"), (base.forTag("c"), "c"),
+        ] {
+            #expect(try body(token) == #"{"expires":1,"requiredTag":"\#(tag)"}"#)
+        }
+    }
+
+    @Test func expirationCountsFromTheTimeThatIsGiven() throws {
+        let now = WallTime(millisecondsSinceEpoch: 1_700_000_000_123)
+        #expect(try body(builder.expiresIn(.milliseconds(3_600_000), from: now)) == #"{"expires":1700003600123}"#)
+    }
+
+    @Test func withoutExpirationThereIsNoToken() throws {
+        #expect(throws: EdgeAuthError.missingExpiration) { try builder.build() }
+        #expect(throws: EdgeAuthError.missingExpiration) { try builder.expiresAt(milliseconds: 0).build() }
+        #expect(
+            EdgeAuthError.missingExpiration.description
+                == "Token must have an expiration (milliseconds since UNIX epoch)")
+    }
+
+    @Test func withoutApplicationOrSecretThereIsNoToken() throws {
+        #expect(throws: EdgeAuthError.missingApplicationID) { try EdgeTokenBuilder().withSecret("s").build() }
+        #expect(throws: EdgeAuthError.missingApplicationID) { try builder.withApplicationId("").build() }
+        #expect(throws: EdgeAuthError.missingSecret) { try EdgeTokenBuilder().withApplicationId("a").build() }
+    }
+
+    @Test func aBodyMayNotNameItsApplication() throws {
+        var body = JSONObject()
+        body["expires"] = .number(1)
+        body["applicationId"] = .string("other")
+        #expect(throws: EdgeAuthError.applicationIDInToken) {
+            try DigestTokens.signAndEncode(applicationID: "app", secret: "s", token: body)
+        }
+    }
+
+    @Test func beyondASCIITheBytesAreUTF8AndSlashesStayAsTheyAre() throws {
+        let builder = builder.expiresAt(milliseconds: 1).forTag("é/😀\u{2028}\u{7F}\u{1}\u{1F}\u{8}\u{C}\r\n\t\"\\")
+        let encoded = try builder.build()
+        let envelope = String(decoding: try #require(Base64.decode(String(encoded.dropFirst(7)))), as: UTF8.self)
+        let token =
+            #"{\"expires\":1,\"requiredTag\":\"é/😀"# + "\u{2028}\u{7F}"
+            + #"\\u0001\\u001f\\b\\f\\r\\n\\t\\\"\\\\\"}"#
+        #expect(envelope.utf8.suffix(token.utf8.count + 2).elementsEqual((token + "\"}").utf8))
+    }
+}

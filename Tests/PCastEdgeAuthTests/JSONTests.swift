@@ -1,0 +1,57 @@
+import PCastEdgeAuth
+import Testing
+
+@Suite struct JSONTests {
+    @Test(arguments: [
+        #"{}"#, #"{"b":1,"a":[true,false,null,"x",{"y":[]}],"c":-5}"#, #"{"n":1.5}"#, #"{"é":"/"}"#,
+        #"{"big":9007199254740991}"#,
+    ])
+    func compactTextIsReadAndWrittenUnchanged(text: String) {
+        #expect(JSONObject(text: text)?.text == text)
+    }
+
+    @Test(arguments: [
+        (" { \"a\" : [ 1 , 2 ] \n} ", #"{"a":[1,2]}"#), (#"{"a":"\u00e9\/\ud83d\ude00"}"#, #"{"a":"é/😀"}"#),
+        (#"{"a":"\ud83d","b":"\ude00x"}"#, #"{"a":"\#u{FFFD}","b":"\#u{FFFD}x"}"#),
+        (#"{"a":"\ud83d\u0041"}"#, #"{"a":"\#u{FFFD}A"}"#), (#"{"a":1,"b":2,"a":3}"#, #"{"a":3,"b":2}"#),
+        (#"{"a":1e3,"b":-0.5E+1}"#, #"{"a":1000,"b":-5}"#),
+    ])
+    func otherFormsMeanTheSame(text: String, compact: String) {
+        #expect(JSONObject(text: text)?.text == compact)
+    }
+
+    @Test(arguments: [
+        "", "{", "}", "[]", "1", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":01}", "{\"a\":1.}", "{\"a\":-}",
+        "{\"a\":1e}", "{\"a\":1e999}", "{\"a\":\"\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\u+123\"}",
+        "{\"a\":tru}", "{} {}", "{\"a\":1]", "{\"a\":[1}", "{\"a\":nan}", "{\"a\":+1}", "{\"a\":\"", "{\"a\":\"\\",
+    ])
+    func whatIsNoObjectIsRefused(text: String) {
+        #expect(JSONObject(text: text) == nil)
+    }
+
+    @Test func depthAndSizeAreBounded() {
+        let nested = { (depth: Int) in
+            String(repeating: "{\"a\":", count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
+        }
+        #expect(JSONObject(text: nested(16)) != nil)
+        #expect(JSONObject(text: nested(17)) == nil)
+        #expect(JSONObject(text: nested(3000)) == nil)
+        let sized = { (size: Int) in "{\"a\":\"" + String(repeating: "x", count: size - 8) + "\"}" }
+        #expect(JSONObject(text: sized(16 * 1024)) != nil)
+        #expect(JSONObject(text: sized(16 * 1024 + 1)) == nil)
+    }
+
+    @Test func changedTextNeverTraps() {
+        let text = Array(#"{"b":1.5e3,"a":[true,false,null,"\u00e9\ud83d\ude00\n",{"y":[]}],"c":-5}"#.utf8)
+        var state: UInt64 = 1
+        for _ in 0..<20_000 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            var changed = text
+            changed[Int(state >> 33) % text.count] = UInt8(truncatingIfNeeded: state >> 40)
+            for text in [changed[...], changed[..<(Int(state >> 20) % text.count)]] {
+                guard let read = JSONObject(text: String(decoding: text, as: UTF8.self)) else { continue }
+                #expect(JSONObject(text: read.text) == read)
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// An `a=rid` line: the name of one encoding of a section's source, and what it is held to (RFC 8851).
+public struct RestrictionIdentifier: Hashable, Sendable {
+    public enum Direction: String, Hashable, Sendable {
+        case send
+        case receive = "recv"
+    }
+
+    public var id: String
+    public var direction: Direction
+    public var restrictions: FormatParameters
+
+    public init(id: String, direction: Direction, restrictions: FormatParameters = [:]) {
+        self.id = id
+        self.direction = direction
+        self.restrictions = restrictions
+    }
+
+    init?(parsing text: SDPText) {
+        let fields = text.split(separator: UInt8(ascii: " "), maxSplits: 2)
+        guard fields.count >= 2, Self.isIdentifier(fields[0]) else { return nil }
+        guard let direction = Direction(rawValue: fields[1].string) else { return nil }
+        let restrictions = fields.count > 2 ? FormatParameters(parsing: fields[2]) : [:]
+        self.init(id: fields[0].string, direction: direction, restrictions: restrictions)
+    }
+
+    /// Letters, digits, `-` and `_` (RFC 8851, section 10), no more than a two-byte header extension carries.
+    static func isIdentifier(_ text: SDPText) -> Bool {
+        !text.isEmpty && text.count <= 255
+            && text.allSatisfy { byte in
+                switch Unicode.Scalar(byte) {
+                case "a"..."z", "A"..."Z", "0"..."9", "-", "_": true
+                default: false
+                }
+            }
+    }
+
+    var text: String {
+        "\(id) \(direction.rawValue)" + (restrictions.isEmpty ? "" : " \(restrictions.text)")
+    }
+}

@@ -1,0 +1,52 @@
+public import PCastMedia
+
+/// An H.264 level: how large and how fast the pictures may be (ITU-T H.264, table A-1).
+public struct H264Level: Hashable, Comparable, Sendable {
+    /// `level_idc`: ten times the level's number.
+    public let indication: UInt8
+
+    public init(indication: UInt8) { self.indication = indication }
+
+    public static let level13 = H264Level(indication: 13)
+    public static let level21 = H264Level(indication: 21)
+    public static let level30 = H264Level(indication: 30)
+    /// 1280x720 at 30 pictures a second.
+    public static let level31 = H264Level(indication: 31)
+    public static let level32 = H264Level(indication: 32)
+    /// 1920x1080 at 30 pictures a second.
+    public static let level40 = H264Level(indication: 40)
+    public static let level42 = H264Level(indication: 42)
+    public static let level51 = H264Level(indication: 51)
+    public static let level52 = H264Level(indication: 52)
+
+    public static func < (left: H264Level, right: H264Level) -> Bool { left.indication < right.indication }
+
+    private struct Bound {
+        let level: H264Level
+        let macroblocksPerSecond: Int
+        let macroblocks: Int
+    }
+
+    private static let bounds = [
+        Bound(level: level13, macroblocksPerSecond: 11_880, macroblocks: 396),
+        Bound(level: level21, macroblocksPerSecond: 19_800, macroblocks: 792),
+        Bound(level: level30, macroblocksPerSecond: 40_500, macroblocks: 1_620),
+        Bound(level: level31, macroblocksPerSecond: 108_000, macroblocks: 3_600),
+        Bound(level: level32, macroblocksPerSecond: 216_000, macroblocks: 5_120),
+        Bound(level: level40, macroblocksPerSecond: 245_760, macroblocks: 8_192),
+        Bound(level: level42, macroblocksPerSecond: 522_240, macroblocks: 8_704),
+        Bound(level: level51, macroblocksPerSecond: 983_040, macroblocks: 36_864),
+        Bound(level: level52, macroblocksPerSecond: 2_073_600, macroblocks: 36_864),
+    ]
+
+    /// The lowest of the levels above that holds such pictures; nil when none does.
+    public static func lowest(for dimensions: Dimensions, picturesPerSecond: Int) -> H264Level? {
+        guard (1...16_384).contains(dimensions.width), (1...16_384).contains(dimensions.height) else { return nil }
+        guard (1...1_000).contains(picturesPerSecond) else { return nil }
+        let macroblocks = ((dimensions.width + 15) / 16) * ((dimensions.height + 15) / 16)
+        let bound = bounds.first {
+            macroblocks <= $0.macroblocks && macroblocks * picturesPerSecond <= $0.macroblocksPerSecond
+        }
+        return bound?.level
+    }
+}

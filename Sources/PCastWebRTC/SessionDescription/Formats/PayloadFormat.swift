@@ -1,0 +1,108 @@
+public import PCastMedia
+
+/// A payload type of a section with all that describes it, for a codec of this project.
+public struct PayloadFormat: Hashable, Sendable {
+    public var codec: Codec
+    public var payloadType: UInt8
+    /// The payload type of its retransmissions (`rtx` with `apt`, RFC 4588).
+    public var rtxPayloadType: UInt8?
+    public var clockRate: ClockRate
+    public var channels: UInt8
+    public var parameters: FormatParameters
+    public var feedback: RTCPFeedback
+    /// For `Codec.h264`, never nil there.
+    public var h264: H264Format?
+
+    public init(
+        codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil, parameters: FormatParameters = [:],
+        feedback: RTCPFeedback = [], h264: H264Format? = nil
+    ) {
+        self.codec = codec
+        self.payloadType = payloadType
+        self.rtxPayloadType = rtxPayloadType
+        clockRate = codec.clockRate
+        channels = codec == .opus ? 2 : 1
+        self.parameters = parameters
+        self.feedback = feedback
+        self.h264 = h264
+    }
+
+    /// Nil when the encoding is none of ours, or a parameter rules it out.
+    init?(_ map: RTPMap, in media: MediaDescription) {
+        guard Self.isUsable(map.payloadType), let codec = Self.codec(map), codec.mediaType == media.kind.mediaType
+        else {
+            return nil
+        }
+        let parameters = media.formatParameters[map.payloadType] ?? [:]
+        self.init(codec: codec, payloadType: map.payloadType, parameters: parameters)
+        if codec == .h264 {
+            guard let format = H264Format(parameters: parameters) else { return nil }
+            h264 = format
+        }
+    }
+
+    /// With RTP and RTCP on one port, 64–95 would be taken for RTCP (RFC 5761, section 4).
+    static func isUsable(_ payloadType: UInt8) -> Bool { payloadType < 64 || (96...127).contains(payloadType) }
+
+    private static func codec(_ map: RTPMap) -> Codec? {
+        let name = map.encoding.asciiLowercased
+        return Codec.allCases.first { codec in
+            codec.rawValue.asciiLowercased == name && codec.clockRate.hertz == Int64(map.clockRate)
+                && map.channels == (codec == .opus ? 2 : 1)
+        }
+    }
+
+    var rtpMap: RTPMap {
+        RTPMap(
+            payloadType: payloadType, encoding: codec.rawValue, clockRate: UInt32(clockRate.hertz), channels: channels)
+    }
+
+    /// Writes the format, and its retransmissions' one, at the end of a section.
+    func append(to media: inout MediaDescription) {
+        media.payloadTypes.append(payloadType)
+        media.rtpMaps.append(rtpMap)
+        media.feedback += feedback.attributes(for: payloadType)
+        if !parameters.isEmpty { media.formatParameters[payloadType] = parameters }
+        guard let rtx = rtxPayloadType else { return }
+        media.payloadTypes.append(rtx)
+        media.rtpMaps.append(RTPMap(payloadType: rtx, encoding: "rtx", clockRate: UInt32(clockRate.hertz)))
+        media.formatParameters[rtx] = ["apt": String(payloadType)]
+    }
+}
+
+extension MediaDescription {
+    /// The payload types of codecs of this project, in the section's order of preference.
+    public var payloadFormats: [PayloadFormat] {
+        var maps = [RTPMap?](repeating: nil, count: 128)
+        for map in rtpMaps where maps[Int(map.payloadType)] == nil { maps[Int(map.payloadType)] = map }
+        let listed = payloadTypes.compactMap { maps[Int($0)] }
+        let retransmissions = retransmissionPayloadTypes(listed)
+        let feedback = feedbackByPayloadType
+        return listed.compactMap { map in
+            var format = PayloadFormat(map, in: self)
+            format?.rtxPayloadType = retransmissions[map.payloadType]
+            format?.feedback = feedback[Int(map.payloadType)]
+            return format
+        }
+    }
+
+    /// From the original's payload type to that of its `rtx`.
+    private func retransmissionPayloadTypes(_ maps: [RTPMap]) -> [UInt8: UInt8] {
+        var types: [UInt8: UInt8] = [:]
+        for map in maps where map.encoding.asciiLowercased == "rtx" && PayloadFormat.isUsable(map.payloadType) {
+            guard let original = formatParameters[map.payloadType]?["apt"].flatMap({ UInt8($0) }) else { continue }
+            if types[original] == nil { types[original] = map.payloadType }
+        }
+        return types
+    }
+
+    private var feedbackByPayloadType: [RTCPFeedback] {
+        var table = [RTCPFeedback](repeating: [], count: 128)
+        var wildcard: RTCPFeedback = []
+        for line in feedback {
+            let kind = RTCPFeedback(value: line.value)
+            if let type = line.payloadType { table[Int(type)].formUnion(kind) } else { wildcard.formUnion(kind) }
+        }
+        return table.map { $0.union(wildcard) }
+    }
+}

@@ -1,0 +1,13 @@
+/// What an offer and its answer agreed on, as one of the two sides sees it.
+public struct NegotiatedSession: Sendable {
+    public var remoteTransport: RemoteTransport
+    /// `active` for the DTLS client, `passive` for the server; never another role.
+    public var localSetup: SetupRole
+    /// The accepted sections, in their order.
+    public var media: [NegotiatedMedia]
+
+    /// Whether our side sends the ClientHello. It shall wait for the first valid ICE check.
+    public var isDTLSClient: Bool { localSetup == .active }
+
+    public func media(withMid mid: String) -> NegotiatedMedia? { media.first { $0.mid == mid } }
+}

@@ -1,0 +1,87 @@
+import PCastMedia
+import PCastRTP
+
+extension Offer {
+    /// What we and the peer agree on by its answer.
+    public func accept(_ answer: SessionDescription) throws(SDPError) -> NegotiatedSession {
+        guard answer.media.count == description.media.count else { throw .answerDoesNotMatchOffer }
+        var media: [NegotiatedMedia] = []
+        for index in answer.media.indices {
+            let (offered, answered) = (description.media[index], answer.media[index])
+            guard offered.kind == answered.kind, answered.mid == nil || offered.mid == answered.mid else {
+                throw .answerDoesNotMatchOffer
+            }
+            guard answered.port != 0, let type = offered.kind.mediaType else { continue }
+            let allowsMixed = description.allowsMixedExtensions && answer.allowsMixedExtensions
+            let negotiated = NegotiatedMedia(
+                offered: offered, answered: answered, at: index, of: type, allowsMixedExtensions: allowsMixed)
+            if let negotiated { media.append(negotiated) }
+        }
+        let sections = media.isEmpty ? Array(answer.media.indices) : media.map(\.index)
+        let remote = try RemoteTransport(answer, sections: sections)
+        return NegotiatedSession(
+            remoteTransport: remote, localSetup: try Self.localSetup(remote), media: media)
+    }
+
+    /// An answer without the attribute comes from a peer that starts the handshake; `actpass` is none (RFC 8842).
+    private static func localSetup(_ remote: RemoteTransport) throws(SDPError) -> SetupRole {
+        switch remote.setup {
+        case nil, .active: .passive
+        case .passive: .active
+        case .actpass, .holdconn: throw .unusableSetup
+        }
+    }
+}
+
+extension NegotiatedMedia {
+    /// Nil when the answer takes none of the offered codecs.
+    fileprivate init?(
+        offered: MediaDescription, answered: MediaDescription, at index: Int, of type: MediaType,
+        allowsMixedExtensions: Bool
+    ) {
+        let direction = offered.direction.intersection(answered.direction.reversed)
+        let extensions = ExtensionNegotiation(
+            offered: answered.extensions.filter { mapping in
+                offered.extensions.contains { $0.id == mapping.id && $0.uri == mapping.uri }
+            }, wanted: Set(RTPHeaderExtension.allCases), direction: direction, allowsMixed: allowsMixedExtensions)
+        let formats = Self.common(
+            offered.payloadFormats, answered.payloadFormats,
+            hasTransportSequenceNumbers: extensions.map.id(of: .transportSequenceNumber) != nil)
+        guard let format = formats.first else { return nil }
+        let ours = direction.sends ? offered.incomingSources.first : nil
+        self.init(
+            index: index, mid: offered.mid, type: type, direction: direction, format: format,
+            acceptablePayloads: formats, extensionMap: extensions.map, feedback: format.feedback,
+            allowsReducedSizeRTCP: answered.allowsReducedSizeRTCP, localSSRC: ours?.ssrc,
+            localRTXSSRC: format.rtxPayloadType == nil ? nil : ours?.rtxSSRC,
+            remoteSources: direction.receives ? answered.incomingSources : [],
+            remoteCNAME: direction.receives ? answered.sourceCNAME : nil,
+            remoteMSID: direction.receives ? answered.sourceMSID : nil, rids: [],
+            opusStereo: format.codec == .opus && Self.isStereo(format, offered, direction))
+    }
+
+    /// The answer's formats that we offered, in its order and under its payload types (RFC 3264, section 7).
+    private static func common(
+        _ offered: [PayloadFormat], _ answered: [PayloadFormat], hasTransportSequenceNumbers: Bool
+    ) -> [PayloadFormat] {
+        answered.compactMap { answer in
+            let match = offered.first {
+                $0.codec == answer.codec && $0.h264?.profile == answer.h264?.profile
+                    && $0.h264?.packetizationMode == answer.h264?.packetizationMode
+            }
+            guard let match else { return nil }
+            var format = answer
+            format.feedback = answer.feedback.intersection(match.feedback)
+                .withOneEstimator(hasTransportSequenceNumbers: hasTransportSequenceNumbers)
+            if match.rtxPayloadType == nil { format.rtxPayloadType = nil }
+            return format
+        }
+    }
+
+    private static func isStereo(
+        _ answer: PayloadFormat, _ offered: MediaDescription, _ direction: MediaDirection
+    ) -> Bool {
+        guard !direction.sends else { return answer.parameters["stereo"] == "1" }
+        return offered.payloadFormats.contains { $0.parameters["stereo"] == "1" }
+    }
+}

@@ -1,0 +1,68 @@
+import PCastMedia
+import PCastRTP
+
+/// Our offer, as a client makes it.
+public struct Offer: Sendable {
+    public let description: SessionDescription
+
+    /// - Parameter originSessionID: a random number below 2^63.
+    public init(
+        sections: [OfferSection], originSessionID: UInt64, transport: TransportDescription,
+        capabilities: MediaCapabilities
+    ) {
+        precondition(sections.count <= SDPLimits.mediaSections, "a description has at most 32 sections")
+        let media = sections.enumerated().map { index, section in
+            Self.media(section, mid: String(index), transport: transport, capabilities: capabilities)
+        }
+        description = SessionDescription(
+            origin: SessionOrigin(sessionID: originSessionID), bundle: media.compactMap(\.mid),
+            allowsMixedExtensions: true, isICELite: transport.isLite, media: media)
+    }
+
+    private static func media(
+        _ section: OfferSection, mid: String, transport: TransportDescription, capabilities: MediaCapabilities
+    ) -> MediaDescription {
+        var media = MediaDescription(kind: section.type == .video ? .video : .audio)
+        media.mid = mid
+        media.direction = section.direction
+        transport.write(to: &media, setup: .actpass)
+        let codecs = section.codecs ?? capabilities.codecs
+        for codec in codecs where codec.mediaType == section.type {
+            format(for: codec, capabilities: capabilities).append(to: &media)
+        }
+        media.extensions = extensions(for: section.type, capabilities: capabilities)
+        if section.direction.sends {
+            section.source?.write(to: &media, hasRTX: media.payloadFormats.contains { $0.rtxPayloadType != nil })
+        }
+        return media
+    }
+
+    private static func format(for codec: Codec, capabilities: MediaCapabilities) -> PayloadFormat {
+        switch codec {
+        case .h264:
+            let h264 = H264Format(profile: .constrainedBaseline, level: capabilities.h264Level)
+            return PayloadFormat(
+                codec: codec, payloadType: 102, rtxPayloadType: 103, parameters: h264.parameters,
+                feedback: capabilities.feedback, h264: h264)
+        case .vp8:
+            return PayloadFormat(
+                codec: codec, payloadType: 96, rtxPayloadType: 97, feedback: capabilities.feedback)
+        case .opus:
+            return PayloadFormat(
+                codec: codec, payloadType: 111, parameters: .opus(stereo: capabilities.opusStereo),
+                feedback: capabilities.feedback.intersection([.nack, .transportCC]))
+        }
+    }
+
+    /// Numbers that stay the same in every section, as bundled sections have to (RFC 9143).
+    private static let extensionIDs: [(RTPHeaderExtension, UInt16)] = [
+        (.mid, 1), (.absoluteSendTime, 2), (.transportSequenceNumber, 3), (.playoutDelay, 4), (.audioLevel, 5),
+        (.absoluteCaptureTime, 6), (.videoOrientation, 7),
+    ]
+
+    private static func extensions(for type: MediaType, capabilities: MediaCapabilities) -> [ExtensionMapping] {
+        let others: Set<RTPHeaderExtension> = type == .video ? [.audioLevel] : [.playoutDelay, .videoOrientation]
+        return extensionIDs.filter { capabilities.headerExtensions.contains($0.0) && !others.contains($0.0) }
+            .map { ExtensionMapping(id: $0.1, uri: $0.0.uri) }
+    }
+}

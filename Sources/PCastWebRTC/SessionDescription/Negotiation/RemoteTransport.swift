@@ -1,0 +1,40 @@
+/// How the peer is reached and known: what its description says about ICE and DTLS.
+public struct RemoteTransport: Sendable {
+    public var iceUfrag: String
+    public var icePwd: String
+    /// Every fingerprint offered. The peer's certificate has to match one of a hash that we know.
+    public var fingerprints: [FingerprintAttribute]
+    /// Values of `a=candidate`, from `candidate:` on, each once.
+    public var candidates: [String]
+    public var hasAllCandidates: Bool
+    public var isLite: Bool
+    public var supportsTrickle: Bool
+    /// The peer's `a=setup`; nil when it has none.
+    public var setup: SetupRole?
+
+    /// Takes the transport of the accepted sections, which share one.
+    ///
+    /// A bundled section may leave its attributes to the one that the group names first (RFC 9143, section 7.1.3).
+    init(_ description: SessionDescription, sections: [Int]) throws(SDPError) {
+        let bundle = description.bundle ?? []
+        let shared = description.media.filter { media in media.mid.map { bundle.contains($0) } ?? false }
+        let own = sections.map { description.media[$0] }
+        let holders = own + shared
+        guard let holder = holders.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
+            let ufrag = holder.iceUfrag, let pwd = holder.icePwd
+        else { throw .missingICECredentials }
+        guard let certified = holders.first(where: { !$0.fingerprints.isEmpty }) else {
+            throw .missingFingerprint
+        }
+        iceUfrag = ufrag
+        icePwd = pwd
+        fingerprints = certified.fingerprints
+        setup = holders.lazy.compactMap(\.setup).first
+        var seen: Set<String> = []
+        candidates = holders.filter { $0.iceUfrag == nil || $0.iceUfrag == ufrag }
+            .flatMap(\.candidates).filter { seen.insert($0).inserted }
+        hasAllCandidates = holder.hasEndOfCandidates
+        isLite = description.isICELite
+        supportsTrickle = holder.iceOptions.contains("trickle")
+    }
+}

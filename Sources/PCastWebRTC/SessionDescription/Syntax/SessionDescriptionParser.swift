@@ -1,0 +1,132 @@
+/// Reads the lines of a description one after another.
+struct SessionDescriptionParser {
+    private var session = SessionDescription(origin: SessionOrigin(sessionID: 0))
+    /// What the session level says for every section.
+    private var inherited = MediaDescription(kind: .other(""))
+    private var section: MediaDescription?
+    private var line = 0
+
+    mutating func parse(_ text: String) throws(SDPError) -> SessionDescription {
+        guard text.utf8.count <= SDPLimits.textSize else { throw .tooLarge }
+        for text in SDPLines(text) {
+            line += 1
+            guard line <= SDPLimits.lines else { throw .tooManyLines }
+            try read(text)
+        }
+        guard line > 0 else { throw .notASessionDescription }
+        finishSection()
+        return session
+    }
+
+    private mutating func read(_ text: SDPText) throws(SDPError) {
+        let (name, value) = text.divided(at: "=")
+        guard name.count == 1, let type = name.first, let value else {
+            throw line == 1 ? .notASessionDescription : .malformedLine(line)
+        }
+        if line == 1 {
+            guard type == UInt8(ascii: "v"), value.trimmed.matches("0") else { throw .notASessionDescription }
+            return
+        }
+        switch Unicode.Scalar(type) {
+        case "o": session.origin = SessionOrigin(parsing: value)
+        case "s": session.name = value.string
+        case "b": readBandwidth(value)
+        case "m": try beginSection(value)
+        case "a": try readAttribute(value)
+        default: break
+        }
+    }
+
+    private mutating func readBandwidth(_ value: SDPText) {
+        let (type, kilobits) = value.divided(at: ":")
+        guard section != nil, type.matches("AS"), let kilobits else { return }
+        section?.bandwidth = kilobits.trimmed.decimal()
+    }
+
+    private mutating func beginSection(_ value: SDPText) throws(SDPError) {
+        finishSection()
+        guard session.media.count < SDPLimits.mediaSections else { throw .tooManyMediaSections }
+        let fields = value.pieces()
+        guard fields.count >= 3, let kind = fields[0].token, let transport = fields[2].token,
+            let port = fields[1].divided(at: "/").head.decimal(UInt16.self)
+        else { throw .malformedLine(line) }
+        var media = MediaDescription(kind: .init(kind), port: port, transportProtocol: transport)
+        if media.carriesRTP {
+            media.payloadTypes = try payloadTypes(fields.dropFirst(3))
+        } else {
+            media.otherFormats = fields.dropFirst(3).compactMap(\.token)
+        }
+        media.direction = inherited.direction
+        section = media
+    }
+
+    private func payloadTypes(_ fields: ArraySlice<SDPText>) throws(SDPError) -> [UInt8] {
+        var seen = [Bool](repeating: false, count: 128)
+        var payloadTypes: [UInt8] = []
+        for field in fields {
+            guard field.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformedLine(line) }
+            guard let type = field.decimal(UInt8.self), type <= 127 else { throw .payloadTypeOutOfRange(line: line) }
+            guard !seen[Int(type)] else { continue }
+            seen[Int(type)] = true
+            payloadTypes.append(type)
+        }
+        return payloadTypes
+    }
+
+    private mutating func finishSection() {
+        guard var media = section else { return }
+        if media.iceUfrag == nil, media.icePwd == nil {
+            media.iceUfrag = inherited.iceUfrag
+            media.icePwd = inherited.icePwd
+        }
+        if media.iceOptions.isEmpty { media.iceOptions = inherited.iceOptions }
+        if media.fingerprints.isEmpty { media.fingerprints = inherited.fingerprints }
+        if media.setup == nil { media.setup = inherited.setup }
+        media.extensions = inherited.extensions + media.extensions
+        session.media.append(media)
+        section = nil
+    }
+
+    private mutating func readAttribute(_ text: SDPText) throws(SDPError) {
+        let (name, value) = text.divided(at: ":")
+        if section == nil, try readSessionAttribute(name, value) { return }
+        let isReadable =
+            section?.read(attribute: text, name: name, value: value)
+            ?? inherited.read(attribute: text, name: name, value: value)
+        guard isReadable else { throw .malformedLine(line) }
+    }
+
+    /// Whether the attribute belongs to the session alone.
+    private mutating func readSessionAttribute(_ name: SDPText, _ value: SDPText?) throws(SDPError) -> Bool {
+        if name.matches("ice-lite") {
+            session.isICELite = true
+        } else if name.matches("extmap-allow-mixed") {
+            session.allowsMixedExtensions = true
+        } else if name.matches("group") {
+            let fields = value?.pieces() ?? []
+            guard let semantics = fields.first, semantics.matches("BUNDLE"), session.bundle == nil else { return true }
+            guard fields.count <= SDPLimits.mediaSections + 1 else { throw .tooManyMediaSections }
+            session.bundle = fields.dropFirst().map(\.string)
+        } else {
+            return false
+        }
+        return true
+    }
+}
+
+/// The lines of a text without their ends, empty ones left out.
+struct SDPLines: Sequence, IteratorProtocol {
+    private var rest: SDPText
+
+    init(_ text: String) { rest = text[...].utf8 }
+
+    mutating func next() -> SDPText? {
+        guard let start = rest.firstIndex(where: { !Self.endsLine($0) }) else { return nil }
+        let tail = rest[start...]
+        let end = tail.firstIndex(where: Self.endsLine) ?? tail.endIndex
+        rest = tail[end...]
+        return tail[..<end]
+    }
+
+    private static func endsLine(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+}

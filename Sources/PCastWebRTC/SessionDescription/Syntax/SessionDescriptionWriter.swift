@@ -1,0 +1,91 @@
+/// Writes a description line by line.
+struct SessionDescriptionWriter {
+    private var text = ""
+
+    static func text(of description: SessionDescription) -> String {
+        var writer = SessionDescriptionWriter()
+        writer.text.reserveCapacity(4_096)
+        writer.write(session: description)
+        for media in description.media { writer.write(media: media) }
+        return writer.text
+    }
+
+    private mutating func line(_ line: String) {
+        text += line
+        text += "\r\n"
+    }
+
+    private mutating func line(_ name: String, _ value: String?) {
+        if let value { line("a=\(name):\(value)") }
+    }
+
+    private mutating func flag(_ name: String, _ isSet: Bool) {
+        if isSet { line("a=\(name)") }
+    }
+
+    private mutating func write(session: SessionDescription) {
+        line("v=0")
+        line("o=\(session.origin.text)")
+        // RFC 8866 section 5.3 forbids an empty name.
+        line("s=\(session.name.isEmpty ? "-" : session.name)")
+        line("t=0 0")
+        if let mids = session.bundle, !mids.isEmpty { line("group", (["BUNDLE"] + mids).joined(separator: " ")) }
+        flag("ice-lite", session.isICELite)
+        flag("extmap-allow-mixed", session.allowsMixedExtensions)
+        line("a=msid-semantic: WMS *")
+    }
+
+    private mutating func write(media: MediaDescription) {
+        let formats = media.carriesRTP ? media.payloadTypes.map { String($0) } : media.otherFormats
+        // RFC 8866 section 9 asks for one format at least, which in a refused section means nothing.
+        let format = formats.isEmpty ? "0" : formats.joined(separator: " ")
+        line("m=\(media.kind.name) \(media.port) \(media.transportProtocol) \(format)")
+        line("c=IN IP4 0.0.0.0")
+        if let kilobits = media.bandwidth { line("b=AS:\(kilobits)") }
+        writeTransport(of: media)
+        line("mid", media.mid)
+        guard media.carriesRTP else { return }
+        for mapping in media.extensions { line("extmap", mapping.text) }
+        line("a=\(media.direction.rawValue)")
+        line("msid", media.msid?.text)
+        flag("rtcp-mux", media.multiplexesRTCP)
+        flag("rtcp-rsize", media.allowsReducedSizeRTCP)
+        writeFormats(of: media)
+        writeSources(of: media)
+        writeCandidates(of: media)
+    }
+
+    private mutating func writeTransport(of media: MediaDescription) {
+        flag("bundle-only", media.isBundleOnly)
+        line("ice-ufrag", media.iceUfrag)
+        line("ice-pwd", media.icePwd)
+        if !media.iceOptions.isEmpty { line("ice-options", media.iceOptions.joined(separator: " ")) }
+        for fingerprint in media.fingerprints { line("fingerprint", fingerprint.text) }
+        line("setup", media.setup?.rawValue)
+    }
+
+    private mutating func writeFormats(of media: MediaDescription) {
+        for type in media.payloadTypes {
+            for map in media.rtpMaps where map.payloadType == type { line("rtpmap", map.text) }
+            for feedback in media.feedback where feedback.payloadType == type { line("rtcp-fb", feedback.text) }
+            line("fmtp", media.formatParameters[type].map { "\(type) \($0.text)" })
+        }
+        for feedback in media.feedback where feedback.payloadType == nil { line("rtcp-fb", feedback.text) }
+        line("ptime", media.packetTime.map { String($0) })
+    }
+
+    private mutating func writeSources(of media: MediaDescription) {
+        for rid in media.rids { line("rid", rid.text) }
+        line("simulcast", media.simulcast?.text)
+        for group in media.sourceGroups { line("ssrc-group", group.text) }
+        for source in media.sources {
+            line("ssrc", source.cname.map { "\(source.ssrc) cname:\($0)" })
+            line("ssrc", source.msid.map { "\(source.ssrc) msid:\($0.text)" })
+        }
+    }
+
+    private mutating func writeCandidates(of media: MediaDescription) {
+        for candidate in media.candidates { line("a=\(candidate)") }
+        flag("end-of-candidates", media.hasEndOfCandidates)
+    }
+}

@@ -19,7 +19,6 @@ public enum PayloadDepacketizer: Sendable {
     public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         switch self {
         case .h264(var depacketizer):
-            self = .opus(OpusDepacketizer())
             depacketizer.append(payload, to: &bytes)
             self = .h264(depacketizer)
         case .vp8(var depacketizer):
@@ -35,7 +34,6 @@ public enum PayloadDepacketizer: Sendable {
     public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         switch self {
         case .h264(var depacketizer):
-            self = .opus(OpusDepacketizer())
             let frame = depacketizer.finish(&bytes)
             self = .h264(depacketizer)
             return frame

@@ -1,0 +1,110 @@
+import PCastMedia
+
+extension JitterBuffer {
+    mutating func pollVideo(at now: Instant) -> Frame? {
+        if let began = beganAt, now >= began + patience { beganAt = nil }
+        while true {
+            passPadding()
+            if awaitsKeyFrame, let start = newestCompleteKeyFrame() {
+                discard(upTo: start.lowerBound)
+                if let frame = assemble(start) { return frame }
+                continue
+            }
+            if let end = FrameBoundary.end(ofFrameAt: cursor, in: slots) {
+                if awaitsKeyFrame {
+                    // It can not be decoded, unless the packet before it turns out to begin the stream.
+                    guard beganAt == nil else { return nil }
+                    discard(upTo: end + 1)
+                } else if let frame = assemble(cursor...end) {
+                    return frame
+                }
+                continue
+            }
+            guard isGivenUp(at: now) || mayJumpEarly else { return nil }
+            giveUpHole()
+        }
+    }
+
+    /// Whether frames wait only because the stream may turn out to begin earlier.
+    var holdsUnsettledFrame: Bool { awaitsKeyFrame && beganAt != nil && slots.count > 0 }
+
+    private mutating func passPadding() {
+        var end = cursor
+        while let slot = slots[end], slot.isPadding { end += 1 }
+        if end > cursor { consume(upTo: end) }
+    }
+
+    /// The key frame to go on with after a hole: the newest, so that a stall is not shown late (JB2).
+    private func newestCompleteKeyFrame() -> ClosedRange<Int64>? {
+        guard slots.keyFrameStartCount > 0, let newest else { return nil }
+        var sequence = newest
+        while sequence >= cursor {
+            if let slot = slots[sequence], isDecodable(slot.start),
+                let end = FrameBoundary.end(ofFrameAt: sequence, in: slots)
+            {
+                return sequence...end
+            }
+            sequence -= 1
+        }
+        return nil
+    }
+
+    private func isDecodable(_ start: KeyFrameDetector.Finding) -> Bool {
+        switch start {
+        case .none: false
+        case .idrWithoutParameterSets: depacketizer.hasParameterSets
+        case .keyFrame: true
+        }
+    }
+
+    /// Whether so much waits behind the hole, a complete key frame with it, that waiting on is only delay.
+    private var mayJumpEarly: Bool {
+        guard missingSince != nil, slots.keyFrameStartCount > 0, let expectedTimestamp,
+            newestTimestamp - expectedTimestamp > codec.clockRate.ticks(in: Self.maximumSpan)
+        else { return false }
+        return newestCompleteKeyFrame() != nil
+    }
+
+    private mutating func giveUpHole() {
+        awaitsKeyFrame = true
+        discard(upTo: firstPresent(from: firstMissing) ?? firstMissing)
+    }
+
+    /// Puts the frame of these packets together, all of which are here, and moves on behind it. Nil when it is
+    /// damaged, or holds no picture.
+    private mutating func assemble(_ packets: ClosedRange<Int64>) -> Frame? {
+        guard let first = slots[packets.lowerBound] else { return nil }
+        var bytes: [UInt8] = []
+        var firstArrival = first.arrival
+        var lastArrival = first.arrival
+        bytes.reserveCapacity(byteCount(of: packets))
+        for sequence in packets {
+            guard let slot = slots[sequence], !slot.isPadding else { continue }
+            firstArrival = min(firstArrival, slot.arrival)
+            lastArrival = max(lastArrival, slot.arrival)
+            depacketizer.append(slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span, to: &bytes)
+        }
+        let contents = depacketizer.finish(&bytes)
+        statistics.malformedUnits = depacketizer.malformedUnits
+        consume(upTo: packets.upperBound + 1)
+        expectedTimestamp = first.timestamp
+        guard let contents, !contents.hasPicture || contents.isKeyFrame || !awaitsKeyFrame else {
+            statistics.framesDropped += 1
+            awaitsKeyFrame = true
+            return nil
+        }
+        guard contents.hasPicture else { return nil }
+        awaitsKeyFrame = false
+        statistics.framesAssembled += 1
+        if contents.isKeyFrame { statistics.keyFramesAssembled += 1 }
+        return Frame(
+            bytes: bytes, isKeyFrame: contents.isKeyFrame,
+            timestamp: MediaTime(ticks: first.timestamp, rate: codec.clockRate), sequenceNumbers: packets,
+            firstArrival: firstArrival, lastArrival: lastArrival)
+    }
+
+    /// Room for the frame: its payloads and a start code for each.
+    private func byteCount(of packets: ClosedRange<Int64>) -> Int {
+        packets.reduce(0) { $0 + (slots[$1]?.length ?? 0) + 4 }
+    }
+}

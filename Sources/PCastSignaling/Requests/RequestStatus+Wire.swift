@@ -1,0 +1,37 @@
+public import PCastMedia
+
+extension RequestStatus {
+    /// The word that stands in the `status` of a response.
+    public var wire: String {
+        switch self {
+        case .ok: "ok"
+        case .noStreamPlaying: "no-stream-playing"
+        case .badRequest: "bad-request"
+        case .unauthorized: "unauthorized"
+        case .conflict: "conflict"
+        case .gone: "gone"
+        case .notInitialized: "not-initialized"
+        case .notStarted: "not-started"
+        case .rateLimited: "rate-limited"
+        case .upgradeRequired: "upgrade-required"
+        case .failed: "failed"
+        case .capacity: "capacity"
+        case .timeout: "timeout"
+        case .notReady: "not-ready"
+        }
+    }
+
+    /// Reads the `status` of a response; a word that nobody knows is a failure.
+    public init(wire text: String) {
+        switch text {
+        case "origin-stream-not-found", "origin-not-found", "origin-stream-ended", "origin-ended",
+            "streaming-not-available":
+            self = .noStreamPlaying
+        case "streaming-not-ready": self = .notReady
+        case "unsupported-features", "no-supported-features", "conflicting-options": self = .badRequest
+        case "not-found": self = .gone
+        case "bad-token": self = .unauthorized
+        default: self = Self.allCases.first { $0.wire == text } ?? .failed
+        }
+    }
+}

@@ -76,4 +76,12 @@ import Testing
             + #"\\u0001\\u001f\\b\\f\\r\\n\\t\\\"\\\\\"}"#
         #expect(envelope.utf8.suffix(token.utf8.count + 2).elementsEqual((token + "\"}").utf8))
     }
+
+    @Test func theSecretIsNeverPrinted() {
+        let builder = EdgeTokenBuilder().withSecret("hidden").withApplicationId("app").forTag("t")
+        #expect("\(builder)" == #"{"requiredTag":"t"}"#)
+        var dumped = ""
+        dump(builder, to: &dumped)
+        #expect(!dumped.contains("hidden"))
+    }
 }

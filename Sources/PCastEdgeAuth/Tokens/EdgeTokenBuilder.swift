@@ -90,3 +90,10 @@ public struct EdgeTokenBuilder: Sendable {
         }
     }
 }
+
+/// The secret is not for logs.
+extension EdgeTokenBuilder: CustomStringConvertible, CustomReflectable {
+    public var description: String { token.text }
+
+    public var customMirror: Mirror { Mirror(self, children: ["token": token.text]) }
+}

@@ -78,3 +78,10 @@ extension SignalingRequest {
         }
     }
 }
+
+/// Only its name: the tokens that it carries are not for logs.
+extension SignalingRequest: CustomStringConvertible, CustomReflectable {
+    public var description: String { typeName }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

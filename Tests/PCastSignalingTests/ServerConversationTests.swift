@@ -1,0 +1,221 @@
+import PCastMedia
+import PCastSignaling
+import Testing
+
+@Suite struct ServerConversationTests {
+    private var server = ServerConversation(at: at(0))
+    private var client = ClientConversation()
+
+    init() { client.handle(.connected, at: at(0)) }
+
+    /// Sends a request, and answers what the server makes of it.
+    private mutating func say(_ request: SignalingRequest, at now: Instant = at(0)) -> [ServerConversation.Output] {
+        _ = client.request(request, at: now)
+        for case .send(let frame) in client.pollAll() { server.handle(.received(frame), at: now) }
+        return server.pollAll()
+    }
+
+    /// What the client makes of what the server sends.
+    private mutating func hear(_ outputs: [ServerConversation.Output]) -> [SignalingResponse] {
+        for case .send(let frame) in outputs { client.handle(.received(frame), at: at(0)) }
+        return client.pollAll().compactMap {
+            if case .answered(_, .success(let response)) = $0 { response } else { nil }
+        }
+    }
+
+    /// The request that is handed out, which is the only output.
+    private mutating func handedOut(_ request: SignalingRequest) throws -> SignalingRequestID {
+        let outputs = say(request)
+        guard outputs.count == 1, case .request(let id, request) = outputs[0] else {
+            throw Surprise(outputs: outputs)
+        }
+        return id
+    }
+
+    private struct Surprise: Error {
+        let outputs: [ServerConversation.Output]
+    }
+
+    private mutating func authenticate() throws {
+        let id = try handedOut(Samples.authenticate())
+        server.handle(.respond(id, Samples.authenticated(.ok)), at: at(0))
+        _ = hear(server.pollAll())
+    }
+
+    /// The reason of the `mq.Error` in a frame.
+    private func errorReason(_ output: ServerConversation.Output?) throws -> String? {
+        guard case .send(let frame)? = output else { return nil }
+        let response = try frame.response()
+        return response.type == "mq.Error" ? String(decoding: response.payload.dropFirst(2), as: UTF8.self) : nil
+    }
+
+    @Test mutating func aRequestIsHandedOutAndItsAnswerIsSent() throws {
+        let id = try handedOut(Samples.authenticate())
+        #expect(!server.isAuthenticated)
+        server.handle(.respond(id, Samples.authenticated(.ok)), at: at(0))
+        #expect(server.isAuthenticated)
+        #expect(hear(server.pollAll()) == [Samples.authenticated(.ok)])
+        server.handle(.respond(id, Samples.authenticated(.ok)), at: at(0))
+        #expect(server.pollAll().isEmpty)
+    }
+
+    @Test mutating func beforeAuthenticationEverythingIsUnauthorized() {
+        #expect(hear(say(Samples.setupStream())) == [Samples.setupStream().response(.unauthorized)])
+        #expect(hear(say(Samples.bye)) == [Samples.bye.response(.unauthorized)])
+    }
+
+    @Test mutating func aStreamCanBeSetUpInTheSameFlightAsTheAuthentication() throws {
+        let authentication = try handedOut(Samples.authenticate())
+        #expect(say(Samples.setupStream()).isEmpty)
+        server.handle(.respond(authentication, Samples.authenticated(.ok)), at: at(0))
+        let outputs = server.pollAll()
+        guard outputs.count == 2, case .send = outputs[0], case .request(let setup, Samples.setupStream()) = outputs[1]
+        else {
+            Issue.record("\(outputs)")
+            return
+        }
+        server.handle(.respond(setup, Samples.setupStream().response(.ok)), at: at(0))
+        #expect(
+            hear(outputs + server.pollAll())
+                == [Samples.authenticated(.ok), Samples.setupStream().response(.ok)])
+    }
+
+    @Test mutating func whatFollowsARefusedAuthenticationIsRefused() throws {
+        let authentication = try handedOut(Samples.authenticate())
+        _ = say(Samples.setupStream())
+        server.handle(.respond(authentication, Samples.authenticated(.unauthorized)), at: at(0))
+        #expect(
+            hear(server.pollAll())
+                == [Samples.authenticated(.unauthorized), Samples.setupStream().response(.unauthorized)])
+        #expect(!server.isAuthenticated)
+    }
+
+    @Test mutating func anAuthenticationBesideAnotherIsAConflict() {
+        _ = say(Samples.authenticate())
+        #expect(hear(say(Samples.authenticate())) == [Samples.authenticated(.conflict)])
+    }
+
+    @Test mutating func aRefusedSecondAuthenticationLeavesRunningRequestsToBeAnswered() throws {
+        try authenticate()
+        let setup = try handedOut(Samples.setupStream())
+        let second = try handedOut(Samples.authenticate(token: "DIGEST:z"))
+        server.handle(.respond(second, Samples.authenticated(.unauthorized)), at: at(0))
+        server.handle(.respond(setup, Samples.setupStream().response(.ok)), at: at(0))
+        #expect(
+            hear(server.pollAll())
+                == [Samples.authenticated(.unauthorized), Samples.setupStream().response(.ok)])
+    }
+
+    @Test mutating func whatIsNotUnderstoodIsAnsweredWithAnError() throws {
+        server.handle(.received(Samples.request("pcast.Nonsense")), at: at(0))
+        #expect(try errorReason(server.poll()) == "unknown type")
+        #expect(server.malformedCount == 0)
+        server.handle(.received(Samples.request("pcast.Bye", payload: [0x0A])), at: at(0))
+        #expect(try errorReason(server.poll()) == "malformed payload")
+        #expect(server.malformedCount == 1)
+        _ = say(Samples.authenticate())
+        server.handle(.received(Samples.request("pcast.Bye", payload: [0x0A, 1, 0x73, 0x12, 1, 0x72])), at: at(0))
+        #expect(try errorReason(server.poll()) == "request id in use")
+    }
+
+    @Test func sixteenMessagesThatCannotBeReadEndTheConversation() {
+        var server = server
+        let malformed = [
+            SignalingFrame.text("*"), .binary([1]), Samples.request("pcast.Bye", id: ""),
+            Samples.request("pcast.Bye", id: String(repeating: "1", count: 65)),
+        ]
+        for index in 0..<15 { server.handle(.received(malformed[index % 4]), at: at(0)) }
+        #expect(server.pollAll().isEmpty && server.malformedCount == 15)
+        server.handle(.received(.text("*")), at: at(0))
+        #expect(server.pollAll() == [.close(.malformed)])
+        server.handle(.received(Samples.request("pcast.Nonsense")), at: at(0))
+        server.advance(to: at(100_000))
+        #expect(server.pollAll().isEmpty && server.deadline == nil)
+    }
+
+    @Test mutating func moreThan64OpenRequestsAreRateLimited() throws {
+        try authenticate()
+        let frames = (0..<65).map { Samples.request("pcast.DestroyStream", id: "x\($0)", payload: [0x0A, 1, 0x6F]) }
+        for frame in frames { server.handle(.received(frame), at: at(0)) }
+        let outputs = server.pollAll()
+        #expect(outputs.count == 65)
+        #expect(outputs.dropLast().allSatisfy { if case .request = $0 { true } else { false } })
+        #expect(
+            outputs.last
+                == .send(
+                    Samples.response(
+                        "pcast.DestroyStreamResponse", id: "x64", payload: [0x0A, 12] + "rate-limited".utf8)))
+    }
+
+    @Test mutating func aRequestThatNobodyAnswersTimesOut() throws {
+        try authenticate()
+        let id = try handedOut(Samples.setupStream())
+        #expect(server.deadline == at(10_000))
+        server.advance(to: at(10_000))
+        let outputs = server.pollAll()
+        #expect(outputs.first == .expired(id))
+        #expect(hear(outputs) == [Samples.setupStream().response(.timeout)])
+        server.handle(.respond(id, Samples.setupStream().response(.ok)), at: at(10_001))
+        #expect(server.pollAll().isEmpty)
+    }
+
+    @Test mutating func anAuthenticationThatNobodyAnswersRefusesWhatWaitsForIt() throws {
+        let id = try handedOut(Samples.authenticate())
+        _ = say(Samples.setupStream())
+        server.advance(to: at(10_000))
+        let outputs = server.pollAll()
+        #expect(outputs.first == .expired(id) && outputs.count == 3)
+        #expect(
+            hear(outputs) == [Samples.authenticated(.timeout), Samples.setupStream().response(.unauthorized)])
+    }
+
+    @Test mutating func aGoodbyeIsAnsweredBeforeTheEnd() throws {
+        try authenticate()
+        let id = try handedOut(Samples.bye)
+        server.handle(.respond(id, Samples.bye.response(.ok)), at: at(0))
+        let outputs = server.pollAll()
+        #expect(outputs.count == 2 && outputs.last == .close(.bye))
+        #expect(hear(outputs) == [Samples.bye.response(.ok)])
+    }
+
+    @Test mutating func aPingIsAnsweredBeforeAuthenticationToo() {
+        let ping = Samples.request("mq.PingPong", id: "7", payload: [0x08, 42, 0x10, 3])
+        server.handle(.received(ping), at: at(0))
+        #expect(server.pollAll() == [.send(Samples.response("mq.PingPong", id: "7", payload: [0x08, 42, 0x10, 3]))])
+    }
+
+    @Test mutating func theAnswerIsOfTheFormOfTheQuestion() {
+        server.handle(.received(.binary(Samples.byeEnvelope)), at: at(0))
+        guard case .send(.binary)? = server.poll() else {
+            Issue.record("not binary")
+            return
+        }
+        server.handle(.received(.text(Base64.encode(Samples.byeEnvelope))), at: at(0))
+        guard case .send(.text)? = server.poll() else {
+            Issue.record("not text")
+            return
+        }
+    }
+
+    @Test func whoDoesNotAuthenticateIsSentAwayAfterThirtySeconds() {
+        var server = server
+        server.handle(.heard, at: at(29_000))
+        server.advance(to: at(29_999))
+        #expect(server.pollAll() == [.ping])
+        #expect(server.deadline == at(30_000))
+        server.advance(to: at(30_000))
+        #expect(server.pollAll() == [.close(.unauthenticated)])
+    }
+
+    @Test("OPS4: a ping goes out each 25 s, and a minute of silence is the end") mutating func ops4() throws {
+        try authenticate()
+        var events: [String] = []
+        while let deadline = server.deadline {
+            server.advance(to: deadline)
+            events += server.pollAll().map { "\(Int(deadline.nanoseconds / 1_000_000_000)) \($0)" }
+            if deadline == at(25_000) { server.handle(.heard, at: at(25_040)) }
+        }
+        #expect(events.map { $0.prefix(2) } == ["25", "50", "75", "85"])
+        #expect(events.last?.hasSuffix("unresponsive)") == true)
+    }
+}

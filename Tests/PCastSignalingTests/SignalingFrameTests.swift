@@ -1,0 +1,69 @@
+import FoundationEssentials
+import PCastMedia
+import PCastSignaling
+import Testing
+
+@Suite struct SignalingFrameTests {
+    @Test func aRequestIsTheEnvelopeOfPackageMQ() throws {
+        let frame = Samples.request("pcast.Bye", payload: [0x0A, 1, 0x73, 0x12, 1, 0x72])
+        #expect(frame == .text("EgExGglwY2FzdC5CeWUqBgoBcxIBcg=="))
+        #expect(frame == .text(Base64.encode(Samples.byeEnvelope)))
+        let request = try frame.request()
+        #expect(try SignalingFrame.binary(Samples.byeEnvelope).request() == request)
+        #expect(SignalingFrame(request, form: .binary) == .binary(Samples.byeEnvelope))
+        #expect(request.requestID == "1" && request.type == "pcast.Bye" && request.payload.count == 6)
+    }
+
+    @Test func fieldsThatNobodyKnowsArePassedOver() throws {
+        let frame = SignalingFrame.binary(Samples.byeEnvelope + [0x98, 0x06, 0x2A])
+        #expect(try frame.request().type == "pcast.Bye")
+    }
+
+    @Test func whatCannotBeReadSaysWhy() {
+        #expect(throws: SignalingFrameError.notBase64) { try SignalingFrame.text("*").request() }
+        #expect(throws: SignalingFrameError.notAnEnvelope) { try SignalingFrame.text("").request() }
+        #expect(throws: SignalingFrameError.notAnEnvelope) { try SignalingFrame.binary([0x12]).response() }
+        #expect(throws: SignalingFrameError.notAnEnvelope) {
+            try SignalingFrame.binary([0x1A, 1, 0x78, 0x2A, 0]).response()
+        }
+    }
+
+    @Test func aFrameIsAtMost256KiB() throws {
+        let frame = { (count: Int) in
+            SignalingFrame.binary([0x1A, 0, 0x2A, 0xF7, 0xFF, 0x0F] + [UInt8](repeating: 0, count: count))
+        }
+        #expect(try frame(262_135).request().payload.count == 262_135)
+        let large = SignalingFrame.binary([UInt8](repeating: 0, count: 262_145))
+        #expect(throws: SignalingFrameError.tooLarge(byteCount: 262_145)) { try large.request() }
+        let text = SignalingFrame.text(String(repeating: "A", count: 262_148))
+        #expect(throws: SignalingFrameError.tooLarge(byteCount: 262_148)) { try text.response() }
+    }
+
+    @Test func cutOffAnywhereItIsNoEnvelope() {
+        for length in Samples.byeEnvelope.indices {
+            // Up to the payload, which is required, nothing is whole.
+            #expect(throws: SignalingFrameError.notAnEnvelope) {
+                try SignalingFrame.binary(Array(Samples.byeEnvelope[..<length])).request()
+            }
+        }
+    }
+
+    @Test func changedBytesNeverTrap() {
+        var generator = SeededGenerator(state: 3)
+        var server = ServerConversation(at: at(0))
+        var client = ClientConversation()
+        client.handle(.connected, at: at(0))
+        for _ in 0..<5_000 {
+            var request = Samples.byeEnvelope
+            request[Int.random(in: request.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            server.handle(.received(.binary(request)), at: at(0))
+            if server.pollAll().contains(.close(.malformed)) { server = ServerConversation(at: at(0)) }
+            _ = client.request(Samples.bye, at: at(0))
+            var response = Samples.byeResponseEnvelope
+            response[Int.random(in: response.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            client.handle(.received(.binary(response)), at: at(0))
+            _ = client.pollAll()
+        }
+        #expect(client.malformedCount > 4_000)
+    }
+}

@@ -21,6 +21,6 @@ public struct AbsoluteSendTime: Hashable, Sendable {
     /// The time from `earlier` to this, taken as the nearer way round the 64 seconds.
     public func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
         let difference = Int32(bitPattern: (rawValue &- earlier.rawValue) << 8) >> 8
-        return .nanoseconds(Int64(difference) * 1_000_000_000 >> 18)
+        return .nanoseconds((Int64(difference) * 1_000_000_000) >> 18)
     }
 }

@@ -1,0 +1,106 @@
+import PCastMedia
+
+/// How much of the packets that wait fits into one feedback message, and what it measures.
+struct TransportFeedbackReport: Sendable {
+    /// The first number reported, and the first that is not.
+    let start: Int64
+    private(set) var end: Int64
+
+    /// In units of 64 ms; deltas count from it.
+    let referenceTime: Int64
+    private(set) var chunkCount = 0
+    private(set) var deltaSize = 0
+
+    /// The most bytes of chunks and deltas.
+    static let maximumSize = 960
+
+    private static let ticksPerReference: Int64 = 256
+
+    /// Walks from `start` until `last`, until the message is full, or until a delta is too large for its sixteen bits.
+    init(from start: Int64, to last: Int64, room: Int, arrival: (Int64) -> Instant?) {
+        self.start = start
+        end = start
+        var first = start
+        while first < last, arrival(first) == nil { first += 1 }
+        referenceTime = Self.floorDivide(Self.ticks(arrival(first)), Self.ticksPerReference)
+        let bound = min(room - 20, Self.maximumSize) - 4
+        precondition(bound > 16, "no room for transport feedback")
+        var previous = referenceTime * Self.ticksPerReference
+        var encoder = PacketStatusEncoder()
+        // A chunk holds what is pending in the encoder, at most two more, besides the one that becomes full.
+        while end <= last, 2 * (chunkCount + 3) + deltaSize + 2 <= bound {
+            guard let symbol = Self.symbol(arrival(end), after: &previous) else { break }
+            if encoder.append(symbol) != nil { chunkCount += 1 }
+            deltaSize += symbol.deltaSize
+            end += 1
+        }
+        while encoder.finish() != nil { chunkCount += 1 }
+    }
+
+    /// The status of a packet that arrived then, nil when its delta is too large; moves `previous` to its arrival.
+    static func symbol(_ arrival: Instant?, after previous: inout Int64) -> PacketStatusChunk.Symbol? {
+        guard let arrival else { return .notReceived }
+        let ticks = ticks(arrival)
+        let delta = ticks - previous
+        guard Int16(exactly: delta) != nil else { return nil }
+        previous = ticks
+        return UInt8(exactly: delta) == nil ? .largeDelta : .smallDelta
+    }
+
+    /// In units of 250 µs, rounded down, so that rounding never adds up.
+    static func ticks(_ arrival: Instant?) -> Int64 {
+        floorDivide(arrival?.nanoseconds ?? 0, TransportFeedback.tick.nanoseconds)
+    }
+
+    private static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
+        let (quotient, rest) = number.quotientAndRemainder(dividingBy: divisor)
+        return rest < 0 ? quotient - 1 : quotient
+    }
+
+    /// Bytes of the chunks and deltas with the padding that ends the message.
+    var size: Int { (2 * chunkCount + deltaSize + 3) / 4 * 4 }
+
+    var referenceTicks: Int64 { referenceTime * Self.ticksPerReference }
+}
+
+extension RTCPWriter {
+    /// Writes what `report` has measured; `arrival` answers as it did then.
+    mutating func transportFeedback(
+        senderSSRC: UInt32, mediaSSRC: UInt32, count feedbackCount: UInt8, _ report: TransportFeedbackReport,
+        arrival: (Int64) -> Instant?
+    ) {
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.transportLayerFeedback, format: RTCPPacket.FeedbackFormat.transportWide,
+            senderSSRC: senderSSRC, mediaSSRC: mediaSSRC, size: 8 + report.size)
+        buffer.storeBigEndian(UInt16(truncatingIfNeeded: report.start), at: body)
+        buffer.storeBigEndian(UInt16(report.end - report.start), at: body + 2)
+        buffer.storeBigEndian24(UInt32(truncatingIfNeeded: report.referenceTime), at: body + 4)
+        buffer[body + 7] = feedbackCount
+        var chunks = body + 8
+        var deltas = chunks + 2 * report.chunkCount
+        var previous = report.referenceTicks
+        var encoder = PacketStatusEncoder()
+        for number in report.start..<report.end {
+            let before = previous
+            guard let symbol = TransportFeedbackReport.symbol(arrival(number), after: &previous) else { break }
+            if let chunk = encoder.append(symbol) { store(chunk, at: &chunks) }
+            storeDelta(previous - before, as: symbol, at: &deltas)
+        }
+        while let chunk = encoder.finish() { store(chunk, at: &chunks) }
+        for index in deltas..<self.count { buffer[index] = 0 }
+    }
+
+    private func store(_ chunk: PacketStatusChunk, at offset: inout Int) {
+        buffer.storeBigEndian(chunk.rawValue, at: offset)
+        offset += 2
+    }
+
+    private func storeDelta(_ delta: Int64, as symbol: PacketStatusChunk.Symbol, at offset: inout Int) {
+        switch symbol {
+        case .notReceived, .reserved: return
+        case .smallDelta: buffer[offset] = UInt8(truncatingIfNeeded: delta)
+        case .largeDelta: buffer.storeBigEndian(Int16(truncatingIfNeeded: delta), at: offset)
+        }
+        offset += symbol.deltaSize
+    }
+}

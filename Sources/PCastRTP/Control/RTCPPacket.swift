@@ -1,0 +1,122 @@
+/// One packet of an RTCP datagram. The cases hold numbers and offsets; what they point to is read from the same
+/// datagram.
+public enum RTCPPacket: Hashable, Sendable {
+    case senderReport(SenderInformation, ReportBlocks)
+    case receiverReport(ssrc: UInt32, ReportBlocks)
+    case sourceDescription(SourceDescription)
+    case goodbye(Goodbye)
+    case negativeAcknowledgement(NegativeAcknowledgement)
+    /// A request for a key frame (RFC 4585, section 6.3.1).
+    case pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32)
+    case fullIntraRequest(FullIntraRequest)
+    case receiverEstimatedBitrate(ReceiverEstimatedBitrate)
+    case transportFeedback(TransportFeedback)
+    case extendedReport(ExtendedReport)
+    /// A packet of a type that PCast does not speak, or with a body too short for its type.
+    case unknown(type: UInt8)
+
+    /// The packet types of RFC 3550, RFC 4585 and RFC 3611.
+    enum PacketType {
+        static let senderReport: UInt8 = 200
+        static let receiverReport: UInt8 = 201
+        static let sourceDescription: UInt8 = 202
+        static let goodbye: UInt8 = 203
+        static let transportLayerFeedback: UInt8 = 205
+        static let payloadSpecificFeedback: UInt8 = 206
+        static let extendedReport: UInt8 = 207
+    }
+
+    /// The formats of feedback messages, by which the two feedback types are told further apart.
+    enum FeedbackFormat {
+        static let negativeAcknowledgement: UInt8 = 1
+        static let transportWide: UInt8 = 15
+        static let pictureLossIndication: UInt8 = 1
+        static let fullIntraRequest: UInt8 = 4
+        static let applicationLayer: UInt8 = 15
+    }
+
+    /// Reads the packet whose body, padding taken off, lies at `body`; `count` is the first byte's low five bits.
+    init(type: UInt8, count: UInt8, body: Range<Int>, in datagram: Span<UInt8>) {
+        let packet =
+            switch type {
+            case PacketType.senderReport: Self.senderReport(count, body, in: datagram)
+            case PacketType.receiverReport: Self.receiverReport(count, body, in: datagram)
+            case PacketType.sourceDescription:
+                RTCPPacket.sourceDescription(SourceDescription(range: body, count: Int(count)))
+            case PacketType.goodbye: Self.goodbye(count, body)
+            case PacketType.transportLayerFeedback: Self.transportLayerFeedback(count, body, in: datagram)
+            case PacketType.payloadSpecificFeedback: Self.payloadSpecificFeedback(count, body, in: datagram)
+            case PacketType.extendedReport: Self.extendedReport(body, in: datagram)
+            default: RTCPPacket.unknown(type: type)
+            }
+        self = packet ?? .unknown(type: type)
+    }
+
+    private static func senderReport(_ count: UInt8, _ body: Range<Int>, in datagram: Span<UInt8>) -> RTCPPacket? {
+        guard let blocks = reportBlocks(count, body.dropFirst(SenderInformation.size)) else { return nil }
+        return .senderReport(SenderInformation(in: datagram, at: body.lowerBound), blocks)
+    }
+
+    private static func receiverReport(_ count: UInt8, _ body: Range<Int>, in datagram: Span<UInt8>) -> RTCPPacket? {
+        guard let blocks = reportBlocks(count, body.dropFirst(4)) else { return nil }
+        return .receiverReport(ssrc: datagram.bigEndian32(at: body.lowerBound), blocks)
+    }
+
+    private static func reportBlocks(_ count: UInt8, _ range: Range<Int>?) -> ReportBlocks? {
+        guard let range, range.count >= Int(count) * ReportBlock.size else { return nil }
+        return ReportBlocks(offset: range.lowerBound, count: Int(count))
+    }
+
+    private static func goodbye(_ count: UInt8, _ body: Range<Int>) -> RTCPPacket? {
+        guard body.count >= 4 * Int(count) else { return nil }
+        return .goodbye(Goodbye(offset: body.lowerBound, count: Int(count)))
+    }
+
+    private static func extendedReport(_ body: Range<Int>, in datagram: Span<UInt8>) -> RTCPPacket? {
+        guard let blocks = body.dropFirst(4) else { return nil }
+        return .extendedReport(
+            ExtendedReport(senderSSRC: datagram.bigEndian32(at: body.lowerBound), range: blocks))
+    }
+
+    private static func transportLayerFeedback(
+        _ format: UInt8, _ body: Range<Int>, in datagram: Span<UInt8>
+    ) -> RTCPPacket? {
+        guard let information = body.dropFirst(8) else { return nil }
+        switch format {
+        case FeedbackFormat.negativeAcknowledgement:
+            return .negativeAcknowledgement(
+                NegativeAcknowledgement(
+                    senderSSRC: datagram.bigEndian32(at: body.lowerBound),
+                    mediaSSRC: datagram.bigEndian32(at: body.lowerBound + 4), range: information))
+        case FeedbackFormat.transportWide:
+            return TransportFeedback(in: datagram, body: body).map(RTCPPacket.transportFeedback)
+        default: return nil
+        }
+    }
+
+    private static func payloadSpecificFeedback(
+        _ format: UInt8, _ body: Range<Int>, in datagram: Span<UInt8>
+    ) -> RTCPPacket? {
+        guard let information = body.dropFirst(8) else { return nil }
+        let senderSSRC = datagram.bigEndian32(at: body.lowerBound)
+        switch format {
+        case FeedbackFormat.pictureLossIndication:
+            return .pictureLossIndication(
+                senderSSRC: senderSSRC, mediaSSRC: datagram.bigEndian32(at: body.lowerBound + 4))
+        case FeedbackFormat.fullIntraRequest:
+            return .fullIntraRequest(
+                FullIntraRequest(
+                    senderSSRC: senderSSRC, offset: information.lowerBound, count: information.count / 8))
+        case FeedbackFormat.applicationLayer:
+            return ReceiverEstimatedBitrate(in: datagram, body: body).map(RTCPPacket.receiverEstimatedBitrate)
+        default: return nil
+        }
+    }
+}
+
+extension Range<Int> {
+    /// The range without its first `size` numbers, nil when it has fewer.
+    fileprivate func dropFirst(_ size: Int) -> Range<Int>? {
+        count >= size ? lowerBound + size..<upperBound : nil
+    }
+}

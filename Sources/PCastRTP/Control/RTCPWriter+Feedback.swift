@@ -1,0 +1,71 @@
+public import PCastMedia
+
+extension RTCPWriter {
+    /// Asks for packets again, as many of `lost` as fit, and answers how many that were (RFC 4585, section 6.2.1).
+    ///
+    /// The numbers ascend, a wrap included; each pair of number and bitmask names up to 17 of them. `mediaSSRC` is the
+    /// stream that lost them (NACK8).
+    public mutating func negativeAcknowledgement(
+        senderSSRC: UInt32, mediaSSRC: UInt32, lost: Span<UInt16>
+    ) -> Int {
+        let room = (remaining - 12) / 4
+        guard room > 0, !lost.isEmpty else { return 0 }
+        let body = count + 12
+        var pairs = 0
+        var index = 0
+        while index < lost.count, pairs < room {
+            let first = lost[index]
+            let mask = Self.bitmask(after: first, in: lost, from: &index)
+            buffer.storeBigEndian(first, at: body + pairs * 4)
+            buffer.storeBigEndian(mask, at: body + pairs * 4 + 2)
+            pairs += 1
+        }
+        _ = beginFeedback(
+            type: RTCPPacket.PacketType.transportLayerFeedback,
+            format: RTCPPacket.FeedbackFormat.negativeAcknowledgement, senderSSRC: senderSSRC, mediaSSRC: mediaSSRC,
+            size: pairs * 4)
+        return index
+    }
+
+    /// The mask of the numbers 1...16 behind `first`, which lies at `index`; moves `index` to the first beyond them.
+    private static func bitmask(after first: UInt16, in lost: Span<UInt16>, from index: inout Int) -> UInt16 {
+        var mask: UInt16 = 0
+        index += 1
+        while index < lost.count {
+            let distance = lost[index] &- first
+            guard distance <= 16 else { break }
+            if distance > 0 { mask |= 1 << (distance - 1) }
+            index += 1
+        }
+        return mask
+    }
+
+    /// Asks for a key frame (12 bytes; RFC 4585, section 6.3.1).
+    public mutating func pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32) {
+        _ = beginFeedback(
+            type: RTCPPacket.PacketType.payloadSpecificFeedback,
+            format: RTCPPacket.FeedbackFormat.pictureLossIndication, senderSSRC: senderSSRC, mediaSSRC: mediaSSRC,
+            size: 0)
+    }
+
+    /// Asks for a key frame (20 bytes); a repetition keeps its number (RFC 5104, section 4.3.1).
+    public mutating func fullIntraRequest(senderSSRC: UInt32, mediaSSRC: UInt32, sequenceNumber: UInt8) {
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.fullIntraRequest,
+            senderSSRC: senderSSRC, mediaSSRC: 0, size: 8)
+        buffer.storeBigEndian(mediaSSRC, at: body)
+        buffer.storeBigEndian(UInt32(sequenceNumber) << 24, at: body + 4)
+    }
+
+    /// Bounds the sum of up to 255 streams (20 bytes and 4 for each; draft-alvestrand-rmcat-remb-03, section 2.2).
+    public mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
+        precondition(ssrcs.count < 256, "REMB names at most 255 streams")
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.applicationLayer,
+            senderSSRC: senderSSRC, mediaSSRC: 0, size: 8 + 4 * ssrcs.count)
+        buffer.storeBigEndian(ReceiverEstimatedBitrate.uniqueIdentifier, at: body)
+        buffer[body + 4] = UInt8(ssrcs.count)
+        buffer.storeBigEndian24(ReceiverEstimatedBitrate.packed(bitrate), at: body + 5)
+        for index in ssrcs.indices { buffer.storeBigEndian(ssrcs[index], at: body + 8 + 4 * index) }
+    }
+}

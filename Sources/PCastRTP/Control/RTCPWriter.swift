@@ -1,0 +1,109 @@
+/// Writes RTCP packets one behind the other into a datagram.
+///
+/// Each packet needs room in the buffer, which the caller has seen to (`remaining`).
+public struct RTCPWriter {
+    let buffer: UnsafeMutableRawBufferPointer
+
+    /// Bytes written.
+    public private(set) var count = 0
+
+    /// Where the report lies that `append(_:)` adds to.
+    private var report: Int?
+
+    public init(_ buffer: UnsafeMutableRawBufferPointer) { self.buffer = buffer }
+
+    /// Bytes that can still be written.
+    public var remaining: Int { buffer.count - count }
+
+    /// Writes a packet's first four bytes and answers where its body begins; `size` is the body's, a multiple of four.
+    mutating func begin(type: UInt8, count format: UInt8, size: Int) -> Int {
+        precondition(size % 4 == 0 && size + 4 <= remaining, "no room for an RTCP packet")
+        buffer[count] = 0x80 | format
+        buffer[count + 1] = type
+        buffer.storeBigEndian(UInt16(size / 4), at: count + 2)
+        let body = count + 4
+        count = body + size
+        report = nil
+        return body
+    }
+
+    /// Writes a feedback message's head; `size` is of what follows the two SSRCs (RFC 4585, section 6.1).
+    mutating func beginFeedback(
+        type: UInt8, format: UInt8, senderSSRC: UInt32, mediaSSRC: UInt32, size: Int
+    ) -> Int {
+        let body = begin(type: type, count: format, size: 8 + size)
+        buffer.storeBigEndian(senderSSRC, at: body)
+        buffer.storeBigEndian(mediaSSRC, at: body + 4)
+        return body + 8
+    }
+
+    /// A sender report without blocks, to which `append(_:)` adds (28 bytes; RFC 3550, section 6.4.1).
+    public mutating func senderReport(_ information: SenderInformation) {
+        let start = count
+        let body = begin(type: RTCPPacket.PacketType.senderReport, count: 0, size: SenderInformation.size)
+        buffer.storeBigEndian(information.ssrc, at: body)
+        buffer.storeBigEndian(information.ntpTimestamp, at: body + 4)
+        buffer.storeBigEndian(information.rtpTimestamp, at: body + 12)
+        buffer.storeBigEndian(information.packetCount, at: body + 16)
+        buffer.storeBigEndian(information.octetCount, at: body + 20)
+        report = start
+    }
+
+    /// A receiver report without blocks, to which `append(_:)` adds (8 bytes; RFC 3550, section 6.4.2).
+    public mutating func receiverReport(ssrc: UInt32) {
+        let start = count
+        let body = begin(type: RTCPPacket.PacketType.receiverReport, count: 0, size: 4)
+        buffer.storeBigEndian(ssrc, at: body)
+        report = start
+    }
+
+    /// Adds a block (24 bytes) to the report written last. False when it has 31 already and another must be begun.
+    ///
+    /// The report is the packet written last.
+    public mutating func append(_ block: ReportBlock) -> Bool {
+        guard let report else { preconditionFailure("a report block follows its report") }
+        guard buffer[report] & 0x1F < 31 else { return false }
+        precondition(ReportBlock.size <= remaining, "no room for a report block")
+        block.write(into: buffer, at: count)
+        count += ReportBlock.size
+        buffer[report] += 1
+        buffer.storeBigEndian(UInt16((count - report) / 4 - 1), at: report + 2)
+        return true
+    }
+
+    /// The canonical name of a source, up to 255 bytes of UTF-8 (RFC 3550, section 6.5.1).
+    public mutating func sourceDescription(ssrc: UInt32, cname: Span<UInt8>) {
+        precondition(cname.count < 256, "a CNAME has at most 255 bytes")
+        let size = (4 + 2 + cname.count + 1 + 3) / 4 * 4
+        let body = begin(type: RTCPPacket.PacketType.sourceDescription, count: 1, size: size)
+        buffer.storeBigEndian(ssrc, at: body)
+        buffer[body + 4] = 1
+        buffer[body + 5] = UInt8(cname.count)
+        for index in cname.indices { buffer[body + 6 + index] = cname[index] }
+        for index in body + 6 + cname.count..<body + size { buffer[index] = 0 }
+    }
+
+    /// Says that a source leaves (8 bytes; RFC 3550, section 6.6).
+    public mutating func goodbye(ssrc: UInt32) {
+        let body = begin(type: RTCPPacket.PacketType.goodbye, count: 1, size: 4)
+        buffer.storeBigEndian(ssrc, at: body)
+    }
+
+    /// This side's time for a round trip to be measured by (20 bytes; RFC 3611, section 4.4).
+    public mutating func receiverReferenceTime(ssrc: UInt32, ntpTimestamp: UInt64) {
+        let body = begin(type: RTCPPacket.PacketType.extendedReport, count: 0, size: 16)
+        buffer.storeBigEndian(ssrc, at: body)
+        buffer.storeBigEndian(UInt32(ExtendedReport.BlockType.receiverReferenceTime) << 24 | 2, at: body + 4)
+        buffer.storeBigEndian(ntpTimestamp, at: body + 8)
+    }
+
+    /// The answer to a peer's receiver reference time (24 bytes; RFC 3611, section 4.5).
+    public mutating func delaySinceLastReport(ssrc: UInt32, _ delay: ExtendedReport.DelaySinceReport) {
+        let body = begin(type: RTCPPacket.PacketType.extendedReport, count: 0, size: 20)
+        buffer.storeBigEndian(ssrc, at: body)
+        buffer.storeBigEndian(UInt32(ExtendedReport.BlockType.delaySinceLastReport) << 24 | 3, at: body + 4)
+        buffer.storeBigEndian(delay.ssrc, at: body + 8)
+        buffer.storeBigEndian(delay.lastReport, at: body + 12)
+        buffer.storeBigEndian(delay.delay, at: body + 16)
+    }
+}

@@ -1,0 +1,42 @@
+public import PCastMedia
+
+/// A receiver's bound on the sum of the streams it names (REMB, draft-alvestrand-rmcat-remb-03, section 2.2).
+public struct ReceiverEstimatedBitrate: Hashable, Sendable {
+    public let senderSSRC: UInt32
+    public let bitrate: Bitrate
+    let offset: Int
+    /// How many streams are named.
+    public let count: Int
+
+    static let uniqueIdentifier: UInt32 = 0x5245_4D42
+
+    public func ssrc(_ index: Int, in datagram: Span<UInt8>) -> UInt32 {
+        precondition(index >= 0 && index < count, "no such stream")
+        return datagram.bigEndian32(at: offset + index * 4)
+    }
+
+    /// Nil when the body is not REMB, or names more streams than it holds.
+    init?(in datagram: Span<UInt8>, body: Range<Int>) {
+        let start = body.lowerBound
+        guard body.count >= 16, datagram.bigEndian32(at: start + 8) == Self.uniqueIdentifier else { return nil }
+        count = Int(datagram[start + 12])
+        offset = start + 16
+        guard body.count >= 16 + 4 * count else { return nil }
+        senderSSRC = datagram.bigEndian32(at: start)
+        let packed = datagram.bigEndian24(at: start + 13)
+        bitrate = Self.bitrate(mantissa: Int64(packed & 0x3FFFF), exponent: packed >> 18)
+    }
+
+    /// What 64 bits cannot hold is as good as no bound.
+    private static func bitrate(mantissa: Int64, exponent: UInt32) -> Bitrate {
+        guard mantissa.leadingZeroBitCount > Int(exponent) else { return Bitrate(bitsPerSecond: .max) }
+        return Bitrate(bitsPerSecond: mantissa << Int64(exponent))
+    }
+
+    /// Six bits of exponent and eighteen of mantissa, rounded down.
+    static func packed(_ bitrate: Bitrate) -> UInt32 {
+        let bits = UInt64(max(bitrate.bitsPerSecond, 0))
+        let exponent = max(0, 64 - bits.leadingZeroBitCount - 18)
+        return UInt32(exponent) << 18 | UInt32(bits >> UInt64(exponent))
+    }
+}

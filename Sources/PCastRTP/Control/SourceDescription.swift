@@ -1,0 +1,36 @@
+/// The names of sources (RFC 3550, section 6.5); of each, the canonical name is read.
+public struct SourceDescription: Hashable, Sendable {
+    let range: Range<Int>
+    /// How many sources the packet claims to describe.
+    let count: Int
+
+    /// Calls `body` with each source that has a CNAME, and where its UTF-8 lies in the datagram.
+    public func forEachCNAME(in datagram: Span<UInt8>, _ body: (_ ssrc: UInt32, _ name: Range<Int>) -> Void) {
+        var cursor = range.lowerBound
+        for _ in 0..<count {
+            guard cursor + 4 <= range.upperBound else { return }
+            let ssrc = datagram.bigEndian32(at: cursor)
+            cursor += 4
+            let name = readItems(in: datagram, at: &cursor)
+            if let name { body(ssrc, name) }
+        }
+    }
+
+    /// Reads one chunk's items and moves `cursor` to the next chunk; answers where the CNAME lies.
+    private func readItems(in datagram: Span<UInt8>, at cursor: inout Int) -> Range<Int>? {
+        var name: Range<Int>?
+        while cursor < range.upperBound, datagram[cursor] != 0 {
+            guard cursor + 2 <= range.upperBound else { break }
+            let stop = cursor + 2 + Int(datagram[cursor + 1])
+            guard stop <= range.upperBound else { break }
+            if datagram[cursor] == 1 { name = cursor + 2..<stop }
+            cursor = stop
+        }
+        guard cursor < range.upperBound, datagram[cursor] == 0 else {
+            cursor = range.upperBound
+            return name
+        }
+        cursor += 4 - (cursor - range.lowerBound) % 4
+        return name
+    }
+}

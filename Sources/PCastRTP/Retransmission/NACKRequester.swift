@@ -1,0 +1,147 @@
+public import PCastMedia
+
+/// Which packets of one stream to ask for again, and when (RFC 4585; NACK1).
+///
+/// A missing packet is asked for at once, then each round trip but not more often than every 20 ms, ten times in all.
+/// At most 1000 packets are missed at a time, none more than 10,000 behind the newest: beyond that a key frame is
+/// cheaper, and `needsKeyFrame` says so.
+public struct NACKRequester: Sendable {
+    private struct Missing {
+        let sequence: Int64
+        var nextRequest: Instant
+        var requests: UInt8 = 0
+    }
+
+    public static let maximumMissing = 1000
+    public static let maximumAge: Int64 = 10_000
+    public static let maximumRequests = 10
+    public static let minimumInterval = TimeSpan.milliseconds(20)
+
+    /// The time to the sender and back; assumed to be 100 ms until set.
+    public var roundTrip = TimeSpan.milliseconds(100)
+
+    /// So much is missing that only a key frame helps. Stays until `keyFrameReceived`.
+    public private(set) var needsKeyFrame = false
+
+    /// Packets asked for, counted once for each request.
+    public private(set) var requested: Int64 = 0
+    /// Missing packets that came after all.
+    public private(set) var recovered: Int64 = 0
+    /// Missing packets that never came or that became useless first.
+    public private(set) var abandoned: Int64 = 0
+
+    /// Ascending; room for all is reserved at the start.
+    private var missing: [Missing] = []
+    private var newest: Int64?
+    private var lastKeyFrame: Int64?
+
+    /// When `poll` wants to be called; nil when nothing is missing.
+    public private(set) var deadline: Instant?
+
+    public init() { missing.reserveCapacity(Self.maximumMissing) }
+
+    /// Packets missing now.
+    public var missingCount: Int { missing.count }
+
+    /// Notes a packet that arrived: by the stream itself, or as a retransmission of it.
+    public mutating func received(_ sequence: Int64, isRetransmission: Bool = false, at now: Instant) {
+        guard let newest else {
+            if !isRetransmission { self.newest = sequence }
+            return
+        }
+        if sequence > newest {
+            self.newest = sequence
+            abandon(before: sequence - Self.maximumAge)
+            addGap(from: newest + 1, to: sequence, at: now)
+        } else {
+            remove(sequence)
+        }
+    }
+
+    /// Appends the numbers to ask for now to `list`, which has room for `maximumMissing`, in ascending order.
+    public mutating func poll(into list: inout [UInt16], at now: Instant) {
+        guard let deadline, now >= deadline else { return }
+        let interval = max(roundTrip, Self.minimumInterval)
+        var earliest: Instant?
+        var kept = 0
+        for index in missing.indices {
+            var entry = missing[index]
+            if entry.nextRequest <= now {
+                guard entry.requests < Self.maximumRequests else {
+                    abandoned += 1
+                    continue
+                }
+                list.append(UInt16(truncatingIfNeeded: entry.sequence))
+                entry.requests += 1
+                entry.nextRequest = now + interval
+                requested += 1
+            }
+            missing[kept] = entry
+            kept += 1
+            earliest = Instant.earlier(earliest, entry.nextRequest)
+        }
+        missing.removeLast(missing.count - kept)
+        self.deadline = earliest
+    }
+
+    /// A key frame begins at `sequence`: what is missing before it is no longer needed.
+    public mutating func keyFrameReceived(upTo sequence: Int64) {
+        lastKeyFrame = max(lastKeyFrame ?? sequence, sequence)
+        needsKeyFrame = false
+        abandon(before: sequence)
+    }
+
+    /// What is missing before `sequence` is of no more use: played past, or too old.
+    public mutating func abandon(before sequence: Int64) {
+        let count = firstIndex(notBefore: sequence)
+        guard count > 0 else { return }
+        missing.removeFirst(count)
+        abandoned += Int64(count)
+        if missing.isEmpty { deadline = nil }
+    }
+
+    /// The source started over: nothing is missing, and the next packet is the first (RTP11).
+    public mutating func restart() {
+        abandoned += Int64(missing.count)
+        missing.removeAll(keepingCapacity: true)
+        deadline = nil
+        newest = nil
+        lastKeyFrame = nil
+    }
+
+    private mutating func addGap(from first: Int64, to end: Int64, at now: Instant) {
+        guard first < end else { return }
+        let first = max(first, lastKeyFrame ?? first)
+        if let lastKeyFrame, missing.count + Int(clamping: end - first) > Self.maximumMissing {
+            abandon(before: lastKeyFrame)
+        }
+        guard missing.count + Int(clamping: end - first) <= Self.maximumMissing else { return giveUp() }
+        for sequence in first..<max(first, end) { missing.append(Missing(sequence: sequence, nextRequest: now)) }
+        deadline = missing.isEmpty ? nil : now
+    }
+
+    private mutating func giveUp() {
+        abandoned += Int64(missing.count)
+        missing.removeAll(keepingCapacity: true)
+        deadline = nil
+        needsKeyFrame = true
+    }
+
+    private mutating func remove(_ sequence: Int64) {
+        let index = firstIndex(notBefore: sequence)
+        guard index < missing.count, missing[index].sequence == sequence else { return }
+        missing.remove(at: index)
+        recovered += 1
+        if missing.isEmpty { deadline = nil }
+    }
+
+    private func firstIndex(notBefore sequence: Int64) -> Int {
+        var low = 0
+        var high = missing.count
+        while low < high {
+            let middle = (low + high) / 2
+            if missing[middle].sequence < sequence { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,241 @@
+public import PCastMedia
+
+// MARK: - Time
+
+extension ICEControllingAgent {
+    /// When `advance(to:)`, and `poll` after it, want to be called next; nil for a new agent and a failed one.
+    public var deadline: Instant? {
+        guard state != .new, state != .failed else { return nil }
+        var deadline: Instant?
+        if consent.lastAuthenticated == nil { deadline = setupDeadline }
+        if let last = consent.lastAuthenticated {
+            deadline = last + (state == .disconnected ? ICEConsent.lifetime : ICEConsent.patience)
+        }
+        deadline = Instant.earlier(deadline, fallback)
+        for (index, pair) in pairs.enumerated() {
+            guard let check = pair.check, index == selected || isChecking else { continue }
+            let due = index == selected ? check.nextSend : max(check.nextSend, nextPaced ?? check.nextSend)
+            deadline = Instant.earlier(deadline, due)
+        }
+        if let selected, pairs[selected].check == nil { deadline = Instant.earlier(deadline, nextSelectedCheck) }
+        return deadline
+    }
+
+    /// When the selected pair, which no check is under way on, is checked next.
+    private var nextSelectedCheck: Instant? {
+        Instant.earlier(nextKeepalive, expectsMedia ? quietSince.map { $0 + ICETimers.silence } : nil)
+    }
+
+    public mutating func advance(to now: Instant) {
+        guard state != .new, state != .failed else { return }
+        endChecks(at: now)
+        if let selected, pairs[selected].check == nil, let due = nextSelectedCheck, due <= now {
+            beginCheck(selected, at: now)
+        }
+        if let fallback, fallback <= now {
+            self.fallback = nil
+            openConnections()
+        }
+        updateState(at: now)
+    }
+
+    private mutating func updateState(at now: Instant) {
+        if consent.lastAuthenticated == nil {
+            if let setupDeadline, setupDeadline <= now { state = .failed }
+        } else if consent.hasExpired(at: now) {
+            state = .failed
+        } else if consent.isAway(at: now) {
+            state = .disconnected
+        }
+    }
+
+    /// Gives up checks that were sent often enough. The selected pair never fails by its own checks alone, since the
+    /// peer may show otherwise that it lives (ICE5): it is checked again.
+    private mutating func endChecks(at now: Instant) {
+        for index in pairs.indices {
+            guard let check = pairs[index].check, check.nextSend <= now, check.tries >= maximumTries(index) else {
+                continue
+            }
+            pairs[index].check = nil
+            if index == selected {
+                quietSince = now
+                nextKeepalive = now + ICETimers.silence
+            } else {
+                pairs[index].state = .failed
+            }
+        }
+    }
+
+    private func maximumTries(_ index: Int) -> Int {
+        index == selected || pairs[index].isTCP ? ICETimers.maximumConsentTries : ICETimers.maximumTries
+    }
+}
+
+// MARK: - Checks
+
+extension ICEControllingAgent {
+    /// The selected pair leaves checks unanswered, and the peer says nothing else either.
+    var isSelectedSuspect: Bool {
+        guard let selected, state != .disconnected else { return selected != nil }
+        guard let check = pairs[selected].check, check.tries >= ICETimers.suspectTries else { return false }
+        return consent.lastAuthenticated.map { $0 < check.firstSent } ?? true
+    }
+
+    /// Whether other pairs than the selected one are checked.
+    var isChecking: Bool { selected == nil || isSelectedSuspect }
+
+    /// Begins a check: a new transaction, due at once. In control it nominates, so that a lite peer needs no second.
+    mutating func beginCheck(_ index: Int, at now: Instant) {
+        let role: STUNMessage.Role =
+            isControlling ? .controlling(tieBreaker: tieBreaker) : .controlled(tieBreaker: tieBreaker)
+        pairs[index].check = ICECandidatePair.Check(
+            transactionID: .random(using: &generator), role: role, nominates: isControlling, firstSent: now,
+            nextSend: now)
+        if pairs[index].state != .succeeded { pairs[index].state = .inProgress }
+    }
+
+    /// Writes the next check that is due. Answers its size in bytes, and the way it goes.
+    public mutating func poll(
+        into buffer: UnsafeMutableRawBufferPointer, at now: Instant
+    ) -> (length: Int, path: NetworkPath)? {
+        guard state != .new, state != .failed, let index = nextDue(at: now), var check = pairs[index].check else {
+            return nil
+        }
+        if check.tries == 0 { check.firstSent = now }
+        let timeout = pairs[index].isTCP ? ICETimers.streamTimeout : timeout(afterTries: check.tries)
+        check.tries += 1
+        check.nextSend = now + timeout
+        pairs[index].check = check
+        if index != selected { nextPaced = now + ICETimers.pacing }
+        if index == selected, check.tries == ICETimers.suspectTries, isSelectedSuspect { checkOthers(at: now) }
+        return (write(check, isTCP: pairs[index].isTCP, into: buffer), pairs[index].path)
+    }
+
+    private func timeout(afterTries tries: Int) -> TimeSpan {
+        // A long way must not be taken for loss: twice the measured round trip at least.
+        max(ICETimers.firstTimeout, (roundTrip ?? .zero) * 2) * (1 << Int64(tries))
+    }
+
+    /// The selected pair goes first; then, in the order of priority, those sent least often.
+    private func nextDue(at now: Instant) -> Int? {
+        if let selected, let check = pairs[selected].check, check.nextSend <= now,
+            check.tries < maximumTries(selected)
+        {
+            return selected
+        }
+        guard isChecking, nextPaced.map({ $0 <= now }) ?? true else { return nil }
+        var best: Int?
+        var fewest = Int.max
+        for (index, pair) in pairs.enumerated() where index != selected {
+            guard let check = pair.check, check.nextSend <= now, check.tries < maximumTries(index) else { continue }
+            let isPreferred = best.map { pair.priority > pairs[$0].priority } ?? true
+            guard check.tries < fewest || (check.tries == fewest && isPreferred) else { continue }
+            best = index
+            fewest = check.tries
+        }
+        return best
+    }
+
+    private func write(
+        _ check: ICECandidatePair.Check, isTCP: Bool, into buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        var writer = STUNMessageWriter(.request, transactionID: check.transactionID, into: buffer)
+        writer.addUsername(recipient: remote.ufragBytes, sender: local.ufragBytes)
+        // What a pair found by the check would have as its priority (RFC 8445, section 7.1.1).
+        writer.addPriority(ICECandidate.priority(.peerReflexive, transport: isTCP ? .tcp(.active) : .udp))
+        writer.addRole(check.role)
+        if check.nominates { writer.addUseCandidate() }
+        return writer.finish(key: remote.key)
+    }
+
+    /// The selected pair seems dead: every other one gets another chance.
+    mutating func checkOthers(at now: Instant) {
+        fallback = now + ICETimers.fallback
+        for index in pairs.indices where index != selected {
+            switch pairs[index].state {
+            case .unopened, .opening: continue
+            case .waiting, .inProgress, .succeeded, .failed: beginCheck(index, at: now)
+            }
+        }
+    }
+
+    /// 0.8 to 1.2 of the period, so that clients do not fall into step (RFC 7675, section 5.1).
+    mutating func scheduleKeepalive(at now: Instant) {
+        let fifth = ICETimers.keepalive.nanoseconds / 5
+        let jitter = Int64.random(in: -fifth...fifth, using: &generator)
+        nextKeepalive = now + ICETimers.keepalive + TimeSpan(nanoseconds: jitter)
+    }
+}
+
+// MARK: - Stream connections (RFC 6544)
+
+extension ICEControllingAgent {
+    private mutating func openConnections() {
+        guard isChecking else { return }
+        for index in pairs.indices where pairs[index].isTCP && pairs[index].state == .failed {
+            pairs[index].state = .unopened
+        }
+        wantsConnections = true
+    }
+
+    /// Where to open a connection to; the driver answers by `connectionOpened` or `connectionFailed`.
+    public mutating func pollConnection() -> TransportAddress? {
+        guard wantsConnections, isChecking, state != .failed else { return nil }
+        guard let index = pairs.firstIndex(where: { $0.state == .unopened }) else {
+            wantsConnections = false
+            return nil
+        }
+        pairs[index].state = .opening
+        return pairs[index].path.remote
+    }
+
+    /// A connection that was asked for is open; `path` bears its number and both ends.
+    public mutating func connectionOpened(_ path: NetworkPath, at now: Instant) {
+        precondition(path.transport != .udp)
+        guard let index = pairs.firstIndex(where: { $0.state == .opening && $0.path.remote == path.remote }),
+            isChecking
+        else {
+            closeLater(path)
+            return
+        }
+        pairs[index].path = path
+        pairs[index].state = .waiting
+        beginCheck(index, at: now)
+    }
+
+    public mutating func connectionFailed(to remote: TransportAddress) {
+        for index in pairs.indices where pairs[index].state == .opening && pairs[index].path.remote == remote {
+            pairs[index].state = .failed
+        }
+    }
+
+    /// A connection was closed by the peer or by an error.
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        if heldPath == path { heldPath = nil }
+        guard path.transport != .udp, let index = pairs.firstIndex(where: { $0.isTCP && $0.matches(path) }) else {
+            return
+        }
+        pairs[index].state = .failed
+        pairs[index].check = nil
+        pairs[index].hasHeardPeer = false
+        guard index == selected else { return }
+        selected = nil
+        if state == .connected { state = .disconnected }
+        checkOthers(at: now)
+    }
+
+    /// A connection that is not needed, to be closed by the driver (ICE14).
+    public mutating func takePathToClose() -> NetworkPath? { pathsToClose.popLast() }
+
+    func isOpenConnection(_ pair: ICECandidatePair) -> Bool {
+        guard pair.isTCP else { return false }
+        switch pair.state {
+        case .waiting, .inProgress, .succeeded: return true
+        case .unopened, .opening, .failed: return false
+        }
+    }
+
+    mutating func closeLater(_ path: NetworkPath) {
+        if pathsToClose.count < Self.maximumPairs { pathsToClose.append(path) }
+    }
+}

@@ -1,0 +1,35 @@
+import PCastMedia
+
+/// The times of a controlling agent.
+enum ICETimers {
+    /// Between checks of different pairs. RFC 8445, section 14.2, says 50 ms as a default and 5 ms at least.
+    static let pacing = TimeSpan.milliseconds(20)
+
+    /// Before a check is sent a second time; doubled after each. RFC 8445, section 14.3, has 500 ms for the public
+    /// at large; a join must not wait so long for one lost packet.
+    static let firstTimeout = TimeSpan.milliseconds(100)
+
+    /// How often a check is sent, before the pair has failed.
+    static let maximumTries = 7
+
+    /// How often one of the selected pair is sent, before another is begun.
+    static let maximumConsentTries = 4
+
+    /// After so many unanswered tries the other pairs are checked too.
+    static let suspectTries = 3
+
+    /// Between checks over a connection, which loses nothing (RFC 6544, section 7.1).
+    static let streamTimeout = TimeSpan.seconds(2 as Int64)
+
+    /// Between checks of the selected pair, give or take a fifth (RFC 7675, section 5.1). Chrome's number (ICE3).
+    static let keepalive = TimeSpan.milliseconds(2500)
+
+    /// Of silence, before the selected pair is checked out of turn.
+    static let silence = TimeSpan.milliseconds(300)
+
+    /// How long datagrams are tried before connections.
+    static let fallback = TimeSpan.milliseconds(1500)
+
+    /// How long a call is tried.
+    static let setup = TimeSpan.seconds(15 as Int64)
+}

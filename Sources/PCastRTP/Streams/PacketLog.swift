@@ -17,10 +17,8 @@ public struct PacketLog: ~Copyable {
         public var marker: Bool
         /// A key frame can be decoded from here on (parameter sets included).
         public var startsKeyFrame: Bool
-        /// Video orientation (3GPP TS 26.114, section 7.4.5), as received.
-        public var videoOrientation: UInt8?
-        /// Audio level (RFC 6464), as received.
-        public var audioLevel: UInt8?
+        /// Header extensions that pass on unchanged (SW9).
+        public var forwarded: RTPExtensionValues
         /// When it arrived, or was made.
         public var arrival: Instant
         /// Payload bytes.
@@ -28,7 +26,7 @@ public struct PacketLog: ~Copyable {
 
         public init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
-            length: Int = 0, videoOrientation: UInt8? = nil, audioLevel: UInt8? = nil
+            length: Int = 0, forwarded: RTPExtensionValues = RTPExtensionValues()
         ) {
             self.sequence = sequence
             self.timestamp = timestamp
@@ -36,8 +34,7 @@ public struct PacketLog: ~Copyable {
             self.startsKeyFrame = startsKeyFrame
             self.arrival = arrival
             self.length = length
-            self.videoOrientation = videoOrientation
-            self.audioLevel = audioLevel
+            self.forwarded = forwarded
         }
     }
 

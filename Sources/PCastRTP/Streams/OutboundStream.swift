@@ -1,0 +1,242 @@
+public import PCastMedia
+
+/// One track on its way to one peer: a place in the track's `PacketLog`, and the numbers under which the peer knows it.
+///
+/// It holds no packets. A viewer's stream is a few hundred bytes, and what it sends is written straight from the log
+/// into the datagram, header by this type and payload by the cipher.
+public struct OutboundStream: Sendable {
+    /// What was negotiated with the peer.
+    public struct Parameters: Sendable {
+        public var ssrc: UInt32
+        public var payloadType: UInt8
+        /// The retransmission stream (RFC 4588); nil when the peer has none, and nothing is sent again.
+        public var retransmission: Retransmission?
+        public var mid: RTPStreamIdentifier?
+        public var extensions: RTPHeaderExtensionMap
+        public var clockRate: ClockRate
+        /// Said on every packet while set (JB5).
+        public var playoutDelay: PlayoutDelay?
+
+        public struct Retransmission: Sendable {
+            public var ssrc: UInt32
+            public var payloadType: UInt8
+            public init(ssrc: UInt32, payloadType: UInt8) {
+                self.ssrc = ssrc
+                self.payloadType = payloadType
+            }
+        }
+
+        public init(
+            ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
+            extensions: RTPHeaderExtensionMap, clockRate: ClockRate, playoutDelay: PlayoutDelay? = nil
+        ) {
+            self.ssrc = ssrc
+            self.payloadType = payloadType
+            self.retransmission = retransmission
+            self.mid = mid
+            self.extensions = extensions
+            self.clockRate = clockRate
+            self.playoutDelay = playoutDelay
+        }
+    }
+
+    /// A packet to be protected and sent.
+    public struct Packet {
+        /// Bytes of header written into the room.
+        public let headerSize: Int
+        /// Where its payload stands in the log.
+        public let position: Int64
+        /// A retransmission: the original sequence number stands between header and payload (RFC 4588, section 4),
+        /// already written into the room behind the header.
+        public let isRetransmission: Bool
+    }
+
+    public let parameters: Parameters
+
+    /// Where it stands in the log; nil while it waits for a key frame.
+    public private(set) var position: Int64?
+
+    /// Source sequence number plus this is the peer's.
+    private var sequenceOffset: Int64 = 0
+    /// The first source packet that the peer was meant to get; earlier ones that arrive late are not sent (SW2).
+    private var firstSequence: Int64 = 0
+    private var newestSequence: Int64?
+    private var timestampOffset: UInt32 = 0
+    private var nextSequence: Int64
+    private var retransmissionSequence: UInt16
+
+    private var resends: [Int64] = []
+    private var limiter = ResendLimiter()
+
+    /// Retransmissions asked for that wait to be sent; further requests are dropped and asked for again.
+    private static let resendLimit = 64
+
+    public private(set) var packetsSent: UInt32 = 0
+    public private(set) var octetsSent: UInt32 = 0
+    public private(set) var packetsRetransmitted: Int = 0
+    /// NACKed numbers that were no longer in the log, or never were.
+    public private(set) var retransmissionsMissed = 0
+
+    /// - Parameters:
+    ///   - firstSequenceNumber: below 2^15, so that no early loss hides the roll-over (SRTP3).
+    public init(_ parameters: Parameters, firstSequenceNumber: UInt16, retransmissionSequenceNumber: UInt16) {
+        precondition(firstSequenceNumber < 1 << 15 && retransmissionSequenceNumber < 1 << 15)
+        self.parameters = parameters
+        nextSequence = Int64(firstSequenceNumber)
+        retransmissionSequence = retransmissionSequenceNumber
+    }
+
+    // MARK: Where to begin
+
+    /// Begins with the packet at `position`, whose number becomes the peer's next. Time goes on from what was sent
+    /// before, `timestampGap` ticks later, if anything was.
+    public mutating func begin(at position: Int64, in log: borrowing PacketLog, timestampGap: UInt32 = 0) {
+        let entry = log[position]
+        self.position = position
+        firstSequence = entry.sequence
+        sequenceOffset = nextSequence - entry.sequence
+        if let lastTimestamp { timestampOffset = lastTimestamp &+ timestampGap &- entry.timestamp }
+    }
+
+    /// Begins with whatever is appended next.
+    public mutating func beginAtEnd(of log: borrowing PacketLog) {
+        position = log.end
+        awaitsFirst = true
+    }
+
+    private var awaitsFirst = false
+    private var lastTimestamp: UInt32?
+
+    /// Stops until `begin` is called again, as when the peer fell too far behind.
+    public mutating func pause() { position = nil }
+
+    /// Whether the log went on past the place where this stream stands.
+    public func hasFallenBehind(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
+
+    // MARK: Sending
+
+    /// Whether `next` has anything to give.
+    @inlinable
+    public func hasPackets(in log: borrowing PacketLog) -> Bool {
+        guard let position else { return false }
+        return position < log.end || hasResends
+    }
+
+    public var hasResends: Bool { !resends.isEmpty }
+
+    /// Writes the header of the next packet into `room`, and says which payload follows it; nil when there is none.
+    ///
+    /// - Parameter transportSequenceNumber: the transport's own counter, stamped and advanced when the peer counts
+    ///   packets (CC1).
+    public mutating func next(
+        in log: borrowing PacketLog, at now: Instant, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Packet? {
+        guard position != nil else { return nil }
+        while !resends.isEmpty {
+            let sequence = resends.removeFirst()
+            guard let position = log.position(ofSequence: sequence) else {
+                retransmissionsMissed += 1
+                continue
+            }
+            return writeRetransmission(
+                of: log[position], at: position, sendTime: sendTime,
+                transportSequenceNumber: &transportSequenceNumber, into: room)
+        }
+        while let position, position < log.end {
+            let entry = log[position]
+            self.position = position + 1
+            if awaitsFirst {
+                awaitsFirst = false
+                begin(at: position, in: log)
+                self.position = position + 1
+            }
+            guard entry.sequence >= firstSequence else { continue }
+            limiter.sent(entry.sequence, at: now)
+            return write(
+                entry, at: position, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
+                into: room)
+        }
+        return nil
+    }
+
+    private mutating func write(
+        _ entry: PacketLog.Entry, at position: Int64, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Packet {
+        let sequence = entry.sequence + sequenceOffset
+        let timestamp = entry.timestamp &+ timestampOffset
+        if sequence >= nextSequence {
+            nextSequence = sequence + 1
+            newestSequence = entry.sequence
+            lastTimestamp = timestamp
+        }
+        let header = RTPHeader(
+            marker: entry.marker, payloadType: parameters.payloadType,
+            sequenceNumber: UInt16(truncatingIfNeeded: sequence), timestamp: timestamp, ssrc: parameters.ssrc)
+        let layout = header.write(
+            into: room,
+            extensions: values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber),
+            map: parameters.extensions)
+        packetsSent &+= 1
+        octetsSent &+= UInt32(entry.length)
+        return Packet(headerSize: layout.size, position: position, isRetransmission: false)
+    }
+
+    private mutating func writeRetransmission(
+        of entry: PacketLog.Entry, at position: Int64, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Packet? {
+        guard let retransmission = parameters.retransmission else { return nil }
+        let header = RTPHeader(
+            marker: entry.marker, payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
+            timestamp: entry.timestamp &+ timestampOffset, ssrc: retransmission.ssrc)
+        retransmissionSequence &+= 1
+        let layout = header.write(
+            into: room,
+            extensions: values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber),
+            map: parameters.extensions)
+        let original = UInt16(truncatingIfNeeded: entry.sequence + sequenceOffset)
+        room.storeBigEndian(original, at: layout.size)
+        packetsRetransmitted += 1
+        return Packet(headerSize: layout.size, position: position, isRetransmission: true)
+    }
+
+    private func values(
+        _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
+    ) -> RTPExtensionValues {
+        var values = entry.forwarded
+        values.mid = parameters.mid
+        values.absoluteSendTime = sendTime
+        if parameters.extensions.id(of: .transportSequenceNumber) != nil {
+            values.transportSequenceNumber = transportSequenceNumber
+            transportSequenceNumber &+= 1
+        }
+        if let playoutDelay = parameters.playoutDelay { values.playoutDelay = playoutDelay }
+        return values
+    }
+
+    // MARK: Feedback
+
+    /// The peer reports that it lacks the packet it would know as `sequenceNumber`.
+    ///
+    /// - Parameter roundTrip: to the peer; the same number is sent at most once in it, and in 20 ms (NACK2).
+    public mutating func requestRetransmission(
+        of sequenceNumber: UInt16, in log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
+    ) {
+        guard parameters.retransmission != nil, let newestSequence, resends.count < Self.resendLimit else { return }
+        let newest = newestSequence + sequenceOffset
+        let distance = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- newest)
+        let sequence = newest + Int64(distance) - sequenceOffset
+        guard sequence >= firstSequence, sequence <= newestSequence, log.position(ofSequence: sequence) != nil else {
+            retransmissionsMissed += 1
+            return
+        }
+        guard limiter.mayResend(sequence, roundTrip: roundTrip, at: now) else { return }
+        limiter.sent(sequence, at: now)
+        resends.append(sequence)
+    }
+
+    /// The peer's RTP time for a time of the source.
+    public func timestamp(of source: UInt32) -> UInt32 { source &+ timestampOffset }
+}

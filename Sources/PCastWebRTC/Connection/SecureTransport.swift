@@ -1,0 +1,362 @@
+public import PCastMedia
+import PCastRTP
+
+/// ICE, DTLS and SRTP of one peer: datagrams in, plaintext RTP and RTCP out, and the other way round.
+///
+/// Both ends stand on it: a client's `PeerConnection` with an agent that checks, a server's `Relay` with a lite one.
+/// Media is decrypted in the driver's buffer and encrypted into the driver's batch; only handshakes and checks, a few
+/// dozen datagrams in a peer's life, pass through a queue here.
+public struct SecureTransport: ~Copyable {
+    /// What a datagram turned out to be.
+    public enum Received {
+        /// Dealt with here, or not authentic.
+        case nothing
+        /// The buffer's first `length` bytes are an RTP packet in the clear.
+        case rtp(length: Int)
+        /// The buffer's first `length` bytes are a compound RTCP packet in the clear.
+        case rtcp(length: Int)
+    }
+
+    public enum Event: Hashable, Sendable {
+        /// Keys are agreed: media can flow.
+        case connected(SRTPProfile)
+        /// The peer is reached by another path from now on.
+        case pathChanged(NetworkPath)
+        /// Silent for five seconds, and heard of again.
+        case away, back
+        /// The peer said goodbye (DTLS close_notify).
+        case closed
+        case failed(TransportFailure)
+        /// The driver is asked to open a connection (RFC 6544), and to tell `pathOpened`.
+        case openConnection(to: TransportAddress)
+        /// A connection that is not needed any more.
+        case closeConnection(NetworkPath)
+    }
+
+    private struct Outgoing {
+        let bytes: [UInt8]
+        let path: NetworkPath
+    }
+
+    /// Datagrams of checks and handshakes that wait; the oldest is dropped when full, for both are repeated.
+    private static let outgoingLimit = 32
+
+    /// Protected packets that came before the keys (DTLS13); further ones are dropped and repaired later.
+    private static let earlyLimit = 16
+
+    private var lite: ICELiteAgent?
+    private var controlling: ICEControllingAgent?
+    private let handshake: any DTLSHandshake
+    private var sender: SRTPSender?
+    private var receiver: SRTPReceiver?
+    private var transactions: TransactionIDGenerator
+
+    private var outgoing: [Outgoing] = []
+    private var early: [Outgoing] = []
+    private var events: [Event] = []
+    private var isAway = false
+    private var hasStartedHandshake = false
+    private var hasEnded = false
+
+    /// Where datagrams go at the moment; nil before the first valid check.
+    public private(set) var path: NetworkPath?
+
+    /// Datagrams that were not authentic, or no datagrams of these protocols at all.
+    public private(set) var rejected = 0
+
+    /// The keys' profile, once agreed.
+    public var profile: SRTPProfile? { sender?.profile }
+
+    /// Whether media can be protected.
+    public var isConnected: Bool { sender != nil && !hasEnded }
+
+    /// A server's end: answers checks.
+    /// - Parameter seed: for transaction ids; from a secure source.
+    public init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {
+        lite = agent
+        self.handshake = handshake
+        transactions = TransactionIDGenerator(seed: seed)
+    }
+
+    /// A client's end: makes the checks.
+    public init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
+        controlling = agent
+        self.handshake = handshake
+        transactions = TransactionIDGenerator(seed: seed)
+    }
+
+    /// What there is to tell; nil when nothing more.
+    public mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
+
+    // MARK: Receiving
+
+    /// Takes in a datagram; RTP and RTCP are left in the clear in the same memory.
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Received {
+        guard !hasEnded else { return .nothing }
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+        switch DatagramKind(bytes) {
+        case .rtp: return receiveRTP(datagram, from: path, at: now)
+        case .rtcp: return receiveRTCP(datagram, from: path, at: now)
+        case .stun: receiveSTUN(bytes, from: path, at: now)
+        case .dtls: receiveDTLS(datagram, from: path, at: now)
+        case .unknown: rejected += 1
+        }
+        return .nothing
+    }
+
+    private mutating func receiveRTP(
+        _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Received {
+        guard let receiver else {
+            holdEarly(packet, from: path)
+            return .nothing
+        }
+        guard case .ok(let length) = receiver.unprotectRTP(packet) else {
+            rejected += 1
+            return .nothing
+        }
+        controlling?.noteReceived(at: now)
+        return .rtp(length: length)
+    }
+
+    private mutating func receiveRTCP(
+        _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Received {
+        guard let receiver else {
+            holdEarly(packet, from: path)
+            return .nothing
+        }
+        guard case .ok(let length) = receiver.unprotectRTCP(packet) else {
+            rejected += 1
+            return .nothing
+        }
+        controlling?.noteReceived(at: now)
+        controlling?.noteAuthenticated(path: path, at: now)
+        lite?.noteAuthenticated(path: path, at: now)
+        noteLife()
+        if path != self.path { probe(path, at: now) }
+        return .rtcp(length: length)
+    }
+
+    /// Authentic SRTCP from an address that is not the selected one: the peer may have moved (ICE7).
+    private mutating func probe(_ path: NetworkPath, at now: Instant) {
+        guard lite != nil else { return }
+        let request = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
+            count = lite!.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &transactions)
+        }
+        if !request.isEmpty { enqueue(request, to: path) }
+    }
+
+    private mutating func holdEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
+        guard early.count < Self.earlyLimit, accepts(path) else { return }
+        early.append(Outgoing(bytes: Array(packet), path: path))
+    }
+
+    /// A packet that came before the keys did, to be given to `handle` again after `connected`; nil when no more.
+    public mutating func takeEarlyPacket() -> (bytes: [UInt8], path: NetworkPath)? {
+        guard isConnected, !early.isEmpty else { return nil }
+        let packet = early.removeFirst()
+        return (packet.bytes, packet.path)
+    }
+
+    /// DTLS is taken from every address that passed an authenticated check, nominated or not (ICE2).
+    private func accepts(_ path: NetworkPath) -> Bool {
+        path == self.path || lite?.isValidated(path) == true || controlling?.isValidated(path) == true
+    }
+
+    private mutating func receiveSTUN(_ bytes: Span<UInt8>, from path: NetworkPath, at now: Instant) {
+        guard let message = STUNMessage.parse(bytes) else {
+            rejected += 1
+            return
+        }
+        var outcome = ICEOutcome()
+        // The reply is written by whichever agent there is; a closure may not capture the span, so the memory is
+        // taken first.
+        let reply = UnsafeMutableRawBufferPointer.allocate(byteCount: STUNMessage.maximumSize, alignment: 8)
+        defer { reply.deallocate() }
+        if lite != nil {
+            outcome = lite!.handle(bytes, message: message, from: path, at: now, reply: reply)
+        } else if controlling != nil {
+            outcome = controlling!.handle(bytes, message: message, from: path, at: now, reply: reply)
+        }
+        if outcome.replyLength > 0 { enqueue(Array(reply[..<outcome.replyLength]), to: path) }
+        if outcome.rejection != nil { rejected += 1 }
+        if outcome.isAuthenticated { noteLife() }
+        followAgent(at: now)
+    }
+
+    private mutating func receiveDTLS(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        guard accepts(path) else {
+            rejected += 1
+            return
+        }
+        handshake.handle(UnsafeRawBufferPointer(datagram), at: now)
+        followHandshake(at: now)
+    }
+
+    // MARK: Following the two machines inside
+
+    private mutating func noteLife() {
+        guard isAway else { return }
+        isAway = false
+        events.append(.back)
+    }
+
+    private mutating func followAgent(at now: Instant) {
+        if let current = lite.map({ $0.sendingPath }) ?? controlling?.selectedPath, current != path {
+            if path != nil { events.append(.pathChanged(current)) }
+            path = current
+        }
+        if path != nil, !hasStartedHandshake {
+            hasStartedHandshake = true
+            handshake.start(at: now)
+            followHandshake(at: now)
+        }
+        while let address = controlling?.takeConnectionToOpen() { events.append(.openConnection(to: address)) }
+        while let unused = lite?.takePathToClose(at: now) { events.append(.closeConnection(unused)) }
+    }
+
+    private mutating func followHandshake(at now: Instant) {
+        drainHandshake()
+        switch handshake.state {
+        case .new, .handshaking: break
+        case .established(let keys):
+            guard sender == nil else { return }
+            sender = SRTPSender(keys)
+            receiver = SRTPReceiver(keys)
+            events.append(.connected(keys.profile))
+        case .failed(let reason): end(.failed(.handshake("\(reason)")))
+        case .closed: end(.closed)
+        }
+    }
+
+    private mutating func drainHandshake() {
+        guard let path else { return }
+        while true {
+            let flight = [UInt8](unsafeUninitializedCapacity: DatagramBatch.maximumDatagramSize) { buffer, count in
+                count = handshake.poll(into: UnsafeMutableRawBufferPointer(buffer)) ?? 0
+            }
+            if flight.isEmpty { return }
+            enqueue(flight, to: path)
+        }
+    }
+
+    private mutating func end(_ event: Event) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        early.removeAll()
+        events.append(event)
+    }
+
+    private mutating func enqueue(_ bytes: [UInt8], to path: NetworkPath) {
+        if outgoing.count == Self.outgoingLimit { outgoing.removeFirst() }
+        outgoing.append(Outgoing(bytes: bytes, path: path))
+    }
+
+    // MARK: Time and output
+
+    public var deadline: Instant? {
+        guard !hasEnded else { return nil }
+        let checks = controlling?.deadline ?? lite?.deadline(after: lastAdvance)
+        return Instant.earlier(checks, hasStartedHandshake ? handshake.deadline : nil)
+    }
+
+    private var lastAdvance = Instant(nanoseconds: .min)
+
+    public mutating func advance(to now: Instant) {
+        guard !hasEnded else { return }
+        lastAdvance = now
+        controlling?.advance(to: now)
+        if hasStartedHandshake { handshake.advance(to: now) }
+        followAgent(at: now)
+        if hasStartedHandshake { followHandshake(at: now) }
+        judgeLife(at: now)
+    }
+
+    private mutating func judgeLife(at now: Instant) {
+        let expired = lite.map { $0.hasExpired(at: now) } ?? controlling.map { $0.state == .failed } ?? false
+        if expired {
+            let neverSeen = path == nil
+            end(.failed(neverSeen ? .setupTimeout : .consentExpired))
+            return
+        }
+        let away = lite.map { $0.isAway(at: now) } ?? controlling.map { $0.state == .disconnected } ?? false
+        if away, !isAway {
+            isAway = true
+            events.append(.away)
+        } else if !away {
+            noteLife()
+        }
+    }
+
+    /// Appends what checks and handshakes have to send. Answers true when the batch was full and more waits.
+    public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        while !outgoing.isEmpty {
+            guard batch.append(outgoing[0].bytes, to: outgoing[0].path) else { return true }
+            outgoing.removeFirst()
+        }
+        guard !hasEnded, controlling != nil else { return false }
+        while let room = batch.reserve() {
+            guard let (length, path) = controlling!.poll(into: room, at: now) else { return false }
+            batch.commit(length: length, to: path)
+        }
+        return true
+    }
+
+    /// Protects a packet that lies in two places into one; see `SRTPSender`. Zero when it was refused.
+    public func protectRTP(
+        header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
+        into destination: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        sender?.protectRTP(header: header, payload: payload, into: destination) ?? 0
+    }
+
+    /// Protects in place a packet whose header takes `headerSize` bytes. Zero when it was refused.
+    public func protectRTP(
+        _ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int
+    ) -> Int {
+        sender?.protectRTP(packet, length: length, headerSize: headerSize) ?? 0
+    }
+
+    /// Protects a compound RTCP packet in place. Zero when it was refused.
+    public func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+        sender?.protectRTCP(packet, length: length) ?? 0
+    }
+
+    // MARK: Paths and restarts
+
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        lite?.pathClosed(path)
+        controlling?.pathClosed(path)
+        if self.path == path { self.path = lite?.sendingPath ?? controlling?.selectedPath }
+    }
+
+    /// The driver opened the connection that `openConnection` asked for.
+    public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
+        controlling?.connectionOpened(path, at: now)
+    }
+
+    public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
+        controlling?.addRemoteCandidate(candidate, at: now)
+    }
+
+    /// New credentials on both sides; the old ones hold until the new pair is nominated (ICE12).
+    public mutating func restart(local: ICECredentials, remote: ICECredentials) {
+        lite?.restart(local: local, remote: remote)
+    }
+
+    /// The round trip of the last check, where this side makes checks.
+    public var roundTrip: TimeSpan? { controlling?.roundTrip }
+
+    /// Says goodbye; what `poll` gives afterwards is the last.
+    public mutating func close(at now: Instant) {
+        guard !hasEnded else { return }
+        handshake.close()
+        drainHandshake()
+        hasEnded = true
+    }
+}

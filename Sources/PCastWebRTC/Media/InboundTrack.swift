@@ -1,0 +1,97 @@
+public import PCastMedia
+public import PCastRTP
+
+/// One track that a peer sends: which SSRC it has, what was lost of it, and what to ask for again.
+public struct InboundTrack: Sendable {
+    public let media: NegotiatedMedia
+
+    /// The SSRC it is heard under; announced, or learned from the first packet.
+    public private(set) var ssrc: UInt32?
+
+    public internal(set) var statistics: ReceiveStatistics?
+    public internal(set) var missing = NACKRequester()
+    public internal(set) var keyFrame = KeyFrameRequest()
+
+    /// What its sender said last about time, and when that arrived.
+    public internal(set) var senderReport: (information: SenderInformation, arrival: Instant)?
+
+    /// Payload bytes received, retransmissions included.
+    public private(set) var bytesReceived = 0
+    public private(set) var packetsReceived = 0
+
+    private var unwrapper = SequenceUnwrapper()
+    /// Added to numbers after a restart of the source, so that they never go back.
+    private var sequenceOffset: Int64 = 0
+    private var newestSequence: Int64?
+    private var lastPacket: Instant?
+
+    /// A source that changes its SSRC is believed when the old one has been silent for so long.
+    private static let silence = TimeSpan.milliseconds(500)
+
+    init(_ media: NegotiatedMedia) {
+        self.media = media
+        if media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
+    }
+
+    private mutating func bind(_ ssrc: UInt32) {
+        self.ssrc = ssrc
+        statistics = ReceiveStatistics(ssrc: ssrc, clockRate: media.format.clockRate)
+        senderReport = nil
+        restart()
+    }
+
+    private mutating func restart() {
+        unwrapper = SequenceUnwrapper()
+        if let newestSequence { sequenceOffset = newestSequence + 1 - SequenceUnwrapper.origin }
+        missing.restart()
+    }
+
+    /// How a packet stands to the track; the number is the source's, unwrapped and never going back.
+    enum Arrival {
+        case accepted(sequence: Int64)
+        /// Accepted, and all before it belongs to another run of the source (RTP11).
+        case restarted(sequence: Int64)
+        case refused
+    }
+
+    mutating func receive(_ header: RTPHeader, payloadSize: Int, at now: Instant) -> Arrival {
+        var isNewSource = false
+        if header.ssrc != ssrc {
+            guard ssrc == nil || lastPacket.map({ now - $0 > Self.silence }) ?? true else { return .refused }
+            isNewSource = newestSequence != nil
+            bind(header.ssrc)
+        }
+        let arrival = statistics?.received(
+            sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, at: now)
+        switch arrival {
+        case .suspicious, nil: return .refused
+        case .restarted:
+            restart()
+            isNewSource = true
+        case .inOrder, .late: break
+        }
+        lastPacket = now
+        packetsReceived += 1
+        bytesReceived += payloadSize
+        let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
+        missing.received(sequence, at: now)
+        newestSequence = max(newestSequence ?? sequence, sequence)
+        return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
+    }
+
+    private mutating func unwrap(_ sequenceNumber: UInt16, isFirst: Bool) -> Int64 {
+        let unwrapped = unwrapper.unwrap(sequenceNumber)
+        if isFirst, let newestSequence { sequenceOffset = newestSequence + 1 - unwrapped }
+        return unwrapped + sequenceOffset
+    }
+
+    /// A retransmission of the packet with that number came; nil when the number means nothing here.
+    mutating func receiveRetransmission(of sequenceNumber: UInt16, payloadSize: Int, at now: Instant) -> Int64? {
+        guard unwrapper.last != nil else { return nil }
+        let sequence = unwrapper.peek(sequenceNumber) + sequenceOffset
+        guard let newestSequence, sequence <= newestSequence else { return nil }
+        missing.received(sequence, isRetransmission: true, at: now)
+        bytesReceived += payloadSize
+        return sequence
+    }
+}

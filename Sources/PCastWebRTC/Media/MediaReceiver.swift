@@ -1,0 +1,293 @@
+public import PCastMedia
+public import PCastRTP
+
+/// The receiving half of a peer's media: sorts packets by track, and tells the sender what arrived, what is missing,
+/// and that a key frame is wanted.
+///
+/// At most one video and one audio track, which is what a stream is here.
+public struct MediaReceiver: Sendable {
+    /// A packet of media, or a retransmission put back in its place.
+    public struct Packet {
+        public let type: MediaType
+        public let sequence: Int64
+        public let timestamp: UInt32
+        /// The number on the wire, of the original packet.
+        public let sequenceNumber: UInt16
+        public let marker: Bool
+        /// Where the payload lies in the datagram; empty for padding.
+        public let payload: Range<Int>
+        public let codec: Codec
+        public let isRetransmission: Bool
+        /// The source started over with this packet.
+        public let isRestart: Bool
+        /// The header extensions that a relay passes on.
+        public let forwarded: RTPExtensionValues
+    }
+
+    private struct Route {
+        var type: MediaType
+        var codec: Codec
+        var isRetransmission: Bool
+    }
+
+    public private(set) var video: InboundTrack?
+    public private(set) var audio: InboundTrack?
+
+    /// Packets of no negotiated payload type, or not acceptable to their track.
+    public private(set) var refused = 0
+
+    /// Our own SSRC in what we report.
+    public let reporterSSRC: UInt32
+    private let cname: [UInt8]
+    private let measuresRoundTrip: Bool
+
+    private var routes = [Route?](repeating: nil, count: 128)
+    private var extensions = RTPHeaderExtensionMap()
+    private var arrivals: TransportFeedbackRecorder?
+    private var nextReport: Instant?
+    private var lost: [UInt16] = []
+    private var delays = RoundTripTime()
+
+    private static let reportInterval = TimeSpan.seconds(Int64(1))
+
+    /// - Parameters:
+    ///   - media: the sections in which the peer sends.
+    ///   - measuresRoundTrip: sends a receiver reference time with each report (RFC 3611), as an end that sends
+    ///     nothing of its own does.
+    public init(_ media: [NegotiatedMedia], reporterSSRC: UInt32, cname: String, measuresRoundTrip: Bool) {
+        self.reporterSSRC = reporterSSRC
+        self.cname = Array(cname.utf8.prefix(255))
+        self.measuresRoundTrip = measuresRoundTrip
+        lost.reserveCapacity(NACKRequester.maximumMissing)
+        for section in media where section.direction.receives {
+            switch section.type {
+            case .video where video == nil: video = InboundTrack(section)
+            case .audio where audio == nil: audio = InboundTrack(section)
+            default: continue
+            }
+            extensions = section.extensionMap
+            if section.feedback.contains(.transportCC) { arrivals = arrivals ?? TransportFeedbackRecorder() }
+            for format in section.acceptablePayloads { addRoutes(format, type: section.type) }
+        }
+    }
+
+    private mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
+        routes[Int(format.payloadType & 0x7F)] = Route(type: type, codec: format.codec, isRetransmission: false)
+        if let retransmission = format.rtxPayloadType {
+            routes[Int(retransmission & 0x7F)] = Route(type: type, codec: format.codec, isRetransmission: true)
+        }
+    }
+
+    /// The time to the peer and back, as far as it is known.
+    public var roundTrip: TimeSpan? { delays.smoothed }
+
+    // MARK: Packets in
+
+    /// Takes in a packet in the clear. Every one counts towards the transport's feedback, of whatever stream (RTP2).
+    public mutating func receive(_ datagram: UnsafeRawBufferPointer, at now: Instant) -> Packet? {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        guard let header = RTPHeader.parse(bytes) else {
+            refused += 1
+            return nil
+        }
+        if let number = header.extensions.transportSequenceNumber(in: bytes, by: extensions) {
+            arrivals?.received(number, at: now)
+        }
+        guard let route = routes[Int(header.payloadType)] else {
+            refused += 1
+            return nil
+        }
+        if nextReport == nil { nextReport = now + Self.reportInterval }
+        let payload = header.payloadRange(packetSize: datagram.count)
+        return route.isRetransmission
+            ? receiveRetransmission(header, payload, route, bytes, at: now)
+            : receiveOriginal(header, payload, route, bytes, at: now)
+    }
+
+    private mutating func receiveOriginal(
+        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
+    ) -> Packet? {
+        let arrival: InboundTrack.Arrival? =
+            route.type == .video
+            ? video?.receive(header, payloadSize: payload.count, at: now)
+            : audio?.receive(header, payloadSize: payload.count, at: now)
+        let sequence: Int64
+        var isRestart = false
+        switch arrival {
+        case .accepted(let number): sequence = number
+        case .restarted(let number):
+            sequence = number
+            isRestart = true
+        case .refused, nil:
+            refused += 1
+            return nil
+        }
+        return Packet(
+            type: route.type, sequence: sequence, timestamp: header.timestamp,
+            sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
+            isRetransmission: false, isRestart: isRestart,
+            forwarded: .forwarded(header.extensions, in: bytes, by: extensions))
+    }
+
+    private mutating func receiveRetransmission(
+        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
+    ) -> Packet? {
+        guard case .packet(let original, let range) = RTXEncapsulation.decapsulate(bytes, payload: payload) else {
+            return nil
+        }
+        let sequence =
+            route.type == .video
+            ? video?.receiveRetransmission(of: original, payloadSize: range.count, at: now)
+            : audio?.receiveRetransmission(of: original, payloadSize: range.count, at: now)
+        guard let sequence else { return nil }
+        return Packet(
+            type: route.type, sequence: sequence, timestamp: header.timestamp, sequenceNumber: original,
+            marker: header.marker, payload: range, codec: route.codec, isRetransmission: true, isRestart: false,
+            forwarded: .forwarded(header.extensions, in: bytes, by: extensions))
+    }
+
+    // MARK: Control in
+
+    /// Takes in a control packet of the peer's, as far as it concerns what the peer sends.
+    ///
+    /// - Returns: the type of the track whose sender report this was.
+    @discardableResult
+    public mutating func receive(
+        _ packet: RTCPPacket, in datagram: Span<UInt8>, wallTime: WallTime, at now: Instant
+    ) -> MediaType? {
+        switch packet {
+        case .senderReport(let information, _):
+            if video?.ssrc == information.ssrc {
+                video?.senderReport = (information, now)
+                video?.statistics?.received(information, at: now)
+                return .video
+            }
+            if audio?.ssrc == information.ssrc {
+                audio?.senderReport = (information, now)
+                audio?.statistics?.received(information, at: now)
+                return .audio
+            }
+        case .extendedReport(let report):
+            let own = reporterSSRC
+            var measured = delays
+            report.forEachDelay(in: datagram) { delay in
+                if delay.ssrc == own { _ = measured.update(from: delay, at: wallTime) }
+            }
+            delays = measured
+            if let roundTrip = delays.smoothed { setRoundTrip(roundTrip) }
+        default: break
+        }
+        return nil
+    }
+
+    /// The time to the peer and back, measured elsewhere.
+    public mutating func setRoundTrip(_ roundTrip: TimeSpan) {
+        video?.missing.roundTrip = roundTrip
+        audio?.missing.roundTrip = roundTrip
+    }
+
+    // MARK: Key frames
+
+    /// Somebody cannot go on without a key frame.
+    public mutating func requestKeyFrame() { video?.keyFrame.want() }
+
+    /// A key frame began to arrive with the packet of that number.
+    public mutating func keyFrameArrived(sequence: Int64, at now: Instant) {
+        video?.keyFrame.granted(at: now)
+        video?.missing.keyFrameReceived(upTo: sequence)
+    }
+
+    /// Whether the peer understands requests for key frames at all (FFmpeg's WHIP does not).
+    public var canRequestKeyFrames: Bool {
+        video.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
+    }
+
+    // MARK: Control out
+
+    public var deadline: Instant? {
+        var deadline = nextReport
+        deadline = Instant.earlier(deadline, arrivals?.deadline)
+        if let video {
+            if video.media.feedback.contains(.nack) {
+                deadline = Instant.earlier(deadline, video.missing.deadline)
+            }
+            if canRequestKeyFrames, video.ssrc != nil {
+                deadline = Instant.earlier(
+                    deadline, video.keyFrame.deadline(roundTrip: video.missing.roundTrip))
+            }
+        }
+        if let audio, audio.media.feedback.contains(.nack) {
+            deadline = Instant.earlier(deadline, audio.missing.deadline)
+        }
+        return deadline
+    }
+
+    /// Writes what is due into one datagram; true when there was no room for it.
+    public mutating func poll(
+        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
+        at now: Instant
+    ) -> Bool {
+        guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
+        guard let room = batch.reserve() else { return true }
+        let usable = UnsafeMutableRawBufferPointer(rebasing: room[..<Self.reportSize])
+        var writer = RTCPWriter(usable)
+        writeReport(into: &writer, wallTime: wallTime, at: now)
+        writeRequests(into: &writer, at: now)
+        if arrivals != nil, writer.remaining > 200 {
+            _ = arrivals!.poll(
+                into: &writer, senderSSRC: reporterSSRC, mediaSSRC: video?.ssrc ?? audio?.ssrc ?? 0, at: now)
+        }
+        guard writer.count > 0 else { return false }
+        let length = transport.protectRTCP(room, length: writer.count)
+        if length > 0 { batch.commit(length: length, to: path) }
+        return false
+    }
+
+    /// What a compound packet may take: 1200 bytes of UDP payload without SRTCP's own (RTP9).
+    private static let reportSize = 1200 - SRTPSender.maximumOverhead
+
+    /// A report each second; before it, an empty one, where the peer did not allow to leave it out (RFC 5506).
+    private mutating func writeReport(into writer: inout RTCPWriter, wallTime: WallTime, at now: Instant) {
+        let isDue = nextReport.map { now >= $0 } ?? false
+        let allowsReduced = (video ?? audio)?.media.allowsReducedSizeRTCP ?? false
+        guard isDue || !allowsReduced else { return }
+        writer.receiverReport(ssrc: reporterSSRC)
+        guard isDue else { return }
+        nextReport = now + Self.reportInterval
+        if let block = video?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
+        if let block = audio?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
+        writer.sourceDescription(ssrc: reporterSSRC, cname: cname.span)
+        if measuresRoundTrip {
+            writer.receiverReferenceTime(ssrc: reporterSSRC, ntpTimestamp: wallTime.ntpTimestamp)
+        }
+    }
+
+    private mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
+        if let ssrc = video?.ssrc, video!.media.feedback.contains(.nack) {
+            video!.missing.poll(into: &lost, at: now)
+            writeLost(into: &writer, mediaSSRC: ssrc)
+            if video!.missing.needsKeyFrame { video!.keyFrame.want() }
+        }
+        if let ssrc = audio?.ssrc, audio!.media.feedback.contains(.nack) {
+            audio!.missing.poll(into: &lost, at: now)
+            writeLost(into: &writer, mediaSSRC: ssrc)
+        }
+        guard canRequestKeyFrames, let ssrc = video?.ssrc,
+            video!.keyFrame.poll(roundTrip: video!.missing.roundTrip, at: now)
+        else { return }
+        if video!.media.feedback.contains(.pli) {
+            writer.pictureLossIndication(senderSSRC: reporterSSRC, mediaSSRC: ssrc)
+        } else {
+            writer.fullIntraRequest(
+                senderSSRC: reporterSSRC, mediaSSRC: ssrc,
+                sequenceNumber: UInt8(truncatingIfNeeded: video!.keyFrame.sentCount))
+        }
+    }
+
+    private mutating func writeLost(into writer: inout RTCPWriter, mediaSSRC: UInt32) {
+        if !lost.isEmpty {
+            _ = writer.negativeAcknowledgement(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC, lost: lost.span)
+        }
+        lost.removeAll(keepingCapacity: true)
+    }
+}

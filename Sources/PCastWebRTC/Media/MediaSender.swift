@@ -1,0 +1,228 @@
+public import PCastMedia
+public import PCastRTP
+
+/// The sending half of a peer's media: writes packets from the tracks' logs into datagrams, and answers what the peer
+/// reports, asks for again, or cannot go on without.
+public struct MediaSender: Sendable {
+    /// What the peer asks of whoever makes the media.
+    public struct Requests: Sendable {
+        public var keyFrame = false
+    }
+
+    /// What became of an attempt to send.
+    public enum Sending: Sendable {
+        case sent
+        /// Nothing waits.
+        case idle
+        /// The batch is full.
+        case full
+    }
+
+    public var video: OutboundTrack?
+    public var audio: OutboundTrack?
+
+    private var transportSequenceNumber: UInt16
+    private let reporterSSRC: UInt32
+    private let cname: [UInt8]
+    /// The peer's receiver reference time, to be answered with the next report (RTCP5).
+    private var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
+    public private(set) var roundTripTime = RoundTripTime()
+
+    /// Sequence numbers asked for in the datagram that is being read.
+    private var asked: [(type: MediaType, sequenceNumber: UInt16)] = []
+
+    /// The round trip assumed before any report.
+    private static let assumedRoundTrip = TimeSpan.milliseconds(50)
+
+    /// - Parameters:
+    ///   - media: the sections in which we send.
+    ///   - playoutDelay: asked of video receivers; nil leaves it to them.
+    public init(
+        _ media: [NegotiatedMedia], cname: String, playoutDelay: PlayoutDelay?,
+        using generator: inout some RandomNumberGenerator
+    ) {
+        self.cname = Array(cname.utf8.prefix(255))
+        transportSequenceNumber = UInt16.random(in: 0..<0x8000, using: &generator)
+        for section in media {
+            let track = OutboundTrack(section, using: &generator, playoutDelay: playoutDelay)
+            switch section.type {
+            case .video where video == nil: video = track
+            case .audio where audio == nil: audio = track
+            default: continue
+            }
+        }
+        reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
+        asked.reserveCapacity(NegativeAcknowledgement.maximumCountPerDatagram)
+    }
+
+    public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
+
+    /// Whether anything waits in either log.
+    public func hasPackets(_ type: MediaType, in log: borrowing PacketLog) -> Bool {
+        (type == .video ? video : audio)?.stream.hasPackets(in: log) ?? false
+    }
+
+    // MARK: Packets out
+
+    /// Sends the next packet of a track.
+    ///
+    /// - Parameter capture: tells the wall time at which a source timestamp was captured, nil while nobody knows.
+    @inline(__always)
+    public mutating func send(
+        _ type: MediaType, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
+        into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
+    ) -> Sending {
+        type == .video
+            ? Self.send(
+                &video, from: log, through: transport, into: &batch, capture: capture, at: now,
+                counter: &transportSequenceNumber)
+            : Self.send(
+                &audio, from: log, through: transport, into: &batch, capture: capture, at: now,
+                counter: &transportSequenceNumber)
+    }
+
+    private static func send(
+        _ track: inout OutboundTrack?, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
+        into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant, counter: inout UInt16
+    ) -> Sending {
+        guard track != nil, let path = transport.path else { return .idle }
+        guard let room = batch.reserve() else { return .full }
+        let packet = track!.stream.next(
+            in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counter, into: room)
+        guard let packet else { return .idle }
+        let payload = log.payload(at: packet.position)
+        let length: Int
+        if packet.isRetransmission {
+            let start = packet.headerSize + RTXEncapsulation.headerSize
+            UnsafeMutableRawBufferPointer(rebasing: room[start...]).copyMemory(from: payload)
+            length = transport.protectRTP(room, length: start + payload.count, headerSize: packet.headerSize)
+        } else {
+            length = transport.protectRTP(
+                header: UnsafeRawBufferPointer(rebasing: room[..<packet.headerSize]), payload: payload, into: room)
+            note(&track!, log[packet.position], capture: capture, at: now)
+        }
+        if length > 0 { batch.commit(length: length, to: path) }
+        return .sent
+    }
+
+    private static func note(
+        _ track: inout OutboundTrack, _ entry: PacketLog.Entry, capture: CaptureClock?, at now: Instant
+    ) {
+        guard let capture else { return }
+        track.report.sent(
+            sequence: entry.sequence, timestamp: track.stream.timestamp(of: entry.timestamp),
+            capturedAt: capture.wallTime(of: entry.timestamp), payloadSize: entry.length, at: now)
+    }
+
+    // MARK: Control in
+
+    /// Takes in a control packet of the peer's, as far as it concerns what we send.
+    public mutating func receive(
+        _ packet: RTCPPacket, in datagram: Span<UInt8>, budget: inout Int, wallTime: WallTime, at now: Instant
+    ) -> Requests {
+        var requests = Requests()
+        switch packet {
+        case .receiverReport(_, let blocks), .senderReport(_, let blocks): read(blocks, in: datagram, wallTime)
+        case .negativeAcknowledgement(let nack): read(nack, in: datagram, budget: &budget)
+        case .pictureLossIndication(_, let ssrc) where ssrc == video?.stream.parameters.ssrc:
+            video?.pliCount += 1
+            requests.keyFrame = true
+        case .fullIntraRequest(let request): requests.keyFrame = read(request, in: datagram)
+        case .extendedReport(let report):
+            if let time = report.receiverReferenceTime(in: datagram) {
+                referenceTime = (report.senderSSRC, UInt32(truncatingIfNeeded: time >> 16), now)
+            }
+        default: break
+        }
+        return requests
+    }
+
+    private mutating func read(_ blocks: ReportBlocks, in datagram: Span<UInt8>, _ wallTime: WallTime) {
+        for index in 0..<blocks.count {
+            let block = blocks.block(index, in: datagram)
+            if block.ssrc == video?.stream.parameters.ssrc {
+                video?.receiverReport = block
+            } else if block.ssrc == audio?.stream.parameters.ssrc {
+                audio?.receiverReport = block
+            } else {
+                continue
+            }
+            _ = roundTripTime.update(from: block, at: wallTime)
+        }
+    }
+
+    private mutating func read(_ nack: NegativeAcknowledgement, in datagram: Span<UInt8>, budget: inout Int) {
+        let type: MediaType
+        if nack.mediaSSRC == video?.stream.parameters.ssrc {
+            type = .video
+            video?.nackCount += 1
+        } else if nack.mediaSSRC == audio?.stream.parameters.ssrc {
+            type = .audio
+            audio?.nackCount += 1
+        } else {
+            return
+        }
+        nack.forEach(in: datagram, budget: &budget) { number in asked.append((type, number)) }
+    }
+
+    private mutating func read(_ request: FullIntraRequest, in datagram: Span<UInt8>) -> Bool {
+        for index in 0..<request.count {
+            let entry = request.entry(index, in: datagram)
+            guard entry.ssrc == video?.stream.parameters.ssrc, entry.sequenceNumber != video?.lastIntraRequest else {
+                continue
+            }
+            video?.lastIntraRequest = entry.sequenceNumber
+            video?.pliCount += 1
+            return true
+        }
+        return false
+    }
+
+    /// Looks the numbers asked for up in the track's log. To be called for each type after a datagram was read.
+    public mutating func resolveRequests(_ type: MediaType, in log: borrowing PacketLog, at now: Instant) {
+        guard !asked.isEmpty else { return }
+        let roundTrip = roundTrip
+        for request in asked where request.type == type {
+            if type == .video {
+                video?.stream.requestRetransmission(
+                    of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
+            } else {
+                audio?.stream.requestRetransmission(
+                    of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
+            }
+        }
+        asked.removeAll { $0.type == type }
+    }
+
+    // MARK: Control out
+
+    public var deadline: Instant? { Instant.earlier(video?.report.deadline, audio?.report.deadline) }
+
+    /// Writes the sender reports that are due into one datagram; true when there was no room for it.
+    public mutating func pollReports(
+        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
+        at now: Instant
+    ) -> Bool {
+        guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
+        guard let room = batch.reserve() else { return true }
+        var writer = RTCPWriter(room)
+        if let report = video?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        if let report = audio?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        guard writer.count > 0 else { return false }
+        if let reference = referenceTime {
+            let delay = ExtendedReport.DelaySinceReport(
+                ssrc: reference.ssrc, lastReport: reference.compact,
+                delay: CompactTime(now - reference.arrival).rawValue)
+            writer.delaySinceLastReport(ssrc: reporterSSRC, delay)
+            referenceTime = nil
+        }
+        let length = transport.protectRTCP(room, length: writer.count)
+        if length > 0 { batch.commit(length: length, to: path) }
+        return false
+    }
+
+    private func write(_ report: SenderInformation, into writer: inout RTCPWriter) {
+        writer.senderReport(report)
+        writer.sourceDescription(ssrc: report.ssrc, cname: cname.span)
+    }
+}

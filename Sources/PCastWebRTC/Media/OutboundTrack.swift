@@ -1,0 +1,35 @@
+import PCastMedia
+public import PCastRTP
+
+/// One track that a peer is sent: its stream, its sender reports, and what the peer said of it.
+public struct OutboundTrack: Sendable {
+    public let media: NegotiatedMedia
+    public var stream: OutboundStream
+    public internal(set) var report: SenderReportSource
+
+    /// What the peer reported last.
+    public internal(set) var receiverReport: ReportBlock?
+    public internal(set) var nackCount = 0
+    public internal(set) var pliCount = 0
+
+    /// The number of the last full intra request; its repetition is no new one (RTCP7).
+    var lastIntraRequest: UInt8?
+
+    /// - Parameter generator: for the first sequence numbers.
+    init?(_ media: NegotiatedMedia, using generator: inout some RandomNumberGenerator, playoutDelay: PlayoutDelay?) {
+        guard media.direction.sends, let ssrc = media.localSSRC else { return nil }
+        self.media = media
+        var retransmission: OutboundStream.Parameters.Retransmission?
+        if let rtxSSRC = media.localRTXSSRC, let payloadType = media.rtxPayloadType, media.feedback.contains(.nack) {
+            retransmission = .init(ssrc: rtxSSRC, payloadType: payloadType)
+        }
+        let parameters = OutboundStream.Parameters(
+            ssrc: ssrc, payloadType: media.payloadType, retransmission: retransmission,
+            mid: media.mid.flatMap { RTPStreamIdentifier($0) }, extensions: media.extensionMap,
+            clockRate: media.format.clockRate, playoutDelay: media.type == .video ? playoutDelay : nil)
+        stream = OutboundStream(
+            parameters, firstSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator),
+            retransmissionSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator))
+        report = SenderReportSource(ssrc: ssrc, clockRate: media.format.clockRate)
+    }
+}

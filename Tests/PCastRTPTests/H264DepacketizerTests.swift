@@ -1,0 +1,116 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct H264DepacketizerTests {
+    private func depacketize(_ payloads: [[UInt8]]) -> (frame: DepacketizedFrame?, bytes: [UInt8], malformed: Int) {
+        var depacketizer = H264Depacketizer()
+        var bytes: [UInt8] = []
+        for payload in payloads { depacketizer.append(payload.span, to: &bytes) }
+        let frame = depacketizer.finish(&bytes)
+        return (frame, bytes, depacketizer.malformedUnits)
+    }
+
+    @Test func fragmentsBecomeTheUnitTheyWere() {
+        let (frame, bytes, _) = depacketize([[0x7C, 0x85, 1, 2], [0x7C, 0x05, 3], [0x7C, 0x45, 4]])
+        #expect(bytes == [0, 0, 0, 1, 0x65, 1, 2, 3, 4])
+        #expect(frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+    }
+
+    @Test("RTP6: what breaks the format is counted and drops its unit, and the frame is not decoded")
+    func rtp6() {
+        let good: [UInt8] = [0x41, 0x9A]
+        let cases: [(name: String, payload: [UInt8], malformed: Int, kept: [UInt8])] = [
+            ("FU-A with start and end", [0x7C, 0xC1, 1], 1, []),
+            ("FU-A without data", [0x7C, 0x81], 1, []),
+            ("FU-A header alone", [0x7C], 1, []),
+            ("FU-A of an aggregate", [0x7C, 0x98, 1], 1, []),
+            ("FU-A without start", [0x7C, 0x01, 1], 1, []),
+            ("FU-A that never ends", [0x7C, 0x81, 1], 1, []),
+            ("STAP-A without entries", [0x78], 1, []),
+            ("STAP-A with an empty entry", [0x78, 0, 0, 0, 1, 0x06], 1, [0, 0, 0, 1, 0x06]),
+            ("STAP-A with an entry too long", [0x78, 0, 1, 0x06, 0, 9, 0x41], 1, [0, 0, 0, 1, 0x06]),
+            ("STAP-A with half a length", [0x78, 0, 1, 0x06, 0], 1, [0, 0, 0, 1, 0x06]),
+            ("STAP-A within STAP-A", [0x78, 0, 4, 0x78, 0, 1, 0x41], 1, []),
+            ("FU-A within STAP-A", [0x78, 0, 3, 0x7C, 0x81, 1], 1, []),
+            ("STAP-B", [0x79, 0, 0, 0, 1, 0x41], 1, []),
+            ("MTAP16", [0x7A, 0, 0, 0, 1], 1, []),
+            ("FU-B", [0x7D, 0x81, 0, 0, 1], 1, []),
+            ("type 0", [0x60, 1], 1, []),
+            ("type 30", [0x7E, 1], 1, []),
+        ]
+        for (name, payload, malformed, kept) in cases {
+            let result = depacketize([good, payload])
+            #expect(result.frame == nil, "\(name)")
+            #expect(result.malformed == malformed, "\(name)")
+            #expect(result.bytes == [0, 0, 0, 1, 0x41, 0x9A] + kept, "\(name)")
+        }
+    }
+
+    @Test("RTP6: a unit whose fragments are interrupted is dropped whole")
+    func rtp6Interrupted() {
+        let byUnit = depacketize([[0x7C, 0x81, 1], [0x41, 0x9A], [0x7C, 0x41, 2]])
+        #expect(byUnit.frame == nil)
+        #expect(byUnit.bytes == [0, 0, 0, 1, 0x41, 0x9A])
+        let byStart = depacketize([[0x7C, 0x81, 1], [0x7C, 0x81, 2], [0x7C, 0x41, 3]])
+        #expect(byStart.bytes == [0, 0, 0, 1, 0x61, 2, 3])
+        #expect(byStart.malformed == 1)
+        let byType = depacketize([[0x7C, 0x81, 1], [0x7C, 0x45, 2]])
+        #expect(byType.bytes == [])
+        #expect(byType.malformed == 1)
+    }
+
+    @Test("RTP6: a hole drops the unit it is in, and the next frame is whole again")
+    func rtp6Hole() {
+        var depacketizer = H264Depacketizer()
+        var bytes: [UInt8] = []
+        depacketizer.append([0x06, 5].span, to: &bytes)
+        depacketizer.append([0x7C, 0x81, 1].span, to: &bytes)
+        depacketizer.packetsLost(from: &bytes)
+        depacketizer.append([0x7C, 0x41, 3].span, to: &bytes)
+        #expect(bytes == [0, 0, 0, 1, 0x06, 5])
+        #expect(depacketizer.finish(&bytes) == nil)
+        bytes = []
+        depacketizer.append([0x41, 0x9A].span, to: &bytes)
+        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+    }
+
+    @Test("COD4: an IDR that comes without parameter sets gets those sent before")
+    func cod4() {
+        var depacketizer = H264Depacketizer()
+        var bytes: [UInt8] = []
+        depacketizer.append([0x78, 0, 2, 0x67, 0x42, 0, 2, 0x68, 0xCE].span, to: &bytes)
+        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: false))
+        #expect(depacketizer.hasParameterSets)
+        bytes = []
+        depacketizer.append([0x65, 0x88].span, to: &bytes)
+        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
+        #expect(bytes == [0, 0, 0, 1, 0x67, 0x42, 0, 0, 0, 1, 0x68, 0xCE, 0, 0, 0, 1, 0x65, 0x88])
+    }
+
+    @Test func anIDRBeforeAnyParameterSetIsNoKeyFrame() {
+        #expect(depacketize([[0x65, 0x88]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+    }
+
+    @Test func everyMutationIsSurvived() {
+        var random = PayloadRandom(seed: 9)
+        let unit = H264Fixtures.accessUnit(key: true, size: 300, using: &random)
+        let payloads = H264Fixtures.payloads(of: .h264, unit, maximumPayloadSize: 100).map(\.bytes)
+        for round in 0..<3000 {
+            var mutated = payloads
+            let place = round % mutated.count
+            if round & 1 == 0 {
+                mutated[place] = Array(mutated[place].prefix(round / 7 % (mutated[place].count + 1)))
+            } else {
+                let index = Int.random(in: 0..<min(8, mutated[place].count), using: &random)
+                mutated[place][index] = UInt8.random(in: 0...255, using: &random)
+            }
+            let result = depacketize(mutated)
+            #expect(result.bytes.count <= unit.count + 8 * 100)
+            for payload in mutated {
+                _ = KeyFrameDetector.inspect(codec: .h264, payload: payload.span)
+                _ = KeyFrameDetector.dimensions(codec: .h264, payload: payload.span)
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct KeyFrameDetectorTests {
+    private func inspect(_ payload: [UInt8], _ codec: Codec = .h264) -> KeyFrameDetector.Finding {
+        KeyFrameDetector.inspect(codec: codec, payload: payload.span)
+    }
+
+    @Test("RTP3: a parameter set begins a key frame, alone, aggregated or fragmented")
+    func rtp3ParameterSets() {
+        #expect(inspect([0x67, 0x42]) == .keyFrame)
+        #expect(inspect([0x78, 0, 2, 0x09, 0xF0, 0, 2, 0x67, 0x42]) == .keyFrame)
+        #expect(inspect([0x78, 0, 2, 0x65, 0x88, 0, 2, 0x67, 0x42]) == .keyFrame)
+        #expect(inspect([0x7C, 0x87, 0x42]) == .keyFrame)
+        #expect(inspect([0x7C, 0x07, 0x42]) == .none)
+        #expect(KeyFrameDetector.startsKeyFrame(codec: .h264, payload: [0x67, 0x42].span) == true)
+    }
+
+    @Test("RTP3: an IDR without parameter sets is told apart, and only its first slice counts")
+    func rtp3IDR() {
+        #expect(inspect([0x65, 0x88]) == .idrWithoutParameterSets)
+        #expect(inspect([0x65, 0x48]) == .none)
+        #expect(inspect([0x7C, 0x85, 0x88]) == .idrWithoutParameterSets)
+        #expect(inspect([0x7C, 0x05, 0x88]) == .none)
+        #expect(inspect([0x78, 0, 2, 0x65, 0x88]) == .idrWithoutParameterSets)
+        #expect(KeyFrameDetector.startsKeyFrame(codec: .h264, payload: [0x65, 0x88].span) == false)
+    }
+
+    @Test("RTP3: neither size nor slices nor broken aggregates make a key frame")
+    func rtp3None() {
+        for payload: [UInt8] in [
+            [], [0x41, 0x9A], [0x68, 0xCE], [0x78], [0x78, 0, 9, 0x67], [0x78, 0, 0, 0, 1, 0x67], [0x7C], [0x7C, 0x87],
+        ] {
+            #expect(inspect(payload) == .none)
+        }
+    }
+
+    @Test("RTP3: VP8 begins with P clear at the start of partition 0")
+    func rtp3VP8() {
+        #expect(inspect([0x10, 0x10], .vp8) == .keyFrame)
+        #expect(inspect([0x10, 0x11], .vp8) == .none)
+        #expect(inspect([0x00, 0x10], .vp8) == .none)
+        #expect(inspect([0x11, 0x10], .vp8) == .none)
+        #expect(inspect([0x90, 0x80, 0x81, 0x00, 0x10], .vp8) == .keyFrame)
+        #expect(inspect([0x10], .vp8) == .none)
+        #expect(inspect([0xFC], .opus) == .keyFrame)
+    }
+
+    @Test func dimensionsComeFromTheParameterSet() {
+        let set = H264Fixtures.sequenceParameterSet
+        let aggregate = [0x78, 0, UInt8(set.count)] + set + [0, 2, 0x68, 0xCE]
+        let size = Dimensions(width: 1280, height: 720)
+        #expect(KeyFrameDetector.dimensions(codec: .h264, payload: set.span) == size)
+        #expect(KeyFrameDetector.dimensions(codec: .h264, payload: aggregate.span) == size)
+        #expect(KeyFrameDetector.dimensions(codec: .h264, payload: [0x65, 0x88].span) == nil)
+        let parsed = H264SequenceParameterSet(set.span)
+        #expect(parsed?.profile == 0x42)
+        #expect(parsed?.level == 31)
+    }
+
+    @Test func croppingAndHighProfileAreRead() {
+        // High profile, level 4.0, 120 by 68 macroblocks cropped to 1080 lines: as x264 writes it.
+        let set: [UInt8] = [
+            0x67, 0x64, 0x00, 0x28, 0xAC, 0xD9, 0x40, 0x78, 0x02, 0x27, 0xE5, 0x84, 0x00, 0x00, 0x03, 0x00, 0x04,
+            0x00, 0x00, 0x03, 0x00, 0xF0, 0x3C, 0x60, 0xC6, 0x58,
+        ]
+        #expect(H264SequenceParameterSet(set.span)?.dimensions == Dimensions(width: 1920, height: 1080))
+    }
+
+    @Test func aParameterSetCutShortOrChangedIsSurvived() {
+        let set = H264Fixtures.sequenceParameterSet
+        for length in 0..<9 { #expect(H264SequenceParameterSet(Array(set.prefix(length)).span) == nil) }
+        var random = PayloadRandom(seed: 12)
+        for _ in 0..<5000 {
+            var changed = set
+            changed[Int.random(in: 1..<set.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            changed[1] = [0x42, 0x64, 0xF4].randomElement(using: &random)!
+            guard let size = H264SequenceParameterSet(changed.span)?.dimensions else { continue }
+            #expect(size.width > 0 && size.width <= H264SequenceParameterSet.maximumSide)
+            #expect(size.height > 0 && size.height <= H264SequenceParameterSet.maximumSide)
+        }
+    }
+
+    @Test func dimensionsOfVP8ComeFromTheKeyFrame() {
+        let payload: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 0x01, 0x2A, 0x80, 0x42, 0xE0, 0x81]
+        #expect(
+            KeyFrameDetector.dimensions(codec: .vp8, payload: payload.span) == Dimensions(width: 640, height: 480))
+        for length in 0..<payload.count {
+            #expect(KeyFrameDetector.dimensions(codec: .vp8, payload: Array(payload.prefix(length)).span) == nil)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct VP8PayloadTests {
+    private func parse(_ payload: [UInt8]) -> VP8PayloadDescriptor? { VP8PayloadDescriptor.parse(payload.span) }
+
+    private func rewritten(
+        _ payload: [UInt8], pictureID: VP8PictureID?, tl0: UInt8? = nil
+    ) -> [UInt8] {
+        let descriptor = VP8PayloadDescriptor.parse(payload.span)!
+        return withUnsafeTemporaryAllocation(byteCount: VP8PayloadDescriptor.maximumSize, alignment: 1) { buffer in
+            let size = descriptor.rewrite(pictureID: pictureID, tl0PictureIndex: tl0, into: buffer)
+            return Array(buffer[0..<size])
+        }
+    }
+
+    @Test func everyFieldOfTheDescriptorIsRead() throws {
+        let payload: [UInt8] = [0xB0, 0xF0, 0x92, 0x34, 0x56, 0xA7, 0x10]
+        let descriptor = try #require(parse(payload))
+        #expect(descriptor.isNonReference)
+        #expect(descriptor.startsPartition)
+        #expect(descriptor.partitionIndex == 0)
+        #expect(descriptor.pictureID == VP8PictureID(0x1234, width: .long))
+        #expect(descriptor.tl0PictureIndex == 0x56)
+        #expect(descriptor.temporalID == 2)
+        #expect(descriptor.isLayerSync)
+        #expect(descriptor.keyIndex == 7)
+        #expect(descriptor.size == 6)
+        #expect(descriptor.startsKeyFrame)
+        #expect(rewritten(payload, pictureID: nil) == Array(payload.prefix(6)))
+    }
+
+    @Test func aDescriptorOfOneByteHasNoExtensions() throws {
+        let descriptor = try #require(parse([0x10, 0x11]))
+        #expect(descriptor.size == 1)
+        #expect(descriptor.pictureID == nil)
+        #expect(descriptor.startsFrame)
+        #expect(!descriptor.startsKeyFrame)
+        #expect(rewritten([0x10, 0x11], pictureID: VP8PictureID(5, width: .long), tl0: 3) == [0x10])
+    }
+
+    @Test func aDescriptorCutShortIsRefusedAtEachLength() {
+        let payload: [UInt8] = [0x90, 0xF0, 0x92, 0x34, 0x56, 0xA7]
+        for length in 0..<6 { #expect(VP8PayloadDescriptor.parse(Array(payload.prefix(length)).span) == nil) }
+        #expect(VP8PayloadDescriptor.parse(payload.span)?.size == 6)
+    }
+
+    @Test("RTP7: picture ids wrap at 7 or 15 bits, as sent")
+    func rtp7Wrap() {
+        #expect(VP8PictureID(127, width: .short).advanced(by: 1) == VP8PictureID(0, width: .short))
+        #expect(VP8PictureID(127, width: .long).advanced(by: 1).value == 128)
+        #expect(VP8PictureID(0x7FFF, width: .long).advanced(by: 2).value == 1)
+        #expect(VP8PictureID(1, width: .short).distance(from: VP8PictureID(126, width: .short)) == 3)
+        #expect(VP8PictureID(0x7FFE, width: .long).distance(from: VP8PictureID(1, width: .long)) == -3)
+    }
+
+    @Test("RTP7: a rewritten picture id may change the descriptor's length")
+    func rtp7Rewrite() {
+        let short: [UInt8] = [0x90, 0x80, 0x7F, 0x10, 1, 2]
+        #expect(rewritten(short, pictureID: VP8PictureID(0x0123, width: .long)) == [0x90, 0x80, 0x81, 0x23])
+        #expect(rewritten(short, pictureID: VP8PictureID(0x12, width: .short)) == [0x90, 0x80, 0x12])
+        let long: [UInt8] = [0x90, 0xE0, 0x80, 0x80, 9, 0x40, 0x11]
+        #expect(
+            rewritten(long, pictureID: VP8PictureID(5, width: .short), tl0: 77) == [0x90, 0xE0, 0x05, 77, 0x40])
+        #expect(
+            rewritten(long, pictureID: VP8PictureID(0x7FFF, width: .long), tl0: 255)
+                == [0x90, 0xE0, 0xFF, 0xFF, 255, 0x40])
+    }
+
+    @Test("RTP13: a rewrite for one receiver leaves the shared payload alone")
+    func rtp13() {
+        let shared: [UInt8] = [0x90, 0x80, 0x05, 0x10, 1, 2, 3]
+        let before = shared
+        let first = rewritten(shared, pictureID: VP8PictureID(1000, width: .long))
+        let second = rewritten(shared, pictureID: VP8PictureID(6, width: .short))
+        #expect(shared == before)
+        let size = VP8PayloadDescriptor.parse(shared.span)!.size
+        for (descriptor, id) in [(first, UInt16(1000)), (second, 6)] {
+            let packet = descriptor + shared[size...]
+            #expect(VP8PayloadDescriptor.parse(packet.span)?.pictureID?.value == id)
+            #expect(H264Fixtures.depacketize(.vp8, [packet]).bytes == [0x10, 1, 2, 3])
+        }
+    }
+
+    @Test func packetsOfAFrameAreOfOneSizeAndMarked() {
+        var random = PayloadRandom(seed: 10)
+        let frame = H264Fixtures.vp8Frame(key: true, size: 2500, using: &random)
+        let packets = H264Fixtures.payloads(of: .vp8, frame, pictureID: 0x7ABC)
+        #expect(packets.map(\.bytes.count) == [838, 838, 836])
+        #expect(
+            packets.map { Array($0.bytes[0..<4]) } == [
+                [0x90, 0x80, 0xFA, 0xBC], [0x80, 0x80, 0xFA, 0xBC], [0x80, 0x80, 0xFA, 0xBC],
+            ])
+        #expect(packets.map(\.isLast) == [false, false, true])
+        let result = H264Fixtures.depacketize(.vp8, packets.map(\.bytes))
+        #expect(result.bytes == frame)
+        #expect(result.frame == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
+    }
+
+    @Test func withoutPictureIDTheDescriptorIsOneByte() {
+        let packets = H264Fixtures.payloads(of: .vp8, [0x11, 2, 3], pictureID: nil)
+        #expect(packets.map(\.bytes) == [[0x10, 0x11, 2, 3]])
+        #expect(H264Fixtures.payloads(of: .vp8, [], pictureID: nil).isEmpty)
+    }
+
+    @Test func aFrameThatDoesNotBeginIsNotDecodable() {
+        #expect(H264Fixtures.depacketize(.vp8, [[0x00, 1, 2]]).frame == nil)
+        #expect(H264Fixtures.depacketize(.vp8, [[0x10, 1], [0x10, 2]]).frame == nil)
+        #expect(H264Fixtures.depacketize(.vp8, [[0x10]]).frame == nil)
+        #expect(H264Fixtures.depacketize(.vp8, [[0x10, 1], [0x11, 2]]).frame != nil)
+    }
+
+    @Test func everyMutationIsSurvived() {
+        var random = PayloadRandom(seed: 11)
+        for _ in 0..<5000 {
+            let payload = (0..<Int.random(in: 0...14, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            guard let descriptor = VP8PayloadDescriptor.parse(payload.span) else { continue }
+            #expect(descriptor.size <= payload.count)
+            _ = KeyFrameDetector.dimensions(codec: .vp8, payload: payload.span)
+            let again = rewritten(payload, pictureID: nil)
+            #expect(VP8PayloadDescriptor.parse(again.span)?.pictureID == descriptor.pictureID)
+        }
+    }
+}

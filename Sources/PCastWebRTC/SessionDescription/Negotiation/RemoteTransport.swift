@@ -4,7 +4,7 @@ public struct RemoteTransport: Sendable {
     public var icePwd: String
     /// Every fingerprint offered. The peer's certificate has to match one of a hash that we know.
     public var fingerprints: [FingerprintAttribute]
-    /// Values of `a=candidate`, from `candidate:` on, each once.
+    /// Values of `a=candidate`, from `candidate:` on.
     public var candidates: [String]
     public var hasAllCandidates: Bool
     public var isLite: Bool
@@ -30,9 +30,9 @@ public struct RemoteTransport: Sendable {
         icePwd = pwd
         fingerprints = certified.fingerprints
         setup = holders.lazy.compactMap(\.setup).first
-        var seen: Set<String> = []
-        candidates = holders.filter { $0.iceUfrag == nil || $0.iceUfrag == ufrag }
-            .flatMap(\.candidates).filter { seen.insert($0).inserted }
+        // One section's: a browser's other sections name ports that it closes once they are bundled.
+        let reachable = holders.first { !$0.candidates.isEmpty && ($0.iceUfrag ?? ufrag) == ufrag }
+        candidates = reachable?.candidates ?? []
         hasAllCandidates = holder.hasEndOfCandidates
         isLite = description.isICELite
         supportsTrickle = holder.iceOptions.contains("trickle")

@@ -36,13 +36,15 @@ public struct TrickleFragment: Hashable, Sendable {
         self.init()
         var section = Section()
         var line = 0
+        var mediaSections = 0
         for text in SDPLines(text) {
             line += 1
             guard line <= SDPLimits.lines else { throw .tooManyLines }
             let (type, value) = text.divided(at: "=")
             guard type.count == 1, let value else { throw .malformedLine(line) }
             if type.matches("m") {
-                guard sections.count < SDPLimits.mediaSections else { throw .tooManyMediaSections }
+                mediaSections += 1
+                guard mediaSections <= SDPLimits.mediaSections else { throw .tooManyMediaSections }
                 append(section)
                 section = Section()
             } else if type.matches("a") {

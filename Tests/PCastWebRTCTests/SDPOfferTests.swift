@@ -1,0 +1,146 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@Suite("Our offers")
+struct SDPOfferTests {
+    private func offer(_ direction: MediaDirection) -> Offer {
+        Offer(
+            sections: [
+                OfferSection(type: .video, direction: direction, source: .video),
+                OfferSection(type: .audio, direction: direction, source: .audio),
+            ], originSessionID: 5, transport: .client, capabilities: MediaCapabilities())
+    }
+
+    private func answer(_ offer: Offer, intent: (MediaType) -> MediaIntent?) throws -> Answer {
+        try Answer(
+            to: SessionDescription(parsing: offer.description.text), originSessionID: 6, transport: .test,
+            capabilities: MediaCapabilities(startBitrate: .kilobits(900))
+        ) { type, _ in intent(type) }
+    }
+
+    @Test("An offer names its codecs, extensions and sources, and reads as written")
+    func writes() throws {
+        let offer = offer(.sendOnly)
+        let text = offer.description.text
+        #expect(try SessionDescription(parsing: text) == offer.description)
+        for line in [
+            "a=group:BUNDLE 0 1", "a=extmap-allow-mixed", "m=video 9 UDP/TLS/RTP/SAVPF 102 103 96 97",
+            "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=setup:actpass", "a=sendonly", "a=rtpmap:102 H264/90000",
+            "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f", "a=fmtp:97 apt=96",
+            "a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1", "a=ssrc-group:FID 1000 1001",
+            "a=extmap:1 urn:ietf:params:rtp-hdrext:sdes:mid",
+            "a=extmap:3 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
+            "a=extmap:6 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time", "a=rtcp-fb:96 goog-remb",
+            "a=rtcp-fb:111 transport-cc",
+        ] {
+            #expect(text.contains(line + "\r\n"), "\(line)")
+        }
+        #expect(!text.contains("a=end-of-candidates") && !text.contains("a=ice-lite"))
+    }
+
+    @Test("Publishing: offer, answer and acceptance agree on everything")
+    func publishes() throws {
+        let offer = offer(.sendOnly)
+        let answer = try answer(offer) { _ in .receive }
+        let ours = try offer.accept(SessionDescription(parsing: answer.description.text))
+        #expect(ours.isDTLSClient && !answer.session.isDTLSClient)
+        #expect(ours.remoteTransport.isLite && ours.remoteTransport.iceUfrag == "srvU")
+        #expect(ours.remoteTransport.fingerprints == [TransportDescription.test.fingerprint])
+        #expect(ours.remoteTransport.candidates == TransportDescription.test.candidates)
+        #expect(ours.remoteTransport.hasAllCandidates)
+        #expect(ours.media.count == 2 && answer.session.media.count == 2)
+        for (mine, theirs) in zip(ours.media, answer.session.media) {
+            #expect(mine.direction == .sendOnly && theirs.direction == .receiveOnly && mine.mid == theirs.mid)
+            #expect(mine.format == theirs.format && mine.feedback == theirs.feedback)
+            #expect(mine.extensionMap == theirs.extensionMap && mine.remoteSources.isEmpty)
+            #expect(theirs.remoteSources == [IncomingSource(ssrc: mine.localSSRC ?? 0, rtxSSRC: mine.localRTXSSRC)])
+        }
+        let video = ours.media[0]
+        #expect(video.codec == .h264 && video.payloadType == 102 && video.localRTXSSRC == 1_001)
+        #expect(video.feedback == [.nack, .pli, .fir, .transportCC])
+        #expect(video.extensionMap.id(of: .transportSequenceNumber) == 3)
+        #expect(video.extensionMap.id(of: .absoluteSendTime) == nil)
+        #expect(video.format.parameters["x-google-start-bitrate"] == "900")
+        #expect(ours.media[1].opusStereo && ours.media[1].extensionMap.id(of: .audioLevel) == 5)
+    }
+
+    @Test("Viewing: the answer's codec and sources are taken")
+    func views() throws {
+        let offer = offer(.receiveOnly)
+        let answer = try answer(offer) { $0 == .video ? .send(.vp8, from: .video) : .send(.opus, from: .audio) }
+        let ours = try offer.accept(answer.description)
+        #expect(ours.media.map(\.payloadType) == [96, 111])
+        #expect(ours.media.map(\.direction) == [.receiveOnly, .receiveOnly])
+        #expect(ours.media[0].remoteSources == [IncomingSource(ssrc: 1_000, rtxSSRC: 1_001)])
+        #expect(ours.media[0].remoteCNAME == "c" && ours.media[0].remoteMSID?.track == "v")
+        #expect(ours.media[0].localSSRC == nil && ours.media[1].opusStereo)
+    }
+
+    @Test("A refused section is left out of the session")
+    func refused() throws {
+        let offer = offer(.sendOnly)
+        let answer = try answer(offer) { $0 == .audio ? .receive : nil }
+        let session = try offer.accept(answer.description)
+        #expect(session.media.map(\.index) == [1] && session.media(withMid: "0") == nil)
+    }
+
+    @Test("An answer with two estimators, unoffered ids, codecs or profiles is held to the offer")
+    func foreignAnswer() throws {
+        let offer = offer(.sendOnly)
+        var answer = try answer(offer) { _ in .receive }.description
+        answer.media[0].feedback.append(FeedbackAttribute(payloadType: 102, value: "goog-remb"))
+        answer.media[0].extensions.append(ExtensionMapping(id: 9, uri: RTPHeaderExtension.rid.uri))
+        answer.media[0].payloadTypes += [35, 96]
+        answer.media[0].rtpMaps += [
+            RTPMap(payloadType: 35, encoding: "VP9", clockRate: 90_000),
+            RTPMap(payloadType: 96, encoding: "vp8", clockRate: 90_000),
+        ]
+        let video = try offer.accept(answer).media[0]
+        #expect(video.feedback == [.nack, .pli, .fir, .transportCC])
+        #expect(video.extensionMap.id(of: .rid) == nil)
+        #expect(video.acceptablePayloads.map(\.payloadType) == [102, 96])
+        answer.media[0].formatParameters[102]?["profile-level-id"] = "64001f"
+        #expect(try offer.accept(answer).media[0].payloadType == 96)
+    }
+
+    @Test("DTLS10: an answer's role decides ours; actpass is none")
+    func dtls10Roles() throws {
+        let offer = offer(.sendOnly)
+        var answer = try answer(offer) { _ in .receive }.description
+        for (role, expected) in [(SetupRole.active, SetupRole.passive), (.passive, .active)] {
+            for index in 0...1 { answer.media[index].setup = role }
+            #expect(try offer.accept(answer).localSetup == expected)
+        }
+        for role in [SetupRole.actpass, .holdconn] {
+            for index in 0...1 { answer.media[index].setup = role }
+            #expect(throws: SDPError.unusableSetup) { try offer.accept(answer) }
+        }
+    }
+
+    @Test("SDP3: an answer with other sections than the offer is refused")
+    func sdp3Mismatch() throws {
+        let offer = offer(.sendOnly)
+        let answer = try answer(offer) { _ in .receive }.description
+        var fewer = answer
+        fewer.media.removeLast()
+        #expect(throws: SDPError.answerDoesNotMatchOffer) { try offer.accept(fewer) }
+        var swapped = answer
+        swapped.media.swapAt(0, 1)
+        #expect(throws: SDPError.answerDoesNotMatchOffer) { try offer.accept(swapped) }
+        var renamed = answer
+        renamed.media[0].mid = "7"
+        #expect(throws: SDPError.answerDoesNotMatchOffer) { try offer.accept(renamed) }
+    }
+
+    @Test("The answers of aiortc are accepted")
+    func aiortcAnswer() throws {
+        let answer = try SessionDescription(parsing: SDPSamples.aiortcPublisherAnswer)
+        let audio = try offer(.sendOnly).accept(answer).media
+        // Its video has the payload types of another offer, and the H.264 and VP8 there are ours by name.
+        #expect(audio.map(\.codec) == [.vp8, .opus] && audio.map(\.payloadType) == [97, 96])
+        #expect(audio[0].extensionMap.id(of: .mid) == 1 && audio[0].extensionMap.id(of: .absoluteSendTime) == nil)
+        #expect(audio[0].feedback == [.nack, .pli, .remb])
+    }
+}

@@ -1,0 +1,257 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@Suite("Answers to publishers")
+struct SDPPublisherAnswerTests {
+    @Test("SDP7: Chromium gets transport-cc alone, and no absolute send time")
+    func chromium() throws {
+        let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer)
+        #expect(
+            answer.lines.prefix { !$0.hasPrefix("m=") } == [
+                "v=0", "o=- 77 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0 1", "a=ice-lite",
+                "a=extmap-allow-mixed", "a=msid-semantic: WMS *",
+            ])
+        #expect(
+            answer.lines(ofSection: 0) == [
+                "m=video 9 UDP/TLS/RTP/SAVPF 96 97", "a=setup:passive", "a=mid:0",
+                "a=extmap:1 urn:ietf:params:rtp-hdrext:toffset", "a=extmap:3 urn:3gpp:video-orientation",
+                "a=extmap:4 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
+                "a=extmap:5 http://www.webrtc.org/experiments/rtp-hdrext/playout-delay",
+                "a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid",
+                "a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id",
+                "a=extmap:11 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id", "a=recvonly", "a=rtcp-mux",
+                "a=rtcp-rsize", "a=rtpmap:96 VP8/90000", "a=rtcp-fb:96 transport-cc", "a=rtcp-fb:96 ccm fir",
+                "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96",
+            ])
+        #expect(
+            answer.lines(ofSection: 1) == [
+                "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=setup:passive", "a=mid:1",
+                "a=extmap:14 urn:ietf:params:rtp-hdrext:ssrc-audio-level",
+                "a=extmap:4 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
+                "a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid", "a=recvonly", "a=rtcp-mux", "a=rtcp-rsize",
+                "a=rtpmap:111 opus/48000/2", "a=rtcp-fb:111 transport-cc",
+                "a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1",
+            ])
+        let remote = answer.session.remoteTransport
+        #expect(remote.iceUfrag == "O2qB" && remote.icePwd == "gzDqo0D+wnXrhnEUCDz8aI6Z")
+        #expect(remote.supportsTrickle && !remote.isLite && remote.candidates.count == 4)
+        #expect(remote.candidates[0].hasPrefix("candidate:2403656460 1 udp 2122260223 127.0.0.1 55265 "))
+        let video = try #require(answer.session.media(withMid: "0"))
+        #expect(video.codec == .vp8 && video.payloadType == 96 && video.rtxPayloadType == 97)
+        #expect(video.remoteSources == [IncomingSource(ssrc: 3_581_312_365, rtxSSRC: 1_083_918_172)])
+        #expect(video.remoteCNAME == "eyeNqzxnUo0CJhJl")
+        #expect(video.remoteMSID?.track == "3799e764-85ac-4af2-8171-d7613c67597b")
+        #expect(video.feedback == [.nack, .pli, .fir, .transportCC] && video.localSSRC == nil)
+        #expect(video.format(ofPayloadType: 97)?.isRetransmission == true && video.format(ofPayloadType: 98) == nil)
+        #expect(answer.session.media[1].opusStereo && answer.session.media[1].direction == .receiveOnly)
+    }
+
+    @Test("Every accepted section of the answer carries the transport")
+    func transport() throws {
+        let answer = try Answer.toPublisher(SDPSamples.aiortcPublisherOffer)
+        for media in answer.description.media {
+            #expect(media.iceUfrag == "srvU" && media.icePwd == "serverPasswordOf22char")
+            #expect(media.fingerprints == [TransportDescription.test.fingerprint])
+            #expect(media.candidates == [TransportDescription.candidate, TransportDescription.tcpCandidate])
+            #expect(media.hasEndOfCandidates && media.multiplexesRTCP && media.port == 9)
+        }
+    }
+
+    @Test("SDP6, SDP7: aiortc gets its own ids, REMB and absolute send time, and H.264 before VP8")
+    func aiortc() throws {
+        let answer = try Answer.toPublisher(SDPSamples.aiortcPublisherOffer)
+        let video = answer.session.media[0]
+        #expect(video.codec == .h264 && video.payloadType == 99 && video.rtxPayloadType == 100)
+        #expect(video.feedback == [.nack, .pli, .remb])
+        #expect(video.extensionMap.id(of: .mid) == 1 && video.extensionMap.id(of: .absoluteSendTime) == 3)
+        #expect(video.extensionMap.id(of: .transportSequenceNumber) == nil && !video.extensionMap.allowsTwoByte)
+        #expect(answer.session.media[1].extensionMap.id(of: .audioLevel) == 2)
+        #expect(
+            answer.lines(ofSection: 0).filter { $0.contains(":99 ") || $0.contains(":100 ") } == [
+                "a=rtpmap:99 H264/90000", "a=rtcp-fb:99 goog-remb", "a=rtcp-fb:99 nack", "a=rtcp-fb:99 nack pli",
+                "a=fmtp:99 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42001f",
+                "a=rtpmap:100 rtx/90000", "a=fmtp:100 apt=99",
+            ])
+        #expect(!answer.lines.contains("a=extmap-allow-mixed") && !answer.lines.contains("a=rtcp-rsize"))
+        #expect(answer.session.remoteTransport.fingerprints.count == 3)
+        #expect(answer.session.remoteTransport.hasAllCandidates && !answer.session.isDTLSClient)
+    }
+
+    @Test("DTLS10: FFmpeg, which offers passive, is answered active")
+    func ffmpeg() throws {
+        let answer = try Answer.toPublisher(SDPSamples.ffmpegPublisherOffer)
+        #expect(answer.session.isDTLSClient && answer.description.media.allSatisfy { $0.setup == .active })
+        #expect(answer.session.media.map(\.type) == [.audio, .video])
+        #expect(answer.description.media.map(\.mid) == ["0", "1"])
+        let video = answer.session.media[1]
+        #expect(video.codec == .h264 && video.payloadType == 106 && video.rtxPayloadType == 105)
+        #expect(video.feedback == [.nack] && video.extensionMap == extensionMap(allowsTwoByte: true))
+        #expect(video.remoteSources == [IncomingSource(ssrc: 3_989_638_464, rtxSSRC: 3_989_638_465)])
+        #expect(video.h264Profile == .constrainedBaseline && video.format.h264?.level == .level31)
+        #expect(!answer.session.media[0].allowsReducedSizeRTCP && video.allowsReducedSizeRTCP)
+    }
+
+    private func extensionMap(allowsTwoByte: Bool) -> RTPHeaderExtensionMap {
+        var map = RTPHeaderExtensionMap()
+        map.allowsTwoByte = allowsTwoByte
+        return map
+    }
+
+    @Test("DTLS10: never actpass; active is answered passive, holdconn is refused")
+    func dtls10Roles() throws {
+        let active = SDPSamples.aiortcPublisherOffer.replacing("a=setup:actpass", with: "a=setup:active")
+        #expect(try Answer.toPublisher(active).description.media.allSatisfy { $0.setup == .passive })
+        let hold = SDPSamples.aiortcPublisherOffer.replacing("a=setup:actpass", with: "a=setup:holdconn")
+        #expect(throws: SDPError.unusableSetup) { try Answer.toPublisher(hold) }
+    }
+
+    @Test("SDP2: GStreamer's bundle-only section with port 0 is accepted; transport-cc without its extension is not")
+    func gstreamer() throws {
+        let answer = try Answer.toPublisher(SDPSamples.gstreamerPublisherOffer)
+        #expect(answer.description.bundle == ["video0", "audio1"])
+        #expect(answer.description.media.map(\.port) == [9, 9])
+        #expect(answer.description.media.allSatisfy { !$0.isBundleOnly && $0.setup == .passive })
+        let (video, audio) = (answer.session.media[0], answer.session.media[1])
+        #expect(video.feedback == [.pli, .fir] && video.rtxPayloadType == nil && video.payloadType == 96)
+        #expect(audio.codec == .opus && audio.payloadType == 97 && audio.feedback.isEmpty)
+        #expect(audio.remoteSources == [IncomingSource(ssrc: 3_397_115_239)])
+        #expect(audio.remoteMSID?.track == "webrtctransceiver1")
+        #expect(
+            answer.description.media[0].formatParameters[96]
+                == ["level-asymmetry-allowed": "1", "packetization-mode": "1", "profile-level-id": "42c01f"])
+    }
+
+    @Test("SDP9, SDP10: simulcast is mirrored with the extensions that tell the layers apart")
+    func sdp10Simulcast() throws {
+        let answer = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer)
+        let lines = answer.lines(ofSection: 0)
+        #expect(
+            lines.filter { $0.hasPrefix("a=rid") || $0.hasPrefix("a=simulcast") } == [
+                "a=rid:l recv", "a=rid:m recv", "a=rid:h recv", "a=simulcast:recv l;m;h",
+            ])
+        let video = answer.session.media[0]
+        #expect(video.rids == ["l", "m", "h"] && video.remoteSources.isEmpty)
+        #expect(video.extensionMap.id(of: .mid) == 9 && video.extensionMap.id(of: .rid) == 10)
+        #expect(video.extensionMap.id(of: .repairedRid) == 11)
+        #expect(!lines.contains { $0.contains("dependency-descriptor") })
+    }
+
+    @Test("SDP9: paused layers are mirrored, of alternatives one is taken, rids of other formats are left out")
+    func sdp9Mirror() throws {
+        let text = SDPSamples.chromiumSimulcastOffer
+            .replacing("a=rid:h send", with: "a=rid:h send pt=97\na=rid:x send pt=96,97;max-width=640")
+            .replacing("send l;m;h", with: "send h,x;~l;l;missing;m")
+        let answer = try Answer.toPublisher(text)
+        #expect(answer.session.media[0].rids == ["x", "l", "m"])
+        #expect(answer.lines.contains("a=rid:x recv pt=96;max-width=640"))
+        #expect(answer.lines.contains("a=simulcast:recv x;~l;m"))
+    }
+
+    @Test("SDP10: without the rid extension there is no simulcast")
+    func sdp10WithoutRid() throws {
+        let text = SDPSamples.chromiumSimulcastOffer.replacing("sdes:rtp-stream-id", with: "sdes:unknown")
+        let answer = try Answer.toPublisher(text)
+        #expect(answer.session.media[0].rids.isEmpty && !answer.lines.contains { $0.hasPrefix("a=simulcast") })
+    }
+
+    @Test("SDP3: refused sections stay in place with port 0 and leave the group")
+    func sdp3Refused() throws {
+        let offer = try SessionDescription(
+            parsing: SDPSamples.chromiumPublisherOffer
+                .replacing("BUNDLE 0 1", with: "BUNDLE 0 1 2")
+                + "\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\na=mid:2\na=rtcp-mux\na=sctp-port:5000\n")
+        let answer = try Answer(
+            to: offer, originSessionID: 1, transport: .test, capabilities: MediaCapabilities()
+        ) { type, _ in type == .audio ? .receive : nil }
+        #expect(answer.description.bundle == ["1"])
+        #expect(answer.description.media.map(\.mid) == ["0", "1", "2"])
+        #expect(answer.description.media.map(\.port) == [0, 9, 0])
+        #expect(
+            answer.lines(ofSection: 0) == [
+                "m=video 0 UDP/TLS/RTP/SAVPF 96", "a=mid:0", "a=inactive", "a=rtpmap:96 VP8/90000",
+            ])
+        #expect(answer.lines(ofSection: 2) == ["m=application 0 UDP/DTLS/SCTP webrtc-datachannel", "a=mid:2"])
+        #expect(answer.session.media.map(\.index) == [1])
+    }
+
+    @Test("SDP3: an offer of nothing we want is answered with all sections refused")
+    func sdp3AllRefused() throws {
+        let offer = try SessionDescription(parsing: SDPSamples.chromiumPublisherOffer)
+        let answer = try Answer(
+            to: offer, originSessionID: 1, transport: .test, capabilities: MediaCapabilities()
+        ) { _, _ in nil }
+        #expect(answer.session.media.isEmpty && answer.description.media.map(\.port) == [0, 0])
+        #expect(!answer.lines.contains { $0.hasPrefix("a=group") })
+    }
+
+    @Test("Sections outside the bundle, or without rtcp-mux, are refused")
+    func oneTransport() throws {
+        let apart = SDPSamples.chromiumPublisherOffer.replacing("BUNDLE 0 1", with: "BUNDLE 0")
+        #expect(try Answer.toPublisher(apart).session.media.map(\.mid) == ["0"])
+        let none = SDPSamples.chromiumPublisherOffer.replacing("a=group:BUNDLE 0 1\n", with: "")
+        #expect(try Answer.toPublisher(none).session.media.map(\.mid) == ["0"])
+        #expect(try Answer.toPublisher(none).description.bundle == nil)
+        let split = SDPSamples.chromiumPublisherOffer.replacing("a=rtcp-mux\n", with: "")
+        #expect(try Answer.toPublisher(split).session.media.isEmpty)
+    }
+
+    @Test("SDP6: an extension offered one way is answered the other way, where the media flows so")
+    func sdp6Directions() throws {
+        let text = SDPSamples.chromiumPublisherOffer
+            .replacing("a=extmap:3 ", with: "a=extmap:3/sendonly ")
+            .replacing("a=extmap:5 ", with: "a=extmap:5/recvonly ")
+        let answer = try Answer.toPublisher(text)
+        #expect(answer.lines.contains("a=extmap:3/recvonly urn:3gpp:video-orientation"))
+        #expect(answer.session.media[0].extensionMap.id(of: .videoOrientation) == 3)
+        #expect(answer.session.media[0].extensionMap.id(of: .playoutDelay) == nil)
+        #expect(!answer.lines.contains { $0.hasPrefix("a=extmap:5") })
+    }
+
+    @Test("SDP6: ids above 14 need the two-byte form, of one id the first use counts")
+    func sdp6Ids() throws {
+        let text = SDPSamples.chromiumPublisherOffer
+            .replacing("a=extmap:3 ", with: "a=extmap:20 ").replacing("a=extmap:11 ", with: "a=extmap:10 ")
+        let mixed = try Answer.toPublisher(text).session.media[0].extensionMap
+        #expect(mixed.id(of: .videoOrientation) == 20 && mixed.allowsTwoByte)
+        #expect(mixed.id(of: .rid) == 10 && mixed.id(of: .repairedRid) == nil)
+        let plain = try Answer.toPublisher(text.replacing("a=extmap-allow-mixed\n", with: "")).session.media[0]
+        #expect(plain.extensionMap.id(of: .videoOrientation) == nil && !plain.extensionMap.allowsTwoByte)
+    }
+
+    @Test("SDP13: the start bitrate is written to publishers of video alone")
+    func sdp13StartBitrate() throws {
+        let capabilities = MediaCapabilities(startBitrate: .kilobits(1_500))
+        let answer = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer, capabilities: capabilities)
+        #expect(answer.description.media[0].formatParameters[96] == ["x-google-start-bitrate": "1500"])
+        #expect(answer.description.media[1].formatParameters[111]?["x-google-start-bitrate"] == nil)
+        let viewer = try Answer.toViewer(SDPSamples.chromiumViewerOffer, of: .vp8, capabilities: capabilities)
+        #expect(!viewer.lines.contains { $0.contains("x-google") })
+    }
+
+    @Test("An offer without credentials or fingerprint is refused")
+    func incomplete() {
+        let lines = SDPSamples.ffmpegPublisherOffer.split(separator: "\n")
+        #expect(throws: SDPError.missingICECredentials) {
+            try Answer.toPublisher(lines.filter { !$0.hasPrefix("a=ice-pwd") }.joined(separator: "\n"))
+        }
+        #expect(throws: SDPError.missingFingerprint) {
+            try Answer.toPublisher(lines.filter { !$0.hasPrefix("a=fingerprint") }.joined(separator: "\n"))
+        }
+    }
+
+    @Test("A section of a bundle may leave the transport to the first one")
+    func sharedTransport() throws {
+        let sections = SDPSamples.ffmpegPublisherOffer.split(separator: "m=video")
+        let video = sections[1].split(separator: "\n")
+            .filter { !$0.hasPrefix("a=ice") && !$0.hasPrefix("a=fing") && !$0.hasPrefix("a=setup") }
+        let text = sections[0] + "m=video" + video.joined(separator: "\n")
+        let answer = try Answer(
+            to: SessionDescription(parsing: String(text)), originSessionID: 1, transport: .test,
+            capabilities: MediaCapabilities()
+        ) { type, _ in type == .video ? .receive : nil }
+        #expect(answer.session.remoteTransport.iceUfrag == "0a4c0e4d" && answer.session.isDTLSClient)
+        #expect(answer.session.remoteTransport.fingerprints.count == 1)
+    }
+}

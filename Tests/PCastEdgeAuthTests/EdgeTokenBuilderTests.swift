@@ -68,12 +68,12 @@ import Testing
     }
 
     @Test func beyondASCIITheBytesAreUTF8AndSlashesStayAsTheyAre() throws {
-        let builder = builder.expiresAt(milliseconds: 1).forTag("é/😀\u{2028}\u{7F}\u{1}\u{1F}\u{8}\u{C}\r\n\t\"\\")
+        let builder = builder.expiresAt(milliseconds: 1).forTag("é/😀\u{2028}\u{7F}\u{F}\u{10}\u{8}\u{C}\r\n\t\"\\")
         let encoded = try builder.build()
         let envelope = String(decoding: try #require(Base64.decode(String(encoded.dropFirst(7)))), as: UTF8.self)
         let token =
             #"{\"expires\":1,\"requiredTag\":\"é/😀"# + "\u{2028}\u{7F}"
-            + #"\\u0001\\u001f\\b\\f\\r\\n\\t\\\"\\\\\"}"#
+            + #"\\u000f\\u0010\\b\\f\\r\\n\\t\\\"\\\\\"}"#
         #expect(envelope.utf8.suffix(token.utf8.count + 2).elementsEqual((token + "\"}").utf8))
     }
 

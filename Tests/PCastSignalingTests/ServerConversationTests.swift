@@ -218,4 +218,13 @@ import Testing
         #expect(events.map { $0.prefix(2) } == ["25", "50", "75", "85"])
         #expect(events.last?.hasSuffix("unresponsive)") == true)
     }
+
+    @Test mutating func anyMessageIsALifeSign() throws {
+        try authenticate()
+        server.handle(.received(Samples.request("mq.PingPong", payload: [0x08, 1])), at: at(40_000))
+        server.advance(to: at(99_999))
+        #expect(!server.pollAll().contains(.close(.unresponsive)))
+        server.advance(to: at(100_000))
+        #expect(server.pollAll() == [.close(.unresponsive)])
+    }
 }

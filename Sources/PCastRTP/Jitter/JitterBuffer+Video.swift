@@ -42,11 +42,23 @@ extension JitterBuffer {
             if let slot = slots[sequence], isDecodable(slot.start),
                 let end = FrameBoundary.end(ofFrameAt: sequence, in: slots)
             {
-                return sequence...end
+                return beginning(ofKeyFrameAt: sequence)...end
             }
             sequence -= 1
         }
         return nil
+    }
+
+    /// The parameter sets before an IDR picture, of the same frame, begin it.
+    private func beginning(ofKeyFrameAt sequence: Int64) -> Int64 {
+        guard let timestamp = slots[sequence]?.timestamp else { return sequence }
+        var first = sequence
+        var probe = sequence - 1
+        while probe >= cursor, let slot = slots[probe], slot.isPadding || slot.timestamp == timestamp {
+            if isDecodable(slot.start) { first = probe }
+            probe -= 1
+        }
+        return first
     }
 
     private func isDecodable(_ start: KeyFrameDetector.Finding) -> Bool {
@@ -89,7 +101,7 @@ extension JitterBuffer {
         consume(upTo: packets.upperBound + 1)
         expectedTimestamp = first.timestamp
         guard let contents, !contents.hasPicture || contents.isKeyFrame || !awaitsKeyFrame else {
-            statistics.framesDropped += 1
+            countDroppedFrame(first.timestamp)
             awaitsKeyFrame = true
             return nil
         }

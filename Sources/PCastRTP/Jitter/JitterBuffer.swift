@@ -60,6 +60,9 @@ public struct JitterBuffer: ~Copyable {
     /// Audio: packets given up since the last one delivered.
     var lostBeforeCursor = 0
 
+    /// The frame that was dropped last.
+    private var lastDroppedTimestamp: Int64?
+
     /// - Parameters:
     ///   - patience: nil stands for `RetransmissionPatience` with a short round trip.
     ///   - capacity: in packets, a power of two; nil stands for 1024 of video, 256 of audio.
@@ -227,20 +230,23 @@ public struct JitterBuffer: ~Copyable {
 
     /// Moves the cursor to `end` and counts what is lost by it.
     mutating func discard(upTo end: Int64) {
-        var lastTimestamp: Int64?
         var missing = 0
         for sequence in cursor..<max(cursor, end) {
             guard let slot = slots[sequence] else {
                 missing += 1
                 continue
             }
-            guard !slot.isPadding, slot.timestamp != lastTimestamp else { continue }
-            lastTimestamp = slot.timestamp
-            statistics.framesDropped += 1
+            if !slot.isPadding { countDroppedFrame(slot.timestamp) }
         }
         statistics.packetsLost += missing
         lostBeforeCursor += missing
         consume(upTo: end)
+    }
+
+    /// A frame that is dropped in parts counts once.
+    mutating func countDroppedFrame(_ timestamp: Int64) {
+        if timestamp != lastDroppedTimestamp { statistics.framesDropped += 1 }
+        lastDroppedTimestamp = timestamp
     }
 
     /// Whether the hole has been waited for long enough.

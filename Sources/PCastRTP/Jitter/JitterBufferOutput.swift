@@ -52,5 +52,11 @@ extension JitterBuffer {
 
         /// The length of sound missing, by the timestamps around it: packets may differ in length (RTP12).
         public let duration: TimeSpan
+
+        public init(packetCount: Int, timestamp: MediaTime, duration: TimeSpan) {
+            self.packetCount = packetCount
+            self.timestamp = timestamp
+            self.duration = duration
+        }
     }
 }

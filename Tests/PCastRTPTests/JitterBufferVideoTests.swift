@@ -1,0 +1,285 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct JitterBufferVideoTests {
+    @Test("JB1, JB3: a whole frame comes out at once, without delay and without sender reports")
+    func jb1NoDelay() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        let key = source.frame(key: true, size: 3000)
+        for packet in key.dropLast() {
+            buffer.insert(packet, at: .at(0))
+            #expect(buffer.frames(at: .at(0)).isEmpty)
+        }
+        buffer.insert(key.last!, at: .at(7))
+        let frames = buffer.frames(at: .at(7))
+        #expect(frames.map(\.bytes) == source.frames)
+        #expect(frames[0].isKeyFrame)
+        #expect(frames[0].firstArrival == .at(0))
+        #expect(frames[0].lastArrival == .at(7))
+        #expect(frames[0].sequenceNumbers.count == key.count)
+        #expect(UInt16(truncatingIfNeeded: frames[0].sequenceNumbers.lowerBound) == 100)
+        #expect(frames[0].timestamp.ticks & 0xFFFF_FFFF == 9000)
+        #expect(buffer.deadline == nil)
+        buffer.insert(all: source.frame(), at: .at(33))
+        #expect(buffer.frames(at: .at(33)).map(\.isKeyFrame) == [false])
+    }
+
+    @Test("RTP5: without a marker a frame ends where the time changes")
+    func rtp5() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        for index in 0..<3 {
+            for var packet in source.frame(key: index == 0, size: 2500) {
+                packet.marker = false
+                buffer.insert(packet, at: .at(0))
+            }
+        }
+        #expect(buffer.frames(at: .at(0)).map(\.bytes) == Array(source.frames.prefix(2)))
+    }
+
+    @Test("RTP1: padding fills its number and becomes no frame")
+    func rtp1() {
+        var source = JitterSource(.vp8)
+        var buffer = JitterBuffer(codec: .vp8)
+        var key = source.frame(key: true, size: 2500)
+        // Padding within a frame, and between frames.
+        for index in 1..<key.count { key[index].sequenceNumber += 1 }
+        buffer.insert(all: key, at: .at(0))
+        #expect(buffer.frames(at: .at(0)).isEmpty)
+        _ = buffer.insertPadding(sequenceNumber: 101, timestamp: 9000, at: .at(0))
+        #expect(buffer.frames(at: .at(0)).map(\.bytes) == source.frames)
+        _ = buffer.insertPadding(sequenceNumber: 104, timestamp: 9000, at: .at(1))
+        source.sequenceNumber = 105
+        buffer.insert(all: source.frame(), at: .at(33))
+        #expect(buffer.frames(at: .at(33)).map(\.bytes) == [source.frames[1]])
+        #expect(buffer.statistics.framesAssembled == 2)
+        #expect(buffer.statistics.framesDropped == 0)
+    }
+
+    @Test func aRetransmissionWithinPatienceLosesNothing() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        let second = source.frame(size: 3000)
+        buffer.insert(second[0], at: .at(33))
+        buffer.insert(second[2], at: .at(34))
+        #expect(buffer.deadline == .at(134))
+        buffer.insert(all: source.frame(), at: .at(66))
+        #expect(buffer.frames(at: .at(133)).isEmpty)
+        #expect(buffer.needsKeyFrame == false)
+        #expect(buffer.insert(second[1], at: .at(133)) == .inserted)
+        #expect(buffer.frames(at: .at(133)).map(\.bytes) == Array(source.frames[1...]))
+        #expect(buffer.deadline == nil)
+        #expect(buffer.statistics.framesDropped == 0)
+    }
+
+    @Test("JB8: after a hole nothing is delivered but a key frame")
+    func jb8() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        let lost = source.frame()
+        buffer.insert(all: source.frame(), at: .at(66))
+        #expect(buffer.deadline == .at(166))
+        #expect(buffer.frames(at: .at(166)).isEmpty)
+        #expect(buffer.needsKeyFrame == true)
+        #expect(buffer.deadline == nil)
+        #expect(buffer.insert(lost[0], at: .at(170)) == .late)
+        buffer.insert(all: source.frame(), at: .at(180))
+        #expect(buffer.frames(at: .at(180)).isEmpty)
+        let key = source.frame(key: true, size: 2000)
+        buffer.insert(key[0], at: .at(200))
+        #expect(buffer.needsKeyFrame == false)
+        buffer.insert(all: Array(key.dropFirst()), at: .at(200))
+        buffer.insert(all: source.frame(), at: .at(233))
+        #expect(buffer.frames(at: .at(233)).map(\.bytes) == Array(source.frames[4...]))
+        #expect(buffer.statistics.framesDropped == 2)
+        #expect(buffer.statistics.packetsLost == 1)
+        #expect(buffer.statistics.packetsLate == 1)
+    }
+
+    @Test func aKeyFrameBeyondAHoleWaitsForPatience() {
+        var source = JitterSource(.vp8)
+        var buffer = JitterBuffer(codec: .vp8, patience: .milliseconds(100))
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        _ = source.frame()
+        buffer.insert(all: source.frame(key: true), at: .at(50))
+        #expect(buffer.frames(at: .at(149)).isEmpty)
+        #expect(buffer.frames(at: .at(150)).map(\.bytes) == [source.frames[2]])
+        #expect(buffer.needsKeyFrame == false)
+    }
+
+    @Test("JB2: long patience ends when half a second waits with a key frame, and the newest is gone on with")
+    func jb2() {
+        var source = JitterSource(.vp8)
+        var buffer = JitterBuffer(codec: .vp8, patience: .seconds(5 as Int64))
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        _ = source.frame()
+        for index in 2...16 {
+            buffer.insert(all: source.frame(key: index == 4 || index == 9), at: .at(Int64(index) * 33))
+            #expect(buffer.frames(at: .at(Int64(index) * 33)).isEmpty == (index < 16))
+        }
+        #expect(buffer.statistics.framesAssembled == 1 + 8)
+        #expect(buffer.statistics.keyFramesAssembled == 2)
+    }
+
+    @Test func aStreamJoinedInTheMiddleWaitsForAKeyFrameWithItsFirstPacketsOvertaken() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        #expect(buffer.needsKeyFrame == false)
+        let key = source.frame(key: true, size: 2000)
+        buffer.insert(key[2], at: .at(0))
+        #expect(buffer.frames(at: .at(0)).isEmpty)
+        #expect(buffer.needsKeyFrame == true)
+        #expect(buffer.deadline == .at(100))
+        #expect(buffer.insert(key[1], at: .at(1)) == .inserted)
+        #expect(buffer.insert(key[0], at: .at(2)) == .inserted)
+        #expect(buffer.frames(at: .at(2)).map(\.bytes) == source.frames)
+    }
+
+    @Test func aPartOfAFrameAtTheBeginningLeavesNoDeadlineInThePast() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        buffer.insert(source.frame(key: true, size: 2000)[0], at: .at(0))
+        #expect(buffer.frames(at: .at(100)).isEmpty)
+        #expect(buffer.deadline == nil)
+    }
+
+    @Test("RTP3: parameter sets with a time of their own make the IDR after them a key frame")
+    func rtp3ParameterSetsApart() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
+        let sets = [H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet]
+        for (index, unit) in (sets + [idr]).enumerated() {
+            let packet = JitterPacket(
+                payload: unit, sequenceNumber: UInt16(index), timestamp: index == 2 ? 3000 : 0, marker: index == 2)
+            buffer.insert(packet, at: .at(0))
+        }
+        let frames = buffer.frames(at: .at(0))
+        #expect(frames.map(\.bytes) == [H264Fixtures.annexB(sets + [idr])])
+        #expect(frames[0].isKeyFrame)
+    }
+
+    @Test("RTP3: an IDR without parameter sets does not begin a stream")
+    func rtp3IDRAlone() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
+        buffer.insert(JitterPacket(payload: idr, sequenceNumber: 1, timestamp: 0, marker: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).isEmpty)
+        #expect(buffer.frames(at: .at(200)).isEmpty)
+        #expect(buffer.needsKeyFrame == true)
+    }
+
+    @Test("RTP6: a frame with a broken unit is not delivered, and a key frame is needed")
+    func rtp6() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        var broken = source.frame()
+        broken[0].payload = [0x78, 0, 9, 0x41]
+        buffer.insert(all: broken, at: .at(33))
+        buffer.insert(all: source.frame(), at: .at(66))
+        #expect(buffer.frames(at: .at(66)).isEmpty)
+        #expect(buffer.needsKeyFrame == true)
+        #expect(buffer.statistics.malformedUnits == 1)
+        #expect(buffer.statistics.framesDropped == 2)
+    }
+
+    @Test("RTP10: numbers and times unwrap across 2^16 and 2^32")
+    func rtp10() {
+        var source = JitterSource(.vp8, sequenceNumber: 65_530, timestamp: 0xFFFF_F000)
+        var buffer = JitterBuffer(codec: .vp8)
+        var frames: [JitterBuffer.Frame] = []
+        for index in 0..<20 {
+            buffer.insert(all: source.frame(key: index == 0, size: 1500), at: .at(Int64(index)))
+            frames += buffer.frames(at: .at(Int64(index)))
+        }
+        #expect(frames.map(\.bytes) == source.frames)
+        for (earlier, later) in zip(frames, frames.dropFirst()) {
+            #expect(later.timestamp.ticks == earlier.timestamp.ticks + 3000)
+            #expect(later.sequenceNumbers.lowerBound == earlier.sequenceNumbers.upperBound + 1)
+        }
+    }
+
+    @Test("RTP11: a source that starts anew is followed after three packets", arguments: [40_000, 20_000, 150])
+    func rtp11(sequenceNumber: UInt16) {
+        var source = JitterSource(.vp8, sequenceNumber: 200)
+        var buffer = JitterBuffer(codec: .vp8)
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        var restarted = JitterSource(
+            .vp8, seed: 2, sequenceNumber: sequenceNumber, timestamp: 9000 &+ 1 << 31)
+        let delta = restarted.frame(size: 3000)
+        #expect(buffer.insert(delta[0], at: .at(33)) == .refused)
+        #expect(buffer.insert(delta[1], at: .at(33)) == .refused)
+        #expect(buffer.insert(delta[2], at: .at(33)) == .resynchronized)
+        #expect(buffer.needsKeyFrame == true)
+        buffer.insert(all: restarted.frame(key: true), at: .at(66))
+        #expect(buffer.frames(at: .at(66)).map(\.bytes) == [restarted.frames[1]])
+        #expect(buffer.statistics.resynchronizations == 1)
+    }
+
+    @Test("RTP11: stray packets and late retransmissions start nothing anew")
+    func rtp11Strays() {
+        var source = JitterSource(.vp8, sequenceNumber: 30_000)
+        var buffer = JitterBuffer(codec: .vp8)
+        let old = (0..<5).flatMap { source.frame(key: $0 == 0) }
+        buffer.insert(all: old, at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 5)
+        for number: UInt16 in [1, 2, 60_000] {
+            let stray = JitterPacket(payload: [0x10, 0x11], sequenceNumber: number, timestamp: 5, marker: true)
+            #expect(buffer.insert(stray, at: .at(1)) == .refused)
+        }
+        for packet in old { #expect(buffer.insert(packet, at: .at(2)) == .late) }
+        buffer.insert(all: source.frame(), at: .at(33))
+        #expect(buffer.frames(at: .at(33)).count == 1)
+        #expect(buffer.statistics.resynchronizations == 0)
+    }
+
+    @Test func whenSlotsAreFullTheOldestGoesAndAKeyFrameIsNeeded() {
+        var source = JitterSource(.vp8)
+        var buffer = JitterBuffer(codec: .vp8, patience: .seconds(60 as Int64), capacity: 16)
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        _ = source.frame()
+        for index in 0..<16 { buffer.insert(all: source.frame(), at: .at(Int64(index))) }
+        #expect(buffer.needsKeyFrame == true)
+        #expect(buffer.frames(at: .at(20)).isEmpty)
+        buffer.insert(all: source.frame(key: true), at: .at(21))
+        #expect(buffer.frames(at: .at(21)).map(\.bytes) == [source.frames.last!])
+        // A jump over the whole ring.
+        source.sequenceNumber &+= 1000
+        buffer.insert(all: source.frame(), at: .at(22))
+        #expect(buffer.needsKeyFrame == true)
+        buffer.insert(all: source.frame(key: true), at: .at(23))
+        #expect(buffer.frames(at: .at(23)).map(\.bytes) == [source.frames.last!])
+    }
+
+    @Test func duplicatesAndOversizedPacketsAreTold() {
+        var source = JitterSource(.vp8)
+        var buffer = JitterBuffer(codec: .vp8, maximumPayloadSize: 600)
+        let key = source.frame(key: true, size: 500)
+        #expect(buffer.insert(key[0], at: .at(0)) == .inserted)
+        #expect(buffer.insert(key[0], at: .at(0)) == .duplicate)
+        #expect(buffer.frames(at: .at(0)).count == 1)
+        #expect(buffer.insert(key[0], at: .at(0)) == .late)
+        #expect(buffer.insert(source.frame(size: 700)[0], at: .at(0)) == .refused)
+        #expect(buffer.statistics.packetsDuplicate == 1)
+        #expect(buffer.statistics.packetsRefused == 1)
+    }
+
+    @Test("JB1: patience is two round trips and no less than 100 ms")
+    func jb1Patience() {
+        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(10)) == .milliseconds(100))
+        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(120)) == .milliseconds(240))
+    }
+}

@@ -56,7 +56,7 @@ struct ICECandidatePair: Sendable {
     /// is met by each of our addresses.
     func matches(_ other: NetworkPath) -> Bool {
         guard path.remote == other.remote, path.transport == other.transport else { return false }
-        guard state != .unopened, state != .opening else { return false }
+        guard !isTCP || (state != .unopened && state != .opening) else { return false }
         return path.local == other.local || (path.local.ip.isUnspecified && path.local.port == other.local.port)
     }
 }

@@ -61,6 +61,7 @@ extension ICEControllingAgent {
                 quietSince = now
                 nextKeepalive = now + ICETimers.silence
             } else {
+                if isOpenConnection(pairs[index]) { closeLater(pairs[index].path) }
                 pairs[index].state = .failed
             }
         }
@@ -113,7 +114,8 @@ extension ICEControllingAgent {
 
     private func timeout(afterTries tries: Int) -> TimeSpan {
         // A long way must not be taken for loss: twice the measured round trip at least.
-        max(ICETimers.firstTimeout, (roundTrip ?? .zero) * 2) * (1 << Int64(tries))
+        let doubled = min(ICETimers.firstTimeout * (1 << Int64(tries)), ICETimers.longestTimeout)
+        return max(doubled, (roundTrip ?? .zero) * 2)
     }
 
     /// The selected pair goes first; then, in the order of priority, those sent least often.
@@ -151,9 +153,11 @@ extension ICEControllingAgent {
     /// The selected pair seems dead: every other one gets another chance.
     mutating func checkOthers(at now: Instant) {
         fallback = now + ICETimers.fallback
+        wantsConnections = false
         for index in pairs.indices where index != selected {
             switch pairs[index].state {
             case .unopened, .opening: continue
+            case .failed where pairs[index].isTCP: continue
             case .waiting, .inProgress, .succeeded, .failed: beginCheck(index, at: now)
             }
         }
@@ -215,7 +219,7 @@ extension ICEControllingAgent {
         guard path.transport != .udp, let index = pairs.firstIndex(where: { $0.isTCP && $0.matches(path) }) else {
             return
         }
-        pairs[index].state = .failed
+        pairs[index].state = .unopened
         pairs[index].check = nil
         pairs[index].hasHeardPeer = false
         guard index == selected else { return }

@@ -5,12 +5,14 @@ enum ICETimers {
     /// Between checks of different pairs. RFC 8445, section 14.2, says 50 ms as a default and 5 ms at least.
     static let pacing = TimeSpan.milliseconds(20)
 
-    /// Before a check is sent a second time; doubled after each. RFC 8445, section 14.3, has 500 ms for the public
+    /// Before a check is sent a second time; doubled after each, up to `longestTimeout`. RFC 8445, section 14.3, has 500 ms for the public
     /// at large; a join must not wait so long for one lost packet.
     static let firstTimeout = TimeSpan.milliseconds(100)
 
-    /// How often a check is sent, before the pair has failed.
-    static let maximumTries = 7
+    static let longestTimeout = TimeSpan.milliseconds(800)
+
+    /// How often a check is sent, before the pair has failed: for 12.7 s.
+    static let maximumTries = 18
 
     /// How often one of the selected pair is sent, before another is begun.
     static let maximumConsentTries = 4

@@ -68,7 +68,7 @@ public struct STUNMessageWriter {
     /// ERROR-CODE with an empty phrase, so that an answer stays small.
     public mutating func addErrorCode(_ code: Int) {
         precondition((300...699).contains(code))
-        store(UInt32(code / 100 << 8 | code % 100), at: begin(STUNAttributeType.errorCode, length: 4))
+        store(UInt32((code / 100) << 8 | code % 100), at: begin(STUNAttributeType.errorCode, length: 4))
     }
 
     public mutating func addUnknownAttributes(_ attributes: STUNUnknownAttributes) {

@@ -134,13 +134,13 @@ struct SDPOfferTests {
         #expect(throws: SDPError.answerDoesNotMatchOffer) { try offer.accept(renamed) }
     }
 
-    @Test("The answers of aiortc are accepted")
+    @Test("An answer of aiortc is accepted")
     func aiortcAnswer() throws {
         let answer = try SessionDescription(parsing: SDPSamples.aiortcPublisherAnswer)
-        let audio = try offer(.sendOnly).accept(answer).media
-        // Its video has the payload types of another offer, and the H.264 and VP8 there are ours by name.
-        #expect(audio.map(\.codec) == [.vp8, .opus] && audio.map(\.payloadType) == [97, 96])
-        #expect(audio[0].extensionMap.id(of: .mid) == 1 && audio[0].extensionMap.id(of: .absoluteSendTime) == nil)
-        #expect(audio[0].feedback == [.nack, .pli, .remb])
+        let media = try offer(.sendOnly).accept(answer).media
+        // It answered another offer: under its own payload types, the codecs are those of ours.
+        #expect(media.map(\.codec) == [.vp8, .opus] && media.map(\.payloadType) == [97, 96])
+        #expect(media[0].extensionMap.id(of: .mid) == 1 && media[0].extensionMap.id(of: .absoluteSendTime) == nil)
+        #expect(media[0].feedback == [.nack, .pli, .remb])
     }
 }

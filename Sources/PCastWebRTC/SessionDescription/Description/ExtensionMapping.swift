@@ -2,6 +2,7 @@
 public struct ExtensionMapping: Hashable, Sendable {
     /// 1–14 fit the one-byte form, up to 255 the two-byte form; 4096 and above only ask for a number.
     public var id: UInt16
+    /// What the extension is.
     public var uri: String
     /// Nil when not written: then the extension goes wherever the media goes.
     public var direction: MediaDirection?

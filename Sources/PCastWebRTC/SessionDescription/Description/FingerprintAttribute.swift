@@ -2,6 +2,7 @@
 public struct FingerprintAttribute: Hashable, Sendable {
     /// The hash's name in lower case, such as `sha-256`.
     public var algorithm: String
+    /// The hash, as long as the algorithm makes it.
     public var bytes: [UInt8]
 
     public init(algorithm: String, bytes: [UInt8]) {

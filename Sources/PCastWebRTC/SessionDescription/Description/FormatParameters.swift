@@ -1,6 +1,8 @@
 /// The parameters of an `a=fmtp` line, or the restrictions of an `a=rid` line, in the order written.
 public struct FormatParameters: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+    /// One `name=value`.
     public struct Parameter: Hashable, Sendable {
+        /// As written; names compare without regard to case.
         public var name: String
         /// Nil for a parameter without `=`, such as RED's `111/111`.
         public var value: String?
@@ -11,6 +13,7 @@ public struct FormatParameters: Hashable, Sendable, ExpressibleByDictionaryLiter
         }
     }
 
+    /// In the order written.
     public var parameters: [Parameter]
 
     public init(_ parameters: [Parameter] = []) { self.parameters = parameters }
@@ -27,6 +30,7 @@ public struct FormatParameters: Hashable, Sendable, ExpressibleByDictionaryLiter
         }
     }
 
+    /// Whether there are none.
     public var isEmpty: Bool { parameters.isEmpty }
 
     /// The value of the first parameter of that name, whose case does not matter. Setting replaces it or appends one.

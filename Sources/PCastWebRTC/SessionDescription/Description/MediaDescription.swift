@@ -2,6 +2,7 @@ public import PCastMedia
 
 /// One `m=` section of a session description.
 public struct MediaDescription: Hashable, Sendable {
+    /// The first word of the `m=` line.
     public enum Kind: Hashable, Sendable {
         case video
         case audio
@@ -28,10 +29,13 @@ public struct MediaDescription: Hashable, Sendable {
             }
         }
 
+        /// Nil for what is neither video nor audio.
         public var mediaType: MediaType? { MediaType(rawValue: name) }
     }
 
+    /// What the section carries.
     public var kind: Kind
+    /// 9 where ICE finds the port; 0 refuses the section, or borrows another one's port.
     public var port: UInt16
     /// The transport, such as `UDP/TLS/RTP/SAVPF`.
     public var transportProtocol: String
@@ -40,35 +44,50 @@ public struct MediaDescription: Hashable, Sendable {
     /// The formats of a section that carries no RTP, such as `webrtc-datachannel`.
     public var otherFormats: [String] = []
 
+    /// The section's name in the BUNDLE group and in packets (RFC 5888, section 4).
     public var mid: String?
+    /// Seen from the side that wrote the section.
     public var direction = MediaDirection.sendReceive
+    /// Offered only as part of a BUNDLE group (RFC 9143, section 6).
     public var isBundleOnly = false
     /// RTP and RTCP share the port (RFC 5761).
     public var multiplexesRTCP = false
     /// Reduced-size RTCP (RFC 5506).
     public var allowsReducedSizeRTCP = false
 
-    /// ICE's user name fragment and password (RFC 8839, section 5.4), the session's when the section has none.
+    /// ICE's user name fragment (RFC 8839, section 5.4), the session's when the section has none.
     public var iceUfrag: String?
+    /// The password of the same ICE session.
     public var icePwd: String?
+    /// Such as `trickle` (RFC 8838) and `ice2` (RFC 8445).
     public var iceOptions: [String] = []
     /// Every `a=fingerprint` line, the session's when the section has none.
     public var fingerprints: [FingerprintAttribute] = []
+    /// The DTLS role, the session's when the section has none.
     public var setup: SetupRole?
     /// What follows `a=`, from `candidate:` on, as written.
     public var candidates: [String] = []
+    /// No more candidates will be trickled (RFC 8838, section 8.2).
     public var hasEndOfCandidates = false
 
+    /// The `a=rtpmap` lines.
     public var rtpMaps: [RTPMap] = []
     /// The `a=fmtp` lines by payload type.
     public var formatParameters: [UInt8: FormatParameters] = [:]
+    /// The `a=rtcp-fb` lines.
     public var feedback: [FeedbackAttribute] = []
+    /// The `a=extmap` lines, the session's first.
     public var extensions: [ExtensionMapping] = []
 
+    /// The `a=ssrc` lines, joined by SSRC; `SDPLimits.sources` at most.
     public var sources: [SourceAttributes] = []
+    /// The `a=ssrc-group` lines; `SDPLimits.sources` at most.
     public var sourceGroups: [SourceGroup] = []
+    /// The last `a=msid` line.
     public var msid: MediaStreamIdentification?
+    /// The `a=rid` lines; `SDPLimits.sources` at most.
     public var rids: [RestrictionIdentifier] = []
+    /// The `a=simulcast` line.
     public var simulcast: SimulcastDescription?
 
     /// `b=AS`, in kilobits a second.

@@ -5,7 +5,9 @@ public enum MediaDirection: String, Hashable, Sendable, CaseIterable {
     case receiveOnly = "recvonly"
     case inactive
 
+    /// Whether the side whose description it is sends.
     public var sends: Bool { self == .sendReceive || self == .sendOnly }
+    /// Whether the side whose description it is receives.
     public var receives: Bool { self == .sendReceive || self == .receiveOnly }
 
     public init(sends: Bool, receives: Bool) {
@@ -15,6 +17,7 @@ public enum MediaDirection: String, Hashable, Sendable, CaseIterable {
     /// The same flow seen from the other side.
     public var reversed: MediaDirection { MediaDirection(sends: receives, receives: sends) }
 
+    /// What both allow.
     public func intersection(_ other: MediaDirection) -> MediaDirection {
         MediaDirection(sends: sends && other.sends, receives: receives && other.receives)
     }

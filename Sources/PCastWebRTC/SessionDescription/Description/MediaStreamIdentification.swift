@@ -2,6 +2,7 @@
 public struct MediaStreamIdentification: Hashable, Sendable {
     /// `-` when the track is in no stream.
     public var stream: String
+    /// The track within the stream; nil when only the stream is named.
     public var track: String?
 
     public init(stream: String, track: String?) {

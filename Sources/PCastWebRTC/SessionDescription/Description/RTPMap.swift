@@ -1,5 +1,6 @@
 /// An `a=rtpmap` line: the encoding that a payload type stands for (RFC 8866, section 6.6).
 public struct RTPMap: Hashable, Sendable {
+    /// 0–127.
     public var payloadType: UInt8
     /// The encoding's name as written; names compare without regard to case.
     public var encoding: String

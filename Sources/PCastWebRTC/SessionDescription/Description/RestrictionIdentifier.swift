@@ -1,12 +1,16 @@
 /// An `a=rid` line: the name of one encoding of a section's source, and what it is held to (RFC 8851).
 public struct RestrictionIdentifier: Hashable, Sendable {
+    /// Which way the encoding goes, seen from the side that wrote the line.
     public enum Direction: String, Hashable, Sendable {
         case send
         case receive = "recv"
     }
 
+    /// What packets carry in the rid header extension.
     public var id: String
+    /// Whether the encoding is sent or received.
     public var direction: Direction
+    /// Such as `pt` and `max-width`.
     public var restrictions: FormatParameters
 
     public init(id: String, direction: Direction, restrictions: FormatParameters = [:]) {

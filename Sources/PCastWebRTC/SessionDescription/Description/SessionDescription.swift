@@ -3,6 +3,7 @@
 /// What stands at session level and holds for media (ICE credentials, fingerprints, setup, direction, header
 /// extensions) is copied into each media section that does not say otherwise, and is written there.
 public struct SessionDescription: Hashable, Sendable {
+    /// The `o=` line.
     public var origin: SessionOrigin
     /// The `s=` line.
     public var name: String
@@ -10,7 +11,9 @@ public struct SessionDescription: Hashable, Sendable {
     public var bundle: [String]?
     /// One- and two-byte header extensions may alternate within a stream (RFC 8285, section 6).
     public var allowsMixedExtensions: Bool
+    /// The side only answers ICE checks (RFC 8445, section 2.5).
     public var isICELite: Bool
+    /// The `m=` sections; `SDPLimits.mediaSections` at most.
     public var media: [MediaDescription]
 
     public init(

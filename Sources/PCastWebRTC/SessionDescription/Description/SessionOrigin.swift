@@ -1,7 +1,10 @@
 /// The `o=` line: who made a description, and which version of it this is (RFC 8866, section 5.2).
 public struct SessionOrigin: Hashable, Sendable {
+    /// `-` when there is none.
     public var username: String
+    /// The same in every version of the description.
     public var sessionID: UInt64
+    /// Rises with every change.
     public var sessionVersion: UInt64
 
     /// `sessionID` is random for each session (RFC 8829, section 5.2.1: at most 63 bits).

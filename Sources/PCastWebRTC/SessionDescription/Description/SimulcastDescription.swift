@@ -2,6 +2,7 @@
 public struct SimulcastDescription: Hashable, Sendable {
     /// One encoding; those in one `Stream` are alternatives of each other.
     public struct Encoding: Hashable, Sendable {
+        /// The name of an `a=rid` line.
         public var rid: String
         /// Written with `~`: offered, and not sent until asked for.
         public var isPaused: Bool
@@ -12,9 +13,12 @@ public struct SimulcastDescription: Hashable, Sendable {
         }
     }
 
+    /// Encodings of which one at a time is sent.
     public typealias Stream = [Encoding]
 
+    /// What the side that wrote the line sends.
     public var send: [Stream]
+    /// What the side that wrote the line receives.
     public var receive: [Stream]
 
     public init(send: [Stream] = [], receive: [Stream] = []) {

@@ -1,6 +1,8 @@
 /// The parameters that tell one H.264 payload format from another (RFC 6184, section 8.1).
 public struct H264Format: Hashable, Sendable {
+    /// The coding tools.
     public var profile: H264Profile
+    /// How large and fast the pictures may be.
     public var level: H264Level
     /// 1 allows FU-A and STAP-A; 0, which also a missing parameter means, only whole NAL units in a packet.
     public var packetizationMode: UInt8
@@ -61,6 +63,7 @@ public struct H264Format: Hashable, Sendable {
         return answer
     }
 
+    /// The format's `fmtp`.
     public var parameters: FormatParameters {
         var parameters: FormatParameters = [:]
         if allowsLevelAsymmetry { parameters["level-asymmetry-allowed"] = "1" }

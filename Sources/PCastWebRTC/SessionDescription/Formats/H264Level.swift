@@ -7,16 +7,23 @@ public struct H264Level: Hashable, Comparable, Sendable {
 
     public init(indication: UInt8) { self.indication = indication }
 
+    /// 352x288 at 30 pictures a second.
     public static let level13 = H264Level(indication: 13)
+    /// 352x576 at 25 pictures a second.
     public static let level21 = H264Level(indication: 21)
+    /// 720x576 at 25 pictures a second.
     public static let level30 = H264Level(indication: 30)
     /// 1280x720 at 30 pictures a second.
     public static let level31 = H264Level(indication: 31)
+    /// 1280x720 at 60 pictures a second.
     public static let level32 = H264Level(indication: 32)
     /// 1920x1080 at 30 pictures a second.
     public static let level40 = H264Level(indication: 40)
+    /// 1920x1080 at 60 pictures a second.
     public static let level42 = H264Level(indication: 42)
+    /// 3840x2160 at 30 pictures a second.
     public static let level51 = H264Level(indication: 51)
+    /// 3840x2160 at 60 pictures a second.
     public static let level52 = H264Level(indication: 52)
 
     public static func < (left: H264Level, right: H264Level) -> Bool { left.indication < right.indication }

@@ -1,6 +1,7 @@
 /// What a `profile-level-id` says about the coding tools of an H.264 stream (RFC 6184, table 5).
 ///
-/// In the order of decoders: one of a profile plays every profile before it.
+/// In the order of decoders: one of a profile plays every profile before it, as streams made for WebRTC have neither
+/// interlaced nor bidirectional pictures.
 public enum H264Profile: UInt8, Hashable, Comparable, Sendable, CaseIterable {
     /// Also what is labelled Baseline: no WebRTC encoder uses the tools that would tell the two apart.
     case constrainedBaseline

@@ -2,13 +2,19 @@ public import PCastMedia
 
 /// A payload type of a section with all that describes it, for a codec of this project.
 public struct PayloadFormat: Hashable, Sendable {
+    /// What the payload is.
     public var codec: Codec
+    /// The number in the packets.
     public var payloadType: UInt8
     /// The payload type of its retransmissions (`rtx` with `apt`, RFC 4588).
     public var rtxPayloadType: UInt8?
+    /// Of the RTP timestamps.
     public var clockRate: ClockRate
+    /// 2 for Opus, whatever it carries (RFC 7587, section 7); 1 for video.
     public var channels: UInt8
+    /// The `fmtp` line.
     public var parameters: FormatParameters
+    /// The `rtcp-fb` lines, wildcards included.
     public var feedback: RTCPFeedback
     /// For `Codec.h264`, never nil there.
     public var h264: H264Format?

@@ -1,5 +1,6 @@
 /// The kinds of RTCP feedback this project speaks.
 public struct RTCPFeedback: OptionSet, Hashable, Sendable {
+    /// A bit for each kind.
     public let rawValue: UInt8
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -15,6 +16,7 @@ public struct RTCPFeedback: OptionSet, Hashable, Sendable {
     /// `goog-remb` (draft-alvestrand-rmcat-remb-03).
     public static let remb = RTCPFeedback(rawValue: 16)
 
+    /// Every kind.
     public static let all: RTCPFeedback = [.nack, .pli, .fir, .transportCC, .remb]
 
     private static let names: [(RTCPFeedback, String)] = [

@@ -2,7 +2,9 @@ public import PCastMedia
 
 /// Our answer to a peer's offer, and what the two agree on.
 public struct Answer: Sendable {
+    /// What to send to the peer.
     public let description: SessionDescription
+    /// What the two sides do from then on.
     public let session: NegotiatedSession
 
     /// Answers section by section.

@@ -1,6 +1,8 @@
 /// A source that the peer announces in a section.
 public struct IncomingSource: Hashable, Sendable {
+    /// Of the original packets.
     public var ssrc: UInt32
+    /// Of their retransmissions; nil when none is announced.
     public var rtxSSRC: UInt32?
 
     public init(ssrc: UInt32, rtxSSRC: UInt32? = nil) {

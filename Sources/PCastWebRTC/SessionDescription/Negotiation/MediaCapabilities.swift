@@ -8,7 +8,9 @@ public struct MediaCapabilities: Sendable {
     public var codecs: [Codec]
     /// The highest H.264 level we receive.
     public var h264Level: H264Level
+    /// Those we read and write; others are not answered.
     public var headerExtensions: Set<RTPHeaderExtension>
+    /// Those we give and take.
     public var feedback: RTCPFeedback
     /// Ask for two Opus channels, and say that two may come (RFC 7587, section 6.1).
     public var opusStereo: Bool

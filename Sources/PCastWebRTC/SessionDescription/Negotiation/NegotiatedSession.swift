@@ -1,5 +1,6 @@
 /// What an offer and its answer agreed on, as one of the two sides sees it.
 public struct NegotiatedSession: Sendable {
+    /// Where the peer is and how it is known.
     public var remoteTransport: RemoteTransport
     /// `active` for the DTLS client, `passive` for the server; never another role.
     public var localSetup: SetupRole
@@ -9,5 +10,6 @@ public struct NegotiatedSession: Sendable {
     /// Whether our side sends the ClientHello. It shall wait for the first valid ICE check.
     public var isDTLSClient: Bool { localSetup == .active }
 
+    /// The accepted section of that mid.
     public func media(withMid mid: String) -> NegotiatedMedia? { media.first { $0.mid == mid } }
 }

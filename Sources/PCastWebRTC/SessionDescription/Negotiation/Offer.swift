@@ -3,6 +3,7 @@ import PCastRTP
 
 /// Our offer, as a client makes it.
 public struct Offer: Sendable {
+    /// What to send to the peer.
     public let description: SessionDescription
 
     /// - Parameter originSessionID: a random number below 2^63.

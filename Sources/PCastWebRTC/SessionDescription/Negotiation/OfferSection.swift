@@ -2,6 +2,7 @@ public import PCastMedia
 
 /// One section of our offer.
 public struct OfferSection: Sendable {
+    /// Video or audio.
     public var type: MediaType
     /// Seen from our side.
     public var direction: MediaDirection

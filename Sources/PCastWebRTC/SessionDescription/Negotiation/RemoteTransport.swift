@@ -1,13 +1,18 @@
 /// How the peer is reached and known: what its description says about ICE and DTLS.
 public struct RemoteTransport: Sendable {
+    /// The peer's user name fragment (RFC 8839, section 5.4).
     public var iceUfrag: String
+    /// The peer's password.
     public var icePwd: String
     /// Every fingerprint offered. The peer's certificate has to match one of a hash that we know.
     public var fingerprints: [FingerprintAttribute]
     /// Values of `a=candidate`, from `candidate:` on.
     public var candidates: [String]
+    /// No more candidates will come.
     public var hasAllCandidates: Bool
+    /// The peer only answers checks: we are controlling.
     public var isLite: Bool
+    /// The peer takes candidates later (RFC 8838).
     public var supportsTrickle: Bool
     /// The peer's `a=setup`; nil when it has none.
     public var setup: SetupRole?

@@ -2,10 +2,13 @@
 public struct TransportDescription: Sendable {
     /// RFC 8839, section 5.4.
     public var iceUfrag: String
+    /// At least 22 characters (RFC 8839, section 5.4).
     public var icePwd: String
+    /// Such as `trickle` (RFC 8838).
     public var iceOptions: [String]
     /// An ICE lite agent only answers checks (RFC 8445, section 2.5).
     public var isLite: Bool
+    /// Of the certificate that we show.
     public var fingerprint: FingerprintAttribute
     /// Values of `a=candidate`, from `candidate:` on.
     public var candidates: [String]

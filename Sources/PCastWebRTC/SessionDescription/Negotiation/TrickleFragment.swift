@@ -3,9 +3,11 @@
 public struct TrickleFragment: Hashable, Sendable {
     /// The candidates of one section.
     public struct Section: Hashable, Sendable {
+        /// The section of the description; nil for the first one.
         public var mid: String?
         /// Values of `a=candidate`, from `candidate:` on.
         public var candidates: [String]
+        /// No more candidates will come for the section.
         public var hasEndOfCandidates: Bool
 
         public init(mid: String? = nil, candidates: [String] = [], hasEndOfCandidates: Bool = false) {
@@ -17,6 +19,7 @@ public struct TrickleFragment: Hashable, Sendable {
 
     /// The credentials that the candidates belong to; new ones restart ICE.
     public var iceUfrag: String?
+    /// The password; a restart brings a new one.
     public var icePwd: String?
     /// Those before the first `m=` line have no mid.
     public var sections: [Section]
@@ -27,7 +30,9 @@ public struct TrickleFragment: Hashable, Sendable {
         self.sections = sections
     }
 
+    /// Those of all sections.
     public var candidates: [String] { sections.flatMap(\.candidates) }
+    /// Whether a section says that no more will come.
     public var hasEndOfCandidates: Bool { sections.contains(where: \.hasEndOfCandidates) }
 
     /// Reads a fragment, within the same bounds as a description.

@@ -1,0 +1,123 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct NACKRequesterTests {
+    private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: count * 1_000_000) }
+
+    private func poll(_ requester: inout NACKRequester, at time: Int64) -> [UInt16] {
+        var list: [UInt16] = []
+        requester.poll(into: &list, at: milliseconds(time))
+        return list
+    }
+
+    @Test("NACK1: a gap is asked for at once, then each round trip, until it is filled")
+    func gap() {
+        var requester = NACKRequester()
+        requester.roundTrip = .milliseconds(50)
+        requester.received(65_535, at: milliseconds(0))
+        #expect(requester.deadline == nil)
+        requester.received(65_539, at: milliseconds(5))
+        #expect(requester.deadline == milliseconds(5))
+        #expect(poll(&requester, at: 5) == [0, 1, 2])
+        #expect(poll(&requester, at: 54) == [])
+        #expect(requester.deadline == milliseconds(55))
+        requester.received(65_537, isRetransmission: true, at: milliseconds(54))
+        #expect(poll(&requester, at: 55) == [0, 2])
+        requester.received(65_536, at: milliseconds(56))
+        requester.received(65_538, at: milliseconds(56))
+        #expect(requester.deadline == nil)
+        #expect(poll(&requester, at: 200) == [])
+        #expect(requester.requested == 5)
+        #expect(requester.recovered == 3)
+    }
+
+    @Test("NACK1: no packet is asked for more often than every 20 ms, nor more than ten times")
+    func bounds() {
+        var requester = NACKRequester()
+        requester.roundTrip = .milliseconds(1)
+        requester.received(10, at: milliseconds(0))
+        requester.received(12, at: milliseconds(0))
+        let times = (Int64(0)..<1000).filter { !poll(&requester, at: $0).isEmpty }
+        #expect(times == [0, 20, 40, 60, 80, 100, 120, 140, 160, 180])
+        #expect(requester.missingCount == 0)
+        #expect(requester.abandoned == 1)
+        #expect(requester.deadline == nil)
+    }
+
+    @Test("NACK1: more than 1000 missing clears the list and asks for a key frame")
+    func overflow() {
+        var requester = NACKRequester()
+        requester.received(0, at: milliseconds(0))
+        requester.received(1001, at: milliseconds(0))
+        #expect(requester.missingCount == 1000)
+        #expect(!requester.needsKeyFrame)
+        requester.received(1003, at: milliseconds(0))
+        #expect(requester.missingCount == 0)
+        #expect(requester.needsKeyFrame)
+        #expect(poll(&requester, at: 0) == [])
+        requester.received(1005, at: milliseconds(1))
+        #expect(poll(&requester, at: 1) == [1004 & 0xFFFF])
+        requester.keyFrameReceived(upTo: 1005)
+        #expect(!requester.needsKeyFrame)
+        #expect(requester.missingCount == 0)
+        requester.received(1_000_000, at: milliseconds(2))
+        #expect(requester.needsKeyFrame)
+    }
+
+    @Test("a key frame spares the list: only what is missing behind it counts")
+    func keyFrame() {
+        var requester = NACKRequester()
+        requester.received(0, at: milliseconds(0))
+        requester.received(900, at: milliseconds(0))
+        requester.keyFrameReceived(upTo: 900)
+        requester.received(1500, at: milliseconds(0))
+        #expect(!requester.needsKeyFrame)
+        #expect(requester.missingCount == 599)
+    }
+
+    @Test("NACK1: what is 10,000 behind is given up")
+    func age() {
+        var requester = NACKRequester()
+        requester.received(0, at: milliseconds(0))
+        for sequence in Int64(2)...10_001 { requester.received(sequence, at: milliseconds(0)) }
+        #expect(requester.missingCount == 1)
+        requester.received(10_002, at: milliseconds(0))
+        #expect(requester.missingCount == 0)
+        #expect(requester.abandoned == 1)
+    }
+
+    @Test("RTP11: after a restart nothing is missing")
+    func restart() {
+        var requester = NACKRequester()
+        requester.received(0, at: milliseconds(0))
+        requester.received(5, at: milliseconds(0))
+        requester.restart()
+        requester.received(90_000, at: milliseconds(0))
+        #expect(requester.missingCount == 0)
+        #expect(!requester.needsKeyFrame)
+    }
+
+    @Test("with random loss and answers, every packet is asked for or arrives, and none that arrived is")
+    func random() {
+        var generator = SplitMixGenerator(seed: 9)
+        var requester = NACKRequester()
+        requester.roundTrip = .milliseconds(30)
+        var arrived: Set<Int64> = [0]
+        requester.received(0, at: milliseconds(0))
+        for sequence in Int64(1)...5000 {
+            if Int.random(in: 0..<10, using: &generator) > 0 {
+                requester.received(sequence, at: milliseconds(sequence))
+                arrived.insert(sequence)
+            }
+            for number in poll(&requester, at: sequence) {
+                #expect(!arrived.contains(Int64(number)))
+                guard Int.random(in: 0..<3, using: &generator) > 0 else { continue }
+                requester.received(Int64(number), isRetransmission: true, at: milliseconds(sequence))
+                arrived.insert(Int64(number))
+            }
+        }
+        #expect(requester.missingCount == (0...arrived.max()!).filter { !arrived.contains($0) }.count)
+        #expect(requester.recovered > 300)
+    }
+}

@@ -1,0 +1,44 @@
+import PCastRTP
+import Testing
+
+@Suite struct SequenceUnwrapperTests {
+    @Test("RTP10: sequence numbers go on past 2^16, and late ones stay before it")
+    func wraps() {
+        var unwrapper = SequenceUnwrapper()
+        let first = unwrapper.unwrap(65_534)
+        #expect(first == SequenceUnwrapper.origin + 65_534)
+        #expect(unwrapper.unwrap(1) == first + 3)
+        #expect(unwrapper.peek(65_535) == first + 1)
+        #expect(unwrapper.unwrap(65_535) == first + 1)
+        #expect(unwrapper.unwrap(0) == first + 2)
+        #expect(unwrapper.last == first + 2)
+    }
+
+    @Test("RTP10: timestamps go on past 2^32")
+    func timestampsWrap() {
+        var unwrapper = TimestampUnwrapper()
+        let first = unwrapper.unwrap(0xFFFF_F000)
+        #expect(first == TimestampUnwrapper.origin + 0xFFFF_F000)
+        #expect(unwrapper.unwrap(0x0000_0800) == first + 0x1800)
+        #expect(unwrapper.peek(0xFFFF_FFFF) == first + 0xFFF)
+    }
+
+    @Test("a packet before the first is not negative")
+    func beforeTheFirst() {
+        var unwrapper = SequenceUnwrapper()
+        #expect(unwrapper.unwrap(0) == SequenceUnwrapper.origin)
+        #expect(unwrapper.unwrap(65_535) == SequenceUnwrapper.origin - 1)
+    }
+
+    @Test("a long walk with reordering comes out as it went in")
+    func randomWalk() {
+        var generator = SplitMixGenerator(seed: 1)
+        var unwrapper = SequenceUnwrapper()
+        let start = unwrapper.unwrap(60_000)
+        var truth = start
+        for _ in 0..<20_000 {
+            truth = max(start, truth + Int64.random(in: -1000...2000, using: &generator))
+            #expect(unwrapper.unwrap(UInt16(truncatingIfNeeded: truth)) == truth)
+        }
+    }
+}

@@ -131,7 +131,7 @@ import Testing
                 writer.addRole(.controlled(tieBreaker: 1))
             }
             let (outcome, reply) = network.client.handleMessage(request, from: path, at: network.now)
-            #expect(outcome.isAuthenticated && parsed(reply)?.mappedAddress == path.remote)
+            #expect(outcome.isAuthenticated && parsedSTUN(reply)?.mappedAddress == path.remote)
         }
         #expect(network.client.state == .connected && network.client.selectedPath == path)
     }
@@ -157,7 +157,7 @@ import Testing
         network.addServerCandidate()
         let polled = network.client.pollMessage(at: network.now)
         let (bytes, path) = try #require(polled)
-        let check = try #require(parsed(bytes))
+        let check = try #require(parsedSTUN(bytes))
         #expect(check.role == .controlling(tieBreaker: 99) && check.usesCandidate)
         let conflict = { (password: String) in
             [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
@@ -176,7 +176,7 @@ import Testing
         let later = network.now + .milliseconds(20)
         let repeated = network.client.pollMessage(at: later)
         let second = try #require(repeated)
-        let changed = try #require(parsed(second.bytes))
+        let changed = try #require(parsedSTUN(second.bytes))
         #expect(changed.role == .controlled(tieBreaker: 99) && !changed.usesCandidate)
         #expect(changed.transactionID != check.transactionID)
     }
@@ -194,7 +194,7 @@ import Testing
             }
             let (outcome, reply) = network.client.handleMessage(request, from: path, at: network.now)
             #expect((outcome.rejection == .roleConflict) == isRefused)
-            #expect(parsed(reply)?.errorCode == (isRefused ? 487 : nil))
+            #expect(parsedSTUN(reply)?.errorCode == (isRefused ? 487 : nil))
         }
     }
 
@@ -204,7 +204,7 @@ import Testing
         network.addServerCandidate()
         let polled = network.client.pollMessage(at: network.now)
         let (bytes, path) = try #require(polled)
-        let identifier = try #require(parsed(bytes)).transactionID
+        let identifier = try #require(parsedSTUN(bytes)).transactionID
         let forged = [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
             var writer = STUNMessageWriter(
                 .success, transactionID: identifier, into: UnsafeMutableRawBufferPointer(buffer))
@@ -306,5 +306,45 @@ import Testing
         network.client.addLocalAddress(ICENetwork.clientAddress, at: network.now)
         network.run(.milliseconds(40))
         #expect(network.client.state == .connected)
+    }
+
+    @Test("ICE7: the server's probe after a rebinding is answered, and moves its path without a check of the client's")
+    func ice7ServerProbe() {
+        var network = connected()
+        let rebound = TransportAddress("203.0.113.7:62000")!
+        network.mapping[ICENetwork.clientAddress] = rebound
+        let path = NetworkPath(local: ICENetwork.serverAddress, remote: rebound)
+        var generator = ICESeededGenerator(state: 7)
+        let probe = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
+            let memory = UnsafeMutableRawBufferPointer(buffer)
+            count = network.server.probe(path, at: network.now, into: memory, using: &generator)
+        }
+        network.sendToClient(probe, path)
+        let before = network.checks.count
+        network.run(.milliseconds(40))
+        #expect(network.server.selectedPath == path && network.serverSelections.last == path)
+        #expect(network.checks.count == before && network.client.state == .connected)
+    }
+
+    @Test("a socket bound to any address learns its own from the answer")
+    func unspecifiedBase() {
+        var network = ICENetwork(addresses: [TransportAddress(ip: .anyV4, port: 5000)])
+        network.mapping[ICENetwork.clientAddress] = TransportAddress(ip: .anyV4, port: 5000)
+        network.addServerCandidate()
+        network.run(.milliseconds(100))
+        #expect(network.client.selectedPath?.local == ICENetwork.clientAddress)
+        #expect(network.clientSelections.count == 1 && network.client.state == .connected)
+    }
+
+    @Test("the same seed gives the same run")
+    func reproducible() {
+        let runs = (0..<2).map { _ in
+            var network = ICENetwork(seed: 3)
+            network.lossPercent = 20
+            network.addServerCandidate()
+            network.run(.milliseconds(30_000))
+            return network.checks.map(\.sent)
+        }
+        #expect(runs[0] == runs[1] && runs[0].count > 10)
     }
 }

@@ -35,7 +35,7 @@ import Testing
         var agent = agent()
         let (outcome, reply) = agent.handleMessage(check(), from: path(), at: start)
         #expect(outcome.isAuthenticated && outcome.isNomination && outcome.newlySelectedPath == path())
-        let answer = try #require(parsed(reply))
+        let answer = try #require(parsedSTUN(reply))
         #expect(answer.messageClass == .success && answer.transactionID == STUNTransactionID(high: 1, low: 7))
         #expect(answer.mappedAddress == path().remote && answer.fingerprint == .valid)
         #expect(answer.verify(reply, key: Array(server.password.utf8)))
@@ -104,7 +104,7 @@ import Testing
         var agent = agent()
         let bytes = check(role: .controlled(tieBreaker: .max))
         let (outcome, reply) = agent.handleMessage(bytes, from: path(), at: start)
-        let answer = try #require(parsed(reply))
+        let answer = try #require(parsedSTUN(reply))
         #expect(outcome.rejection == .roleConflict && answer.errorCode == 487)
         #expect(answer.verify(reply, key: Array(server.password.utf8)))
         #expect(!agent.isValidated(path()) && agent.selectedPath == nil)
@@ -123,7 +123,7 @@ import Testing
         _ = agent.handleMessage(check(), from: path(1), at: start)
         #expect(probe(&agent, path(1), start).isEmpty, "the selected path needs none")
         let bytes = probe(&agent, path(2), start)
-        let request = try #require(parsed(bytes))
+        let request = try #require(parsedSTUN(bytes))
         #expect(request.recipient(bytes) == client.ufrag && request.verify(bytes, key: Array(client.password.utf8)))
         #expect(probe(&agent, path(2), start + .milliseconds(100)).isEmpty, "one at a time")
 
@@ -162,7 +162,7 @@ import Testing
         var agent = agent()
         let unknown = Self.signed([0x00, 0x33, 0, 0], server, client)
         let (outcome, reply) = agent.handleMessage(unknown, from: path(), at: start)
-        #expect(outcome.rejection == .unknownAttributes && parsed(reply)?.errorCode == 420)
+        #expect(outcome.rejection == .unknownAttributes && parsedSTUN(reply)?.errorCode == 420)
         // UNKNOWN-ATTRIBUTES with the one type, padded.
         #expect(Array(reply[28..<36]) == [0x00, 0x0A, 0, 2, 0x00, 0x33, 0, 0])
         let ignored = Self.signed([0xC0, 0x57, 0, 0], server, client)
@@ -181,14 +181,14 @@ import Testing
         for bytes in [wrongPassword, wrongUfrag, wrongSender] {
             let (outcome, reply) = agent.handleMessage(bytes, from: path(), at: start)
             #expect(outcome.rejection == .unauthenticated && !outcome.isAuthenticated)
-            #expect(reply.count <= bytes.count && parsed(reply)?.errorCode == 401)
+            #expect(reply.count <= bytes.count && parsedSTUN(reply)?.errorCode == 401)
         }
         let bare = stunMessage(.request)
         let (outcome, reply) = agent.handleMessage(bare, from: path(), at: start)
         #expect(outcome.rejection == .badRequest && reply.isEmpty && bare.count == 28)
         let named = stunMessage(.request) { $0.addUsername(recipient: [1, 2, 3, 4], sender: [1, 2, 3, 4]) }
         let second = agent.handleMessage(named, from: path(), at: start).reply
-        #expect(parsed(second)?.errorCode == 400 && second.count <= named.count)
+        #expect(parsedSTUN(second)?.errorCode == 400 && second.count <= named.count)
         var broken = check()
         broken[broken.count - 1] ^= 1
         let third = agent.handleMessage(broken, from: path(), at: start)
@@ -208,7 +208,7 @@ import Testing
         #expect(agent.selectedPath == path(1))
         let old = agent.handleMessage(check(), from: path(1), at: start + .milliseconds(1_000))
         #expect(old.outcome.isAuthenticated)
-        #expect(parsed(old.reply)?.verify(old.reply, key: Array(server.password.utf8)) == true)
+        #expect(parsedSTUN(old.reply)?.verify(old.reply, key: Array(server.password.utf8)) == true)
         let unready = check(nominating: false, local: newServer, remote: newClient)
         #expect(agent.handleMessage(unready, from: path(2), at: start).outcome.isAuthenticated)
         #expect(agent.handleMessage(check(), from: path(1), at: start).outcome.isAuthenticated)
@@ -225,7 +225,7 @@ import Testing
         let reborn = try #require(ICECredentials(ufrag: "reborn", password: "reborn-password-reborn+/"))
         var alive = ICELiteAgent(local: reborn)
         let bytes = check(local: reborn)
-        #expect(parsed(bytes)?.recipient(bytes) == "reborn")
+        #expect(parsedSTUN(bytes)?.recipient(bytes) == "reborn")
         #expect(!dead.handleMessage(bytes, from: path(), at: start).outcome.isAuthenticated)
         #expect(alive.handleMessage(bytes, from: path(), at: start).outcome.newlySelectedPath == path())
     }

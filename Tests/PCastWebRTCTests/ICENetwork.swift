@@ -28,7 +28,7 @@ func stunMessage(
 
 // The expectation macros take no spans, so that the tests call by arrays.
 
-func parsed(_ bytes: [UInt8]) -> STUNMessage? { STUNMessage.parse(bytes.span) }
+func parsedSTUN(_ bytes: [UInt8]) -> STUNMessage? { STUNMessage.parse(bytes.span) }
 
 extension STUNMessage {
     func verify(_ bytes: [UInt8], key: [UInt8]) -> Bool { verifyIntegrity(bytes.span, key: key) }

@@ -17,11 +17,11 @@ import Testing
     func ice9PublicAddress() throws {
         var discovery = STUNDiscovery(path: path, seed: 3, at: start)
         let bytes = try #require(poll(&discovery, at: start))
-        let request = try #require(parsed(bytes))
+        let request = try #require(parsedSTUN(bytes))
         #expect(request.messageClass == .request && request.integrityOffset == nil)
         let address = TransportAddress("203.0.113.9:40000")!
         let foreign = stunMessage(.success) { $0.addMappedAddress(address) }
-        let isForeignTaken = discovery.handle(parsed(foreign)!, from: path)
+        let isForeignTaken = discovery.handle(parsedSTUN(foreign)!, from: path)
         #expect(!isForeignTaken)
         var answer = foreign
         answer.replaceSubrange(8..<20, with: bytes[8..<20])
@@ -29,8 +29,8 @@ import Testing
         answer = Array(answer[..<32])
         answer[3] = 12
         let other = NetworkPath(local: path.local, remote: TransportAddress("192.0.2.66:3478")!)
-        let isOtherTaken = discovery.handle(parsed(answer)!, from: other)
-        let isTaken = discovery.handle(parsed(answer)!, from: path)
+        let isOtherTaken = discovery.handle(parsedSTUN(answer)!, from: other)
+        let isTaken = discovery.handle(parsedSTUN(answer)!, from: path)
         #expect(!isOtherTaken && isTaken)
         #expect(discovery.publicAddress == address)
         #expect(discovery.deadline == nil && !discovery.hasFailed)

@@ -37,7 +37,7 @@ import Testing
     @Test("RFC 5769, 2.1: the sample request is read and verified")
     func sampleRequest() throws {
         let bytes = Self.request
-        let message = try #require(parsed(bytes))
+        let message = try #require(parsedSTUN(bytes))
         #expect(message.messageClass == .request)
         #expect(message.transactionID == STUNTransactionID(high: 0xB7E7_A701, low: 0xBC34_D686_FA87_DFAE))
         #expect(message.priority == 0x6E00_01FF)
@@ -56,7 +56,7 @@ import Testing
         for (bytes, address) in [
             (Self.responseV4, "192.0.2.1:32853"), (Self.responseV6, "[2001:db8:1234:5678:11:2233:4455:6677]:32853"),
         ] {
-            let message = try #require(parsed(bytes))
+            let message = try #require(parsedSTUN(bytes))
             #expect(message.messageClass == .success)
             #expect(message.mappedAddress == TransportAddress(address))
             #expect(message.fingerprint == .valid)
@@ -78,7 +78,7 @@ import Testing
                 writer.addMappedAddress(TransportAddress(address)!)
                 writer.addErrorCode(487)
             }
-            let message = try #require(parsed(bytes))
+            let message = try #require(parsedSTUN(bytes))
             #expect(message.messageClass == messageClass)
             #expect(message.transactionID == STUNTransactionID(high: 1, low: 0x0102_0304_0506_0708))
             #expect(message.usernameRange.map { String(decoding: bytes[$0], as: UTF8.self) } == "to:from1")
@@ -97,7 +97,7 @@ import Testing
         for index in Self.request.indices {
             var bytes = Self.request
             bytes[index] ^= 0x01
-            guard let message = parsed(bytes) else { continue }
+            guard let message = parsedSTUN(bytes) else { continue }
             #expect(message.fingerprint != .valid)
             if index < 76 { #expect(!message.verify(bytes, key: Self.password)) }
         }
@@ -106,12 +106,12 @@ import Testing
     @Test("ICE10: unknown attributes from 0x8000 on are ignored, those below are listed, at most eight")
     func ice10UnknownAttributes() throws {
         let request = Self.insert([0x00, 0x33, 0, 1, 9, 0, 0, 0, 0xC0, 0x57, 0, 4, 0, 1, 0, 2, 0x7F, 0xFF, 0, 0])
-        let message = try #require(parsed(request))
+        let message = try #require(parsedSTUN(request))
         #expect(message.unknownAttributes.count == 2)
         #expect(message.unknownAttributes[0] == 0x0033)
         #expect(message.unknownAttributes[1] == 0x7FFF)
         let many = Self.insert((0..<20).flatMap { [0x00, 0x40 + UInt8($0), 0, 0] })
-        #expect(parsed(many)?.unknownAttributes.count == STUNUnknownAttributes.capacity)
+        #expect(parsedSTUN(many)?.unknownAttributes.count == STUNUnknownAttributes.capacity)
     }
 
     /// A bare request with attributes of the test's own.
@@ -126,24 +126,24 @@ import Testing
         // Unprotected USE-CANDIDATE and an unknown attribute behind MESSAGE-INTEGRITY.
         var late = Array(Self.request[..<100]) + [0x00, 0x25, 0, 0, 0x00, 0x33, 0, 0]
         late[3] = 88
-        let message = try #require(parsed(late))
+        let message = try #require(parsedSTUN(late))
         #expect(!message.usesCandidate && message.unknownAttributes.isEmpty)
         #expect(message.verify(late, key: Self.password))
         var beyond = Self.request + [0x00, 0x25, 0, 0]
         beyond[3] += 4
-        #expect(parsed(beyond) == nil)
+        #expect(parsedSTUN(beyond) == nil)
     }
 
     @Test("truncated at any length, or of another method, cookie or length, it is no message")
     func malformed() {
-        for count in 0..<Self.request.count { #expect(parsed(Array(Self.request[..<count])) == nil) }
+        for count in 0..<Self.request.count { #expect(parsedSTUN(Array(Self.request[..<count])) == nil) }
         for (index, value) in [(0, 0x40), (1, 0x03), (3, 0x54), (4, 0x20), (22, 0xFF), (79, 0x13)] as [(Int, UInt8)] {
             var bytes = Self.request
             bytes[index] = value
-            #expect(parsed(bytes) == nil, "byte \(index)")
+            #expect(parsedSTUN(bytes) == nil, "byte \(index)")
         }
         let large = [UInt8](repeating: 0, count: 65536)
-        #expect(parsed(large) == nil)
+        #expect(parsedSTUN(large) == nil)
     }
 
     @Test("random changes never trap the parser or the agents")
@@ -156,7 +156,7 @@ import Testing
             for _ in 0...generator.next() % 6 {
                 bytes[Int(generator.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: generator.next())
             }
-            guard parsed(bytes) != nil else { continue }
+            guard parsedSTUN(bytes) != nil else { continue }
             let atServer = network.server.handleMessage(bytes, from: path, at: network.now).outcome
             let atClient = network.client.handleMessage(bytes, from: path, at: network.now).outcome
             #expect(!atServer.isAuthenticated && !atClient.isAuthenticated)

@@ -5,10 +5,12 @@ enum ICETimers {
     /// Between checks of different pairs. RFC 8445, section 14.2, says 50 ms as a default and 5 ms at least.
     static let pacing = TimeSpan.milliseconds(20)
 
-    /// Before a check is sent a second time; doubled after each, up to `longestTimeout`. RFC 8445, section 14.3, has 500 ms for the public
-    /// at large; a join must not wait so long for one lost packet.
+    /// Before a check is sent a second time; doubled after each, up to `longestTimeout`.
+    ///
+    /// RFC 8445, section 14.3, has 500 ms for the public at large; a join must not wait so long for one lost packet.
     static let firstTimeout = TimeSpan.milliseconds(100)
 
+    /// The longest time between two sendings of one check over UDP, unless the way is longer.
     static let longestTimeout = TimeSpan.milliseconds(800)
 
     /// How often a check is sent, before the pair has failed: for 12.7 s.

@@ -12,15 +12,15 @@ public struct TimeSpan: Hashable, Sendable {
         nanoseconds = seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
     }
 
+    /// Rounded to the nanosecond.
+    public init(seconds: Double) { nanoseconds = Int64((seconds * 1e9).rounded()) }
+
     public static let zero = TimeSpan(nanoseconds: 0)
 
     public static func nanoseconds(_ count: Int64) -> TimeSpan { TimeSpan(nanoseconds: count) }
     public static func microseconds(_ count: Int64) -> TimeSpan { TimeSpan(nanoseconds: count * 1_000) }
     public static func milliseconds(_ count: Int64) -> TimeSpan { TimeSpan(nanoseconds: count * 1_000_000) }
     public static func seconds(_ count: Int64) -> TimeSpan { TimeSpan(nanoseconds: count * 1_000_000_000) }
-    public static func seconds(_ count: Double) -> TimeSpan {
-        TimeSpan(nanoseconds: Int64((count * 1e9).rounded()))
-    }
 
     /// In milliseconds, with fraction.
     public var milliseconds: Double { Double(nanoseconds) / 1e6 }

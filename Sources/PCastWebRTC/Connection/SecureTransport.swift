@@ -133,7 +133,7 @@ public struct SecureTransport: ~Copyable {
             return .nothing
         }
         controlling?.noteReceived(at: now)
-        controlling?.noteAuthenticated(path: path, at: now)
+        controlling?.noteAuthenticated(at: now)
         lite?.noteAuthenticated(path: path, at: now)
         noteLife()
         if path != self.path { probe(path, at: now) }
@@ -150,7 +150,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     private mutating func holdEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
-        guard early.count < Self.earlyLimit, accepts(path) else { return }
+        guard early.count < Self.earlyLimit, isValidated(path) else { return }
         early.append(Outgoing(bytes: Array(packet), path: path))
     }
 
@@ -161,8 +161,9 @@ public struct SecureTransport: ~Copyable {
         return (packet.bytes, packet.path)
     }
 
-    /// DTLS is taken from every address that passed an authenticated check, nominated or not (ICE2).
-    private func accepts(_ path: NetworkPath) -> Bool {
+    /// Whether the peer passed an authenticated check on this path; DTLS is taken from every such path, nominated or
+    /// not (ICE2).
+    public func isValidated(_ path: NetworkPath) -> Bool {
         path == self.path || lite?.isValidated(path) == true || controlling?.isValidated(path) == true
     }
 
@@ -190,7 +191,7 @@ public struct SecureTransport: ~Copyable {
     private mutating func receiveDTLS(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
-        guard accepts(path) else {
+        guard isValidated(path) else {
             rejected += 1
             return
         }
@@ -216,8 +217,10 @@ public struct SecureTransport: ~Copyable {
             handshake.start(at: now)
             followHandshake(at: now)
         }
-        while let address = controlling?.takeConnectionToOpen() { events.append(.openConnection(to: address)) }
-        while let unused = lite?.takePathToClose(at: now) { events.append(.closeConnection(unused)) }
+        while let address = controlling?.pollConnection() { events.append(.openConnection(to: address)) }
+        while let unused = lite?.takePathToClose(at: now) ?? controlling?.takePathToClose() {
+            events.append(.closeConnection(unused))
+        }
     }
 
     private mutating func followHandshake(at now: Instant) {
@@ -331,7 +334,7 @@ public struct SecureTransport: ~Copyable {
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         lite?.pathClosed(path)
-        controlling?.pathClosed(path)
+        controlling?.pathClosed(path, at: now)
         if self.path == path { self.path = lite?.sendingPath ?? controlling?.selectedPath }
     }
 
@@ -339,6 +342,14 @@ public struct SecureTransport: ~Copyable {
     public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
         controlling?.connectionOpened(path, at: now)
     }
+
+    /// The connection that `openConnection` asked for could not be had.
+    public mutating func connectionFailed(to address: TransportAddress) {
+        controlling?.connectionFailed(to: address)
+    }
+
+    /// Media or reports come all the time from now on, so that silence means trouble (DESIGN: after 300 ms).
+    public mutating func expectMedia() { controlling?.expectsMedia = true }
 
     public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
         controlling?.addRemoteCandidate(candidate, at: now)

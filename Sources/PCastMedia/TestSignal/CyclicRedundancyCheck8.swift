@@ -1,0 +1,11 @@
+/// The CRC-8 of the test picture's time strip: polynomial 0x07, initial value 0, nothing reflected or inverted.
+public enum CyclicRedundancyCheck8 {
+    public static func checksum(_ bytes: some Sequence<UInt8>) -> UInt8 {
+        var register: UInt8 = 0
+        for byte in bytes {
+            register ^= byte
+            for _ in 0..<8 { register = register & 0x80 != 0 ? register &<< 1 ^ 0x07 : register &<< 1 }
+        }
+        return register
+    }
+}

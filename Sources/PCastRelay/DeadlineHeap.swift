@@ -1,0 +1,41 @@
+import PCastMedia
+
+/// Whose deadline comes next: a binary heap of instants and peers' places.
+///
+/// An entry is never changed; a peer whose deadline moved forward gets another, and an entry that comes too early does
+/// nothing. Each place stands here at most twice.
+struct DeadlineHeap {
+    private var entries: [(instant: Instant, place: PeerPlace)] = []
+
+    var first: Instant? { entries.first?.instant }
+
+    mutating func insert(_ instant: Instant, _ place: PeerPlace) {
+        entries.append((instant, place))
+        var index = entries.count - 1
+        while index > 0 {
+            let parent = (index - 1) / 2
+            guard entries[index].instant < entries[parent].instant else { break }
+            entries.swapAt(index, parent)
+            index = parent
+        }
+    }
+
+    /// Removes and answers the first place whose instant has come; nil when there is none.
+    mutating func pop(until now: Instant) -> (instant: Instant, place: PeerPlace)? {
+        guard let first = entries.first, first.instant <= now else { return nil }
+        let last = entries.removeLast()
+        guard !entries.isEmpty else { return first }
+        entries[0] = last
+        var index = 0
+        while true {
+            var smallest = index
+            for child in [2 * index + 1, 2 * index + 2].lazy
+            where child < entries.count && entries[child].instant < entries[smallest].instant {
+                smallest = child
+            }
+            if smallest == index { return first }
+            entries.swapAt(index, smallest)
+            index = smallest
+        }
+    }
+}

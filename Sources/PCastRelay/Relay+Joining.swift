@@ -1,0 +1,183 @@
+public import PCastMedia
+import PCastRTP
+public import PCastWebRTC
+
+extension Relay {
+    /// Lets a publisher in, and makes its stream.
+    ///
+    /// - Parameter preferring: codecs that the answer takes first, where the offer has them; else the offer's order
+    ///   counts.
+    /// - Returns: the answer.
+    public mutating func publish(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec] = [], at now: Instant
+    ) throws(RelayError) -> SessionDescription {
+        guard peerCount < configuration.maximumPeers else { throw .full }
+        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        var capabilities = Self.capabilities
+        capabilities.codecs = Self.codecs(of: offer, preferring: preferring)
+        capabilities.startBitrate = Bitrate.kilobits(1_500)
+        let credentials = newCredentials()
+        let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
+            ordinal == 0 ? .receive : nil
+        }
+        guard answer.session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
+        let transport = try transport(answer.session, credentials: credentials, at: now)
+        let index = streams.insert(
+            PublishedStream(
+                id: stream, peer: peer, transport: transport, session: answer.session,
+                reporterSSRC: newSSRC(), cname: cname))
+        streamPlaces[stream] = index
+        enter(peer, .publisher(index), fragment: credentials.ufrag)
+        schedule(publisher: index)
+        return answer.description
+    }
+
+    /// Lets a viewer in to a stream.
+    ///
+    /// - Returns: the answer.
+    public mutating func view(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, at now: Instant
+    ) throws(RelayError) -> SessionDescription {
+        guard peerCount < configuration.maximumPeers else { throw .full }
+        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        let credentials = newCredentials()
+        let videoFormat = streams[place].video.carried
+        let audioFormat = streams[place].audio.carried
+        let video = newSource(stream, "video", hasRTX: true)
+        let audio = newSource(stream, "audio", hasRTX: false)
+        let answer = try answer(offer, credentials: credentials, capabilities: Self.capabilities) { type, ordinal in
+            guard ordinal == 0 else { return nil }
+            switch type {
+            case .video: return videoFormat.map { .send($0, from: video) }
+            case .audio: return audioFormat.map { .send($0, from: audio) }
+            }
+        }
+        guard answer.session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
+        let transport = try transport(answer.session, credentials: credentials, at: now)
+        let sender = MediaSender(
+            answer.session.media, cname: cname, playoutDelay: PlayoutDelay(minimum: .zero, maximum: .seconds(10)),
+            using: &generator)
+        let index = viewers.insert(Viewer(peer: peer, stream: place, transport: transport, sender: sender))
+        streams[place].viewers.append(index)
+        enter(peer, .viewer(index), fragment: credentials.ufrag)
+        schedule(viewer: index)
+        return answer.description
+    }
+
+    /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2); both pairs hold until the new one is
+    /// nominated.
+    ///
+    /// - Returns: ours, with our candidates.
+    public mutating func restart(_ peer: PeerID, remote: ICECredentials) throws(RelayError) -> TrickleFragment {
+        guard let place = places[peer] else { throw .unknownPeer }
+        let credentials = newCredentials()
+        switch place {
+        case .publisher(let index): streams[index].transport.restart(local: credentials, remote: remote)
+        case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote)
+        }
+        fragments[credentials.ufrag] = place
+        return TrickleFragment(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password,
+            sections: [.init(mid: nil, candidates: configuration.candidates, hasEndOfCandidates: true)])
+    }
+
+    /// What was counted for a peer; nil when it is gone.
+    public func statistics(of peer: PeerID) -> PeerStatistics? {
+        switch places[peer] {
+        case .publisher(let index):
+            let tracks = [streams[index].receiver.video, streams[index].receiver.audio].compactMap { $0 }
+            return PeerStatistics(
+                packets: tracks.reduce(0) { $0 + $1.packetsReceived },
+                bytes: tracks.reduce(0) { $0 + $1.bytesReceived },
+                packetsLost: tracks.reduce(0) { $0 + Int(max($1.statistics?.lost ?? 0, 0)) },
+                nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
+                pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
+                roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
+                viewers: streams[index].viewers.count)
+        case .viewer(let index):
+            let tracks = [viewers[index].sender.video, viewers[index].sender.audio].compactMap { $0 }
+            return PeerStatistics(
+                packets: tracks.reduce(0) { $0 + Int($1.stream.packetsSent) },
+                bytes: tracks.reduce(0) { $0 + Int($1.stream.octetsSent) },
+                packetsLost: tracks.reduce(0) { $0 + Int($1.receiverReport?.cumulativeLost ?? 0) },
+                nackCount: tracks.reduce(0) { $0 + $1.nackCount },
+                pliCount: tracks.reduce(0) { $0 + $1.pliCount },
+                roundTrip: viewers[index].sender.roundTripTime.smoothed, isAway: viewers[index].isAway, viewers: 0)
+        case nil: return nil
+        }
+    }
+
+    // MARK: Pieces
+
+    /// Simulcast layers are not told apart yet, so their extensions are not accepted, and browsers send one layer.
+    private static let capabilities = MediaCapabilities(
+        h264Level: .level52,
+        headerExtensions: [
+            .mid, .transportSequenceNumber, .absoluteSendTime, .playoutDelay, .videoOrientation, .audioLevel,
+            .absoluteCaptureTime,
+        ], feedback: [.nack, .pli, .fir, .transportCC])
+
+    /// Codecs in the offer's own order, those preferred first.
+    private static func codecs(of offer: SessionDescription, preferring: [Codec]) -> [Codec] {
+        var codecs: [Codec] = []
+        let offered = offer.media.flatMap { $0.payloadFormats.map(\.codec) }
+        for codec in preferring.filter(offered.contains) + offered where !codecs.contains(codec) {
+            codecs.append(codec)
+        }
+        return codecs
+    }
+
+    private mutating func newCredentials() -> ICECredentials {
+        // Twelve characters: unique among peers, and still a string without a heap allocation.
+        while true {
+            let credentials = ICECredentials.random(ufragLength: 12, using: &generator)
+            if fragments[credentials.ufrag] == nil { return credentials }
+        }
+    }
+
+    private mutating func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
+
+    private mutating func newSource(_ stream: StreamID, _ track: String, hasRTX: Bool) -> OutgoingSource {
+        OutgoingSource(
+            ssrc: newSSRC(), rtxSSRC: hasRTX ? newSSRC() : nil, cname: cname,
+            msid: MediaStreamIdentification(stream: "pcast", track: track))
+    }
+
+    private mutating func answer(
+        _ offer: SessionDescription, credentials: ICECredentials, capabilities: MediaCapabilities,
+        intent: (MediaType, Int) -> MediaIntent?
+    ) throws(RelayError) -> Answer {
+        let transport = TransportDescription(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password, isLite: true,
+            fingerprint: configuration.certificate.fingerprint.attribute, candidates: configuration.candidates)
+        do {
+            return try Answer(
+                to: offer, originSessionID: generator.next() >> 1, transport: transport,
+                capabilities: capabilities, intent: intent)
+        } catch {
+            throw .description(error)
+        }
+    }
+
+    private mutating func transport(
+        _ session: NegotiatedSession, credentials: ICECredentials, at now: Instant
+    ) throws(RelayError) -> SecureTransport {
+        let remote = session.remoteTransport
+        guard !remote.isLite else { throw .description(.unusableSetup) }
+        guard let remoteCredentials = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
+            throw .description(.missingICECredentials)
+        }
+        let agent = ICELiteAgent(
+            local: credentials, remote: remoteCredentials, setupDeadline: now + configuration.setupTimeout)
+        let handshake = OpenSSLHandshake(
+            certificate: configuration.certificate, role: session.isDTLSClient ? .client : .server,
+            expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
+        return SecureTransport(lite: agent, handshake: handshake, seed: generator.next())
+    }
+
+    private mutating func enter(_ peer: PeerID, _ place: PeerPlace, fragment: String) {
+        precondition(places[peer] == nil, "a peer's number is used once")
+        places[peer] = place
+        fragments[fragment] = place
+    }
+}

@@ -1,0 +1,162 @@
+public import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+extension Relay {
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        guard let place = place(of: datagram, from: path) else {
+            strangers += 1
+            return
+        }
+        handle(datagram, from: path, to: place, at: now)
+    }
+
+    private mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to place: PeerPlace, at now: Instant
+    ) {
+        switch place {
+        case .publisher(let index):
+            guard streams.contains(index) else { return }
+            receive(datagram, from: path, publisher: index, at: now)
+        case .viewer(let index):
+            guard viewers.contains(index) else { return }
+            receive(datagram, from: path, viewer: index, at: now)
+        }
+    }
+
+    /// By the path; a check by the fragment that it names, for a path may come back with another peer behind it
+    /// (ICE13). A path is remembered once its peer is found by a check, and authenticated there.
+    private mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerPlace? {
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
+            message.messageClass == .request
+        else { return paths[path] }
+        guard let range = message.recipientRange(in: bytes) else { return nil }
+        let fragment = String(decoding: datagram[range], as: UTF8.self)
+        return fragments[fragment]
+    }
+
+    /// Takes in a packet that had to wait for the keys.
+    mutating func replay(_ bytes: [UInt8], from path: NetworkPath, to place: PeerPlace, at now: Instant) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        defer { copy.deallocate() }
+        copy.copyBytes(from: bytes)
+        handle(copy, from: path, to: place, at: now)
+    }
+
+    // MARK: Publishers
+
+    private mutating func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, publisher index: Int, at now: Instant
+    ) {
+        switch streams[index].transport.handle(datagram, from: path, at: now) {
+        case .rtp(let length):
+            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), stream: index, at: now)
+            schedule(publisher: index)
+        case .rtcp(let length):
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), publisher: index, at: now)
+            follow(publisher: index, at: now)
+        case .nothing:
+            remember(path, .publisher(index))
+            follow(publisher: index, at: now)
+        }
+    }
+
+    private mutating func remember(_ path: NetworkPath, _ place: PeerPlace) {
+        guard paths[path] != place else { return }
+        let isValidated =
+            switch place {
+            case .publisher(let index): streams[index].transport.isValidated(path)
+            case .viewer(let index): viewers[index].transport.isValidated(path)
+            }
+        if isValidated { paths[path] = place }
+    }
+
+    private mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
+        guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
+        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
+        if !streams[index].hasMedia {
+            streams[index].hasMedia = true
+            events.append(.mediaStarted(streams[index].peer))
+        }
+        if packet.isRestart { restartViewers(of: index, packet.type) }
+        if packet.type == .video {
+            guard let startsKeyFrame = streams[index].video.append(packet, payload: payload, at: now) else { return }
+            if startsKeyFrame { streams[index].receiver.keyFrameArrived(sequence: packet.sequence, at: now) }
+        } else {
+            guard streams[index].audio.append(packet, payload: payload, at: now) != nil else { return }
+        }
+        notePackets(stream: index)
+    }
+
+    /// The source started over: viewers of its video go on with its next key frame.
+    private mutating func restartViewers(of index: Int, _ type: MediaType) {
+        for viewer in streams[index].viewers {
+            if type == .video {
+                viewers[viewer].sender.video?.stream.pause()
+            } else if streams[index].audio.exists {
+                viewers[viewer].sender.audio?.stream.beginAtEnd(of: streams[index].audio.log)
+            }
+        }
+        if type == .video { requestKeyFrame(stream: index) }
+    }
+
+    private mutating func receiveControl(
+        _ datagram: UnsafeRawBufferPointer, publisher index: Int, at now: Instant
+    ) {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let wallTime = configuration.clock.wallTime(at: now)
+        var reader = RTCPReader()
+        while let control = reader.next(in: bytes) {
+            if let type = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
+                streams[index].follow(type, wallTime: wallTime)
+            }
+        }
+    }
+
+    // MARK: Viewers
+
+    private mutating func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, viewer index: Int, at now: Instant
+    ) {
+        switch viewers[index].transport.handle(datagram, from: path, at: now) {
+        case .rtp: break
+        case .rtcp(let length):
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), viewer: index, at: now)
+            follow(viewer: index, at: now)
+        case .nothing:
+            remember(path, .viewer(index))
+            follow(viewer: index, at: now)
+        }
+    }
+
+    private mutating func receiveControl(_ datagram: UnsafeRawBufferPointer, viewer index: Int, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let wallTime = configuration.clock.wallTime(at: now)
+        let stream = viewers[index].stream
+        var reader = RTCPReader()
+        var budget = NegativeAcknowledgement.maximumCountPerDatagram
+        while let control = reader.next(in: bytes) {
+            let requests = viewers[index].sender.receive(
+                control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
+            if requests.keyFrame { requestKeyFrame(stream: stream) }
+        }
+        if streams[stream].video.exists {
+            viewers[index].sender.resolveRequests(.video, in: streams[stream].video.log, at: now)
+        }
+        if streams[stream].audio.exists {
+            viewers[index].sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
+        }
+        if viewers[index].sender.video?.stream.hasResends == true { notePackets(stream: stream) }
+    }
+
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        guard let place = paths.removeValue(forKey: path) else { return }
+        switch place {
+        case .publisher(let index): streams[index].transport.pathClosed(path, at: now)
+        case .viewer(let index): viewers[index].transport.pathClosed(path, at: now)
+        }
+    }
+}

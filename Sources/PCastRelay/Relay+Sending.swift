@@ -1,0 +1,102 @@
+public import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+extension Relay {
+    public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        while let place = busyPeers.last {
+            if pollControl(place, into: &batch, at: now) { return true }
+            busyPeers.removeLast()
+            finishControl(place)
+        }
+        while let index = busyStreams.last {
+            guard streams.contains(index) else {
+                busyStreams.removeLast()
+                continue
+            }
+            if forward(stream: index, into: &batch, at: now) { return true }
+            busyStreams.removeLast()
+            streams[index].hasPackets = false
+        }
+        return false
+    }
+
+    // MARK: Control
+
+    /// Checks, handshakes and reports of one peer; true when the batch is full.
+    private mutating func pollControl(
+        _ place: PeerPlace, into batch: inout DatagramBatch, at now: Instant
+    ) -> Bool {
+        let wallTime = configuration.clock.wallTime(at: now)
+        switch place {
+        case .publisher(let index): return streams[index].poll(into: &batch, wallTime: wallTime, at: now)
+        case .viewer(let index): return viewers[index].poll(into: &batch, wallTime: wallTime, at: now)
+        }
+    }
+
+    private mutating func finishControl(_ place: PeerPlace) {
+        switch place {
+        case .publisher(let index):
+            streams[index].hasControl = false
+            if streams[index].isEnding { remove(place) } else { schedule(publisher: index) }
+        case .viewer(let index):
+            viewers[index].hasControl = false
+            if viewers[index].isEnding { remove(place) } else { schedule(viewer: index) }
+        }
+    }
+
+    // MARK: Media
+
+    /// Sends each viewer of a stream what it does not have yet; true when the batch is full, and then it goes on with
+    /// the same viewer.
+    private mutating func forward(stream index: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let count = streams[index].viewers.count
+        while streams[index].nextViewer < count {
+            let turn = (streams[index].firstViewer + streams[index].nextViewer) % count
+            if forward(stream: index, to: streams[index].viewers[turn], into: &batch, at: now) { return true }
+            streams[index].nextViewer += 1
+        }
+        streams[index].nextViewer = 0
+        // Another viewer is first the next time, so that nobody is always last (FAN1).
+        streams[index].firstViewer = count == 0 ? 0 : (streams[index].firstViewer + 1) % count
+        return false
+    }
+
+    private mutating func forward(
+        stream index: Int, to viewer: Int, into batch: inout DatagramBatch, at now: Instant
+    ) -> Bool {
+        guard viewers[viewer].isWatching, !viewers[viewer].isEnding else { return false }
+        let hadReport = viewers[viewer].sender.deadline != nil
+        if streams[index].audio.exists, viewers[viewer].sender.audio != nil {
+            if viewers[viewer].sender.audio!.stream.hasFallenBehind(streams[index].audio.log) {
+                viewers[viewer].sender.audio!.stream.beginAtEnd(of: streams[index].audio.log)
+            }
+            if send(.audio, stream: index, viewer: viewer, into: &batch, at: now) { return true }
+        }
+        if streams[index].video.exists, viewers[viewer].sender.video != nil {
+            if viewers[viewer].sender.video!.stream.hasFallenBehind(streams[index].video.log) {
+                viewers[viewer].sender.video!.stream.pause()
+            }
+            if viewers[viewer].sender.video!.stream.position == nil { joinVideo(viewer, at: now) }
+            if send(.video, stream: index, viewer: viewer, into: &batch, at: now) { return true }
+        }
+        if !hadReport, viewers[viewer].sender.deadline != nil { noteControl(.viewer(viewer)) }
+        return false
+    }
+
+    private mutating func send(
+        _ type: MediaType, stream index: Int, viewer: Int, into batch: inout DatagramBatch, at now: Instant
+    ) -> Bool {
+        while true {
+            let sending =
+                type == .video
+                ? viewers[viewer].send(streams[index].video, into: &batch, at: now)
+                : viewers[viewer].send(streams[index].audio, into: &batch, at: now)
+            switch sending {
+            case .sent: packetsForwarded += 1
+            case .idle: return false
+            case .full: return true
+            }
+        }
+    }
+}

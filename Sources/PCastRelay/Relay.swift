@@ -1,0 +1,237 @@
+public import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// The media router: publishers' packets in, viewers' packets out, as one value that is told everything and does
+/// nothing.
+///
+/// It lets in whoever it is told to let in; who that may be is for others to say. A packet is decrypted where it was
+/// received, copied once into the log of its track, and encrypted from there into each viewer's datagram.
+public struct Relay: ~Copyable, DatagramMachine {
+    let configuration: RelayConfiguration
+    var generator: any RandomNumberGenerator & Sendable
+
+    var streams = Slab<PublishedStream>()
+    var viewers = Slab<Viewer>()
+    var streamPlaces: [StreamID: Int] = [:]
+    var places: [PeerID: PeerPlace] = [:]
+    /// Peers by the fragment that they name in checks, and by the paths that they passed checks on. Each peer has at
+    /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter.
+    var fragments: [String: PeerPlace] = [:]
+    var paths: [NetworkPath: PeerPlace] = [:]
+
+    var deadlines = DeadlineHeap()
+    var events: [RelayEvent] = []
+    /// Streams and peers that have something to send.
+    var busyStreams: [Int] = []
+    var busyPeers: [PeerPlace] = []
+
+    /// Datagrams of nobody known.
+    public internal(set) var strangers = 0
+
+    /// Packets sent to viewers since the beginning, repeated ones included.
+    public internal(set) var packetsForwarded = 0
+
+    let cname: String
+
+    /// - Parameter generator: a secure one; it makes passwords.
+    public init(configuration: RelayConfiguration, generator: any RandomNumberGenerator & Sendable) {
+        self.configuration = configuration
+        self.generator = generator
+        cname = "pcast"
+    }
+
+    /// The number of publishers and viewers.
+    public var peerCount: Int { streams.count + viewers.count }
+
+    public mutating func pollEvent() -> RelayEvent? { events.isEmpty ? nil : events.removeFirst() }
+
+    // MARK: Time
+
+    public var deadline: Instant? { deadlines.first }
+
+    public mutating func advance(to now: Instant) {
+        while let (instant, place) = deadlines.pop(until: now) {
+            switch place {
+            case .publisher(let index):
+                guard streams.contains(index), streams[index].scheduled == instant else { continue }
+                streams[index].scheduled = nil
+                streams[index].transport.advance(to: now)
+                follow(publisher: index, at: now)
+            case .viewer(let index):
+                guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
+                viewers[index].scheduled = nil
+                viewers[index].transport.advance(to: now)
+                follow(viewer: index, at: now)
+            }
+        }
+    }
+
+    /// Puts a peer's next deadline into the heap, if it comes before the one that stands there.
+    mutating func schedule(publisher index: Int) {
+        guard let deadline = streams[index].deadline else { return }
+        if let scheduled = streams[index].scheduled, scheduled <= deadline { return }
+        streams[index].scheduled = deadline
+        deadlines.insert(deadline, .publisher(index))
+    }
+
+    mutating func schedule(viewer index: Int) {
+        guard let deadline = viewers[index].deadline else { return }
+        if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
+        viewers[index].scheduled = deadline
+        deadlines.insert(deadline, .viewer(index))
+    }
+
+    mutating func noteControl(_ place: PeerPlace) {
+        switch place {
+        case .publisher(let index):
+            guard !streams[index].hasControl else { return }
+            streams[index].hasControl = true
+        case .viewer(let index):
+            guard !viewers[index].hasControl else { return }
+            viewers[index].hasControl = true
+        }
+        busyPeers.append(place)
+    }
+
+    mutating func notePackets(stream index: Int) {
+        guard !streams[index].hasPackets else { return }
+        streams[index].hasPackets = true
+        busyStreams.append(index)
+    }
+
+    // MARK: Following the transports
+
+    mutating func follow(publisher index: Int, at now: Instant) {
+        let peer = streams[index].peer
+        while let event = streams[index].transport.pollEvent() {
+            switch event {
+            case .connected(let profile):
+                events.append(.connected(peer, profile))
+                while let early = streams[index].transport.takeEarlyPacket() {
+                    replay(early.bytes, from: early.path, to: .publisher(index), at: now)
+                }
+            case .away:
+                streams[index].isAway = true
+                events.append(.away(peer))
+            case .back:
+                streams[index].isAway = false
+                events.append(.back(peer))
+            case .closed:
+                end(publisher: index, reason: .ended, at: now)
+                return
+            case .failed:
+                end(publisher: index, reason: .failed, at: now)
+                return
+            case .closeConnection(let path): events.append(.closeConnection(path))
+            case .pathChanged, .openConnection: break
+            }
+        }
+        noteControl(.publisher(index))
+        schedule(publisher: index)
+    }
+
+    mutating func follow(viewer index: Int, at now: Instant) {
+        let peer = viewers[index].peer
+        while let event = viewers[index].transport.pollEvent() {
+            switch event {
+            case .connected(let profile):
+                events.append(.connected(peer, profile))
+                startWatching(index, at: now)
+            case .away:
+                viewers[index].isAway = true
+                events.append(.away(peer))
+            case .back:
+                viewers[index].isAway = false
+                events.append(.back(peer))
+            case .closed:
+                end(viewer: index, reason: .ended, at: now)
+                return
+            case .failed:
+                end(viewer: index, reason: .failed, at: now)
+                return
+            case .closeConnection(let path): events.append(.closeConnection(path))
+            case .pathChanged, .openConnection: break
+            }
+        }
+        noteControl(.viewer(index))
+        schedule(viewer: index)
+    }
+
+    /// The viewer's keys are there: it is shown a picture at once where that is possible.
+    private mutating func startWatching(_ index: Int, at now: Instant) {
+        let stream = viewers[index].stream
+        viewers[index].isWatching = true
+        if streams[stream].audio.exists, viewers[index].sender.audio != nil {
+            viewers[index].sender.audio!.stream.beginAtEnd(of: streams[stream].audio.log)
+        }
+        joinVideo(index, at: now)
+        notePackets(stream: stream)
+    }
+
+    mutating func joinVideo(_ index: Int, at now: Instant) {
+        let stream = viewers[index].stream
+        guard streams[stream].video.exists else { return }
+        let acceptsAnyAge = !streams[stream].receiver.canRequestKeyFrames
+        guard viewers[index].joinVideo(streams[stream].video.log, acceptsAnyAge: acceptsAnyAge, at: now) else {
+            return
+        }
+        requestKeyFrame(stream: stream)
+    }
+
+    mutating func requestKeyFrame(stream index: Int) {
+        streams[index].receiver.requestKeyFrame()
+        noteControl(.publisher(index))
+        schedule(publisher: index)
+    }
+
+    // MARK: Ending
+
+    /// Ends a peer's stay. A publisher's stream ends with it, for all its viewers.
+    public mutating func end(_ peer: PeerID, reason: StreamEndedReason, at now: Instant) {
+        switch places[peer] {
+        case .publisher(let index): end(publisher: index, reason: reason, at: now)
+        case .viewer(let index): end(viewer: index, reason: reason, at: now)
+        case nil: break
+        }
+    }
+
+    mutating func end(publisher index: Int, reason: StreamEndedReason, at now: Instant) {
+        guard !streams[index].isEnding else { return }
+        streams[index].isEnding = true
+        streams[index].transport.close(at: now)
+        noteControl(.publisher(index))
+        for viewer in streams[index].viewers { end(viewer: viewer, reason: reason, at: now) }
+        events.append(.ended(streams[index].peer, reason))
+    }
+
+    mutating func end(viewer index: Int, reason: StreamEndedReason, at now: Instant) {
+        guard !viewers[index].isEnding else { return }
+        viewers[index].isEnding = true
+        viewers[index].transport.close(at: now)
+        noteControl(.viewer(index))
+        events.append(.ended(viewers[index].peer, reason))
+    }
+
+    /// Forgets a peer whose last words are sent.
+    mutating func remove(_ place: PeerPlace) {
+        let peer: PeerID
+        switch place {
+        case .publisher(let index):
+            guard streams[index].viewers.isEmpty else { return }
+            peer = streams[index].peer
+            streamPlaces[streams[index].id] = nil
+            busyStreams.removeAll { $0 == index }
+            _ = streams.remove(index)
+        case .viewer(let index):
+            peer = viewers[index].peer
+            let stream = viewers[index].stream
+            streams[stream].viewers.removeAll { $0 == index }
+            _ = viewers.remove(index)
+            if streams[stream].isEnding, streams[stream].viewers.isEmpty { noteControl(.publisher(stream)) }
+        }
+        places[peer] = nil
+        fragments = fragments.filter { $0.value != place }
+        paths = paths.filter { $0.value != place }
+    }
+}

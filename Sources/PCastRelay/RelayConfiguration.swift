@@ -1,0 +1,36 @@
+public import PCastMedia
+public import PCastWebRTC
+
+/// What a relay is made with.
+public struct RelayConfiguration: Sendable {
+    public var certificate: DTLSCertificate
+    /// Where peers reach us, as they shall see it (ICE9): written into every answer, datagrams first.
+    public var advertised: [TransportAddress]
+    /// Offer ICE-TCP on the same addresses.
+    public var offersTCP: Bool
+    /// The clock of every sender report (RTCP3).
+    public var clock: WallClockReference
+    /// Further ones are refused.
+    public var maximumPeers: Int
+    /// A peer that has not passed a check by then is gone.
+    public var setupTimeout: TimeSpan
+
+    public init(
+        certificate: DTLSCertificate, advertised: [TransportAddress], offersTCP: Bool, clock: WallClockReference,
+        maximumPeers: Int = 20_000, setupTimeout: TimeSpan = .seconds(30)
+    ) {
+        self.certificate = certificate
+        self.advertised = advertised
+        self.offersTCP = offersTCP
+        self.clock = clock
+        self.maximumPeers = maximumPeers
+        self.setupTimeout = setupTimeout
+    }
+
+    /// Values of `a=candidate` for all addresses.
+    var candidates: [String] {
+        let datagrams = advertised.map { ICECandidate.host($0, transport: .udp).description }
+        let connections = advertised.map { ICECandidate.host($0, transport: .tcp(.passive)).description }
+        return offersTCP ? datagrams + connections : datagrams
+    }
+}

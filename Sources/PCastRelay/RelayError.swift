@@ -1,0 +1,15 @@
+public import PCastMedia
+public import PCastWebRTC
+
+/// Why a peer was not let in.
+public enum RelayError: Error, Hashable, Sendable {
+    /// The peer's description cannot be used.
+    case description(SDPError)
+    /// Nothing of what was offered is known here, or, for a viewer, none of it plays the stream.
+    case noCommonCodec
+    case unknownStream(StreamID)
+    case streamExists(StreamID)
+    case unknownPeer
+    /// As many peers as the configuration allows are here.
+    case full
+}

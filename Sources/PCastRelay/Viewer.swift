@@ -1,0 +1,60 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// A viewer: how it is reached, and where it stands in the tracks of its stream.
+struct Viewer: ~Copyable {
+    let peer: PeerID
+    let stream: Int
+    var transport: SecureTransport
+    var sender: MediaSender
+
+    var hasControl = false
+    var isWatching = false
+    var isAway = false
+    var isEnding = false
+    var scheduled: Instant?
+
+    /// A key frame that was in the log already may be shown to a joiner while it is younger than this (KEY2).
+    static let replayAge = TimeSpan.milliseconds(500)
+
+    init(peer: PeerID, stream: Int, transport: consuming SecureTransport, sender: MediaSender) {
+        self.peer = peer
+        self.stream = stream
+        self.transport = transport
+        self.sender = sender
+    }
+
+    var deadline: Instant? {
+        let checks = transport.deadline
+        return transport.isConnected ? Instant.earlier(checks, sender.deadline) : checks
+    }
+
+    /// Writes checks, handshakes and reports that are due; true when the batch is full.
+    mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
+        if transport.poll(into: &batch, at: now) { return true }
+        return sender.pollReports(through: transport, into: &batch, wallTime: wallTime, at: now)
+    }
+
+    /// Sends the track's next packet.
+    @inline(__always)
+    mutating func send(
+        _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, at now: Instant
+    ) -> MediaSender.Sending {
+        sender.send(
+            track.type, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
+    }
+
+    /// Begins with the newest key frame if it is young enough, or else waits for the next.
+    ///
+    /// - Parameter acceptsAnyAge: the source cannot be asked for another one (KEY4).
+    /// - Returns: whether a key frame has to be asked for.
+    mutating func joinVideo(_ log: borrowing PacketLog, acceptsAnyAge: Bool, at now: Instant) -> Bool {
+        guard sender.video != nil, sender.video!.stream.position == nil else { return false }
+        guard let keyFrame = log.newestKeyFrame,
+            acceptsAnyAge || now - log[keyFrame].arrival < Self.replayAge
+        else { return true }
+        sender.video!.stream.begin(at: keyFrame, in: log)
+        return false
+    }
+}

@@ -1,0 +1,379 @@
+public import PCastMedia
+public import PCastRTP
+
+/// The whole of a client's call with a platform: one stream published, or one viewed.
+///
+/// It is made with an offer, told the answer, and driven as a `DatagramMachine`. Encoded frames go in by `send`, come
+/// out by `pollFrame`, and what there is to know comes out by `pollEvent`.
+public struct PeerConnection: ~Copyable, DatagramMachine {
+    /// What the call is for.
+    public enum Purpose: Sendable {
+        /// To send: a video codec, nil for none, and sound.
+        case publish(video: Codec?, audio: Bool)
+        /// To receive.
+        case view(video: Bool, audio: Bool)
+    }
+
+    public struct Configuration: Sendable {
+        public var certificate: DTLSCertificate
+        /// The addresses that the driver's sockets are bound to.
+        public var addresses: [TransportAddress]
+        /// By which sender reports tell UTC.
+        public var clock: WallClockReference
+        public var capabilities: MediaCapabilities
+        /// Tells the streams of one end apart from others' in RTCP; random.
+        public var cname: String
+
+        public init(
+            certificate: DTLSCertificate, addresses: [TransportAddress], clock: WallClockReference,
+            capabilities: MediaCapabilities = MediaCapabilities(), cname: String
+        ) {
+            self.certificate = certificate
+            self.addresses = addresses
+            self.clock = clock
+            self.capabilities = capabilities
+            self.cname = cname
+        }
+    }
+
+    public enum Event: Hashable, Sendable {
+        case connected(SRTPProfile)
+        /// Some viewer cannot go on without a key frame: the encoder shall make one.
+        case keyFrameRequested
+        case away, back
+        /// The platform said goodbye.
+        case closed
+        case failed(TransportFailure)
+        case openConnection(to: TransportAddress)
+        case closeConnection(NetworkPath)
+    }
+
+    /// What arrived.
+    public enum Media: Sendable {
+        case frame(EncodedFrame, arrival: Instant)
+        /// Sound that was lost: to be concealed.
+        case gap(JitterBuffer.Gap)
+    }
+
+    private let configuration: Configuration
+    private let offerMade: Offer
+    private let credentials: ICECredentials
+    private let tieBreaker: UInt64
+    private let seed: UInt64
+    private let isPublisher: Bool
+
+    private var transport: Held<SecureTransport>?
+    private var sender: MediaSender?
+    private var receiver: MediaReceiver?
+    private var localVideo: Held<LocalTrack>?
+    private var localAudio: Held<LocalTrack>?
+    private var videoBuffer: Held<JitterBuffer>?
+    private var audioBuffer: Held<JitterBuffer>?
+    private var events: [Event] = []
+    private var generator: TransactionIDGenerator
+
+    /// - Parameter generator: a secure one; it makes passwords.
+    public init(
+        _ purpose: Purpose, configuration: Configuration, using generator: inout some RandomNumberGenerator
+    ) {
+        self.configuration = configuration
+        credentials = ICECredentials.random(using: &generator)
+        tieBreaker = generator.next()
+        seed = generator.next()
+        self.generator = TransactionIDGenerator(seed: generator.next())
+        var isPublisher = false
+        if case .publish = purpose { isPublisher = true }
+        self.isPublisher = isPublisher
+        let transport = TransportDescription(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password,
+            fingerprint: configuration.certificate.fingerprint.attribute, candidates: [], hasAllCandidates: false)
+        offerMade = Offer(
+            sections: Self.sections(purpose, cname: configuration.cname, using: &generator),
+            originSessionID: generator.next() >> 1, transport: transport, capabilities: configuration.capabilities)
+    }
+
+    private static func sections(
+        _ purpose: Purpose, cname: String, using generator: inout some RandomNumberGenerator
+    ) -> [OfferSection] {
+        switch purpose {
+        case .view(let video, let audio):
+            return (video ? [OfferSection(type: .video, direction: .receiveOnly)] : [])
+                + (audio ? [OfferSection(type: .audio, direction: .receiveOnly)] : [])
+        case .publish(let video, let audio):
+            var sections: [OfferSection] = []
+            if let video {
+                let source = OutgoingSource(
+                    ssrc: ssrc(using: &generator), rtxSSRC: ssrc(using: &generator), cname: cname,
+                    msid: MediaStreamIdentification(stream: cname, track: "video"))
+                sections.append(
+                    OfferSection(type: .video, direction: .sendOnly, codecs: [video], source: source))
+            }
+            if audio {
+                let source = OutgoingSource(
+                    ssrc: ssrc(using: &generator), cname: cname,
+                    msid: MediaStreamIdentification(stream: cname, track: "audio"))
+                sections.append(OfferSection(type: .audio, direction: .sendOnly, source: source))
+            }
+            return sections
+        }
+    }
+
+    private static func ssrc(using generator: inout some RandomNumberGenerator) -> UInt32 {
+        UInt32.random(in: 1...UInt32.max, using: &generator)
+    }
+
+    /// What is sent to the platform.
+    public var offer: SessionDescription { offerMade.description }
+
+    /// Takes in the platform's answer, and begins to connect.
+    ///
+    /// - Throws: `SDPError` when the answer does not fit the offer.
+    public mutating func accept(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
+        precondition(transport == nil, "an offer is answered once")
+        let session = try offerMade.accept(answer)
+        let remote = session.remoteTransport
+        guard let remoteCredentials = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
+            throw .missingICECredentials
+        }
+        let handshake = OpenSSLHandshake(
+            certificate: configuration.certificate, role: session.isDTLSClient ? .client : .server,
+            expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
+        var agent = ICEControllingAgent(
+            local: credentials, remote: remoteCredentials, tieBreaker: tieBreaker,
+            addresses: configuration.addresses, seed: seed)
+        for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
+            agent.addRemoteCandidate(candidate, at: now)
+        }
+        transport = Held(SecureTransport(controlling: agent, handshake: handshake, seed: generator.next()))
+        prepareMedia(session.media)
+    }
+
+    private mutating func prepareMedia(_ media: [NegotiatedMedia]) {
+        if isPublisher {
+            sender = MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator)
+            if let track = sender?.video {
+                localVideo = Held(LocalTrack(codec: track.media.codec, using: &generator))
+                sender?.video?.stream.beginAtEnd(of: localVideo!.value.log)
+            }
+            if let track = sender?.audio {
+                localAudio = Held(LocalTrack(codec: track.media.codec, using: &generator))
+                sender?.audio?.stream.beginAtEnd(of: localAudio!.value.log)
+            }
+        } else {
+            receiver = MediaReceiver(
+                media, reporterSSRC: Self.ssrc(using: &generator), cname: configuration.cname,
+                measuresRoundTrip: true)
+            if let track = receiver?.video { videoBuffer = Held(JitterBuffer(codec: track.media.codec)) }
+            if receiver?.audio != nil { audioBuffer = Held(JitterBuffer(codec: .opus)) }
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends a frame; nothing happens to frames of a track that was not agreed on, or before the connection is up.
+    public mutating func send(_ frame: EncodedFrame, at now: Instant) {
+        guard transport?.value.isConnected == true else { return }
+        let wallTime = configuration.clock.wallTime(at: now)
+        switch frame.codec.mediaType {
+        case .video: localVideo?.value.append(frame, wallTime: wallTime, at: now)
+        case .audio: localAudio?.value.append(frame, wallTime: wallTime, at: now)
+        }
+    }
+
+    /// The codec agreed on for a track that is sent; nil when the platform took none.
+    public func sendingCodec(_ type: MediaType) -> Codec? {
+        (type == .video ? sender?.video : sender?.audio)?.media.codec
+    }
+
+    /// The codec agreed on for a track that is received.
+    public func receivingCodec(_ type: MediaType) -> Codec? {
+        (type == .video ? receiver?.video : receiver?.audio)?.media.codec
+    }
+
+    // MARK: Receiving
+
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        guard transport != nil else { return }
+        switch transport!.value.handle(datagram, from: path, at: now) {
+        case .nothing: break
+        case .rtp(let length):
+            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+        case .rtcp(let length):
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+        }
+        follow(at: now)
+    }
+
+    private mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, at now: Instant) {
+        guard let media = receiver?.receive(packet, at: now) else { return }
+        transport?.value.expectMedia()
+        let payload = UnsafeRawBufferPointer(rebasing: packet[media.payload])
+        if media.type == .video {
+            _ = videoBuffer?.value.insert(
+                payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
+                marker: media.marker, at: now)
+            if videoBuffer?.value.needsKeyFrame == true { receiver?.requestKeyFrame() }
+        } else {
+            _ = audioBuffer?.value.insert(
+                payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
+                marker: media.marker, at: now)
+        }
+    }
+
+    private mutating func receiveControl(_ packet: UnsafeRawBufferPointer, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: packet)
+        let wallTime = configuration.clock.wallTime(at: now)
+        var reader = RTCPReader()
+        var budget = NegativeAcknowledgement.maximumCountPerDatagram
+        while let control = reader.next(in: bytes) {
+            receiver?.receive(control, in: bytes, wallTime: wallTime, at: now)
+            if let roundTrip = receiver?.roundTrip {
+                videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
+            }
+            let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
+            if requests?.keyFrame == true, events.last != .keyFrameRequested { events.append(.keyFrameRequested) }
+        }
+        if localVideo != nil { sender?.resolveRequests(.video, in: localVideo!.value.log, at: now) }
+        if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
+    }
+
+    /// The next frame that arrived whole, of either track; nil when none waits.
+    public mutating func pollFrame(at now: Instant) -> Media? {
+        if videoBuffer != nil, let output = videoBuffer!.value.poll(at: now) {
+            return media(output, codec: videoBuffer!.value.codec, track: receiver?.video, at: now)
+        }
+        if videoBuffer?.value.needsKeyFrame == true { receiver?.requestKeyFrame() }
+        if audioBuffer != nil, let output = audioBuffer!.value.poll(at: now) {
+            return media(output, codec: .opus, track: receiver?.audio, at: now)
+        }
+        return nil
+    }
+
+    private mutating func media(
+        _ output: JitterBuffer.Output, codec: Codec, track: InboundTrack?, at now: Instant
+    ) -> Media {
+        switch output {
+        case .lost(let gap): return .gap(gap)
+        case .frame(let frame):
+            if frame.isKeyFrame, codec.mediaType == .video { noteKeyFrame(frame, at: now) }
+            let timestamp = UInt32(truncatingIfNeeded: frame.timestamp.ticks)
+            let encoded = EncodedFrame(
+                codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame, timestamp: frame.timestamp,
+                captureTime: track?.captureClock?.wallTime(of: timestamp))
+            return .frame(encoded, arrival: frame.lastArrival)
+        }
+    }
+
+    private mutating func noteKeyFrame(_ frame: JitterBuffer.Frame, at now: Instant) {
+        receiver?.keyFrameArrived(sequence: frame.sequenceNumbers.lowerBound, at: now)
+    }
+
+    // MARK: Time and output
+
+    private mutating func follow(at now: Instant) {
+        while let event = transport?.value.pollEvent() {
+            switch event {
+            case .connected(let profile):
+                events.append(.connected(profile))
+                while let early = transport?.value.takeEarlyPacket() { handleEarly(early.bytes, from: early.path, at: now) }
+            case .pathChanged: break
+            case .away: events.append(.away)
+            case .back: events.append(.back)
+            case .closed: events.append(.closed)
+            case .failed(let failure): events.append(.failed(failure))
+            case .openConnection(let address): events.append(.openConnection(to: address))
+            case .closeConnection(let path): events.append(.closeConnection(path))
+            }
+        }
+    }
+
+    private mutating func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        defer { copy.deallocate() }
+        copy.copyBytes(from: bytes)
+        handle(copy, from: path, at: now)
+    }
+
+    public mutating func advance(to now: Instant) {
+        transport?.value.advance(to: now)
+        follow(at: now)
+    }
+
+    public var deadline: Instant? {
+        guard transport != nil else { return nil }
+        var deadline = transport!.value.deadline
+        if transport!.value.isConnected {
+            deadline = Instant.earlier(deadline, sender?.deadline)
+            deadline = Instant.earlier(deadline, receiver?.deadline)
+            deadline = Instant.earlier(deadline, videoBuffer?.value.deadline)
+            deadline = Instant.earlier(deadline, audioBuffer?.value.deadline)
+        }
+        return deadline
+    }
+
+    public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        guard transport != nil else { return false }
+        if transport!.value.poll(into: &batch, at: now) { return true }
+        guard transport!.value.isConnected else { return false }
+        let wallTime = configuration.clock.wallTime(at: now)
+        if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) { return true }
+        if localVideo != nil, send(.video, from: localVideo!.value.log, localVideo!.value.captureClock, &batch, now) { return true }
+        if sender?.pollReports(through: transport!.value, into: &batch, wallTime: wallTime, at: now) == true { return true }
+        return receiver?.poll(through: transport!.value, into: &batch, wallTime: wallTime, at: now) ?? false
+    }
+
+    /// Sends all that waits of a track; true when the batch is full.
+    private mutating func send(
+        _ type: MediaType, from log: borrowing PacketLog, _ capture: CaptureClock?, _ batch: inout DatagramBatch,
+        _ now: Instant
+    ) -> Bool {
+        while true {
+            switch sender?.send(type, from: log, through: transport!.value, into: &batch, capture: capture, at: now) {
+            case .sent: continue
+            case .full: return true
+            case .idle, nil: return false
+            }
+        }
+    }
+
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        transport?.value.pathClosed(path, at: now)
+        follow(at: now)
+    }
+
+    /// The driver opened the connection that an event asked for.
+    public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
+        transport?.value.pathOpened(path, at: now)
+        follow(at: now)
+    }
+
+    /// The driver could not open it.
+    public mutating func connectionFailed(to address: TransportAddress) {
+        transport?.value.connectionFailed(to: address)
+    }
+
+    public mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
+
+    /// Says goodbye; what `poll` gives afterwards is the last.
+    public mutating func close(at now: Instant) { transport?.value.close(at: now) }
+
+    /// Counts and measures since the beginning.
+    public var statistics: PeerConnectionStatistics {
+        PeerConnectionStatistics(
+            sender: sender, receiver: receiver, video: videoBuffer?.value.statistics, audio: audioBuffer?.value.statistics,
+            checkRoundTrip: transport?.value.roundTrip)
+    }
+}
+
+extension InboundTrack {
+    /// The mapping of the last sender report.
+    public var captureClock: CaptureClock? {
+        senderReport.map { report in
+            CaptureClock(
+                timestamp: report.information.rtpTimestamp,
+                wallTime: WallTime(ntpTimestamp: report.information.ntpTimestamp), rate: media.format.clockRate)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+"""What the two aiortc programs share: candidates on loopback, HTTP off the event loop, and what was negotiated."""
+
+import asyncio
+import contextlib
+import socket
+import time
+import urllib.parse
+
+import aiortc
+from aioice import ice
+
+CONNECT_TIMEOUT = 10
+
+
+def use_addresses(addresses, url):
+    """aioice leaves 127.0.0.1 out, and may see interfaces that the run shall not use: it gathers exactly these.
+
+    Where none are named, it is the address that this machine reaches the endpoint from.
+    """
+    if not addresses:
+        endpoint = urllib.parse.urlsplit(url)
+        family, kind, protocol, _, target = socket.getaddrinfo(
+            endpoint.hostname, endpoint.port or 80, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(target)
+            addresses = [probe.getsockname()[0]]
+    ice.get_host_addresses = lambda use_ipv4, use_ipv6: list(addresses)
+
+
+def peer_connection():
+    """A connection without ICE servers: the default configuration asks a public one."""
+    return aiortc.RTCPeerConnection(aiortc.RTCConfiguration(iceServers=[]))
+
+
+def prefer(transceiver, mime_type, capabilities):
+    """Offers `mime_type` first and keeps nothing else but retransmission."""
+    wanted = [codec for codec in capabilities.codecs if codec.mimeType.lower() in (mime_type.lower(), "video/rtx")]
+    transceiver.setCodecPreferences(wanted)
+
+
+@contextlib.asynccontextmanager
+async def negotiated(connection, resource):
+    """Offers, posts, takes the answer, waits until connected; closes and deletes at the end."""
+    started = time.monotonic()
+    changed = asyncio.Event()
+    connection.on("connectionstatechange", changed.set)
+    try:
+        await connection.setLocalDescription(await connection.createOffer())
+        answer = await asyncio.to_thread(resource.create, connection.localDescription.sdp)
+        await connection.setRemoteDescription(aiortc.RTCSessionDescription(answer, "answer"))
+        while connection.connectionState not in ("connected", "failed", "closed"):
+            changed.clear()
+            remaining = started + CONNECT_TIMEOUT - time.monotonic()
+            await asyncio.wait_for(changed.wait(), max(remaining, 0.01))
+        yield time.monotonic() - started
+    except TimeoutError:
+        raise RuntimeError(f"connection state is {connection.connectionState} after {CONNECT_TIMEOUT} s") from None
+    finally:
+        resource.deleted = await asyncio.to_thread(resource.delete)
+        await connection.close()
+
+
+def security(transport):
+    """State of DTLS, its version and cipher, and the SRTP profile that it chose."""
+    session = transport._ssl  # aiortc has no public name for what OpenSSL agreed on
+    profile = session.get_selected_srtp_profile() if session else b""
+    return {
+        "dtlsState": transport.state,
+        "dtlsVersion": session.get_protocol_version_name() if session else None,
+        "dtlsCipher": session.get_cipher_name() if session else None,
+        "srtpProfile": profile.decode() or None,
+    }
+
+
+async def statistics(connection, kind_of_report):
+    """The reports of one type, by kind (audio, video)."""
+    reports = await connection.getStats()
+    return {report.kind: report for report in reports.values() if report.type == kind_of_report}
+
+
+def codecs(connection):
+    """The codec that each m-line agreed on first."""
+    agreed = {}
+    for transceiver in connection.getTransceivers():
+        names = [codec for codec in transceiver._codecs if not codec.mimeType.endswith("/rtx")]
+        if names:
+            agreed[transceiver.kind] = names[0].mimeType
+    return agreed

@@ -1,0 +1,61 @@
+"""The client's side of WHIP (RFC 9725) and WHEP over urllib: post an offer, get the answer, delete the resource."""
+
+import urllib.error
+import urllib.parse
+import urllib.request
+
+TIMEOUT = 10
+
+
+class Refused(Exception):
+    """The endpoint answered something else than success."""
+
+
+class Resource:
+    """One WHIP or WHEP session at the endpoint."""
+
+    def __init__(self, url, token=None):
+        self._url = url
+        self._token = token
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self.address = None
+        self.answer = None
+        self.stream = None
+        self.etag = None
+
+    def create(self, offer):
+        """Posts the offer and returns the answer."""
+        response = self._request("POST", self._url, offer.encode())
+        if response.status != 201:
+            raise Refused(f"POST was answered {response.status}")
+        location = response.headers["Location"]
+        if not location:
+            raise Refused("the 201 has no Location")
+        if response.headers.get_content_type() != "application/sdp":
+            raise Refused(f"the 201 carries {response.headers['Content-Type']}")
+        self.address = urllib.parse.urljoin(response.url, location)
+        self.etag = response.headers["ETag"]
+        self.stream = response.headers["PCast-Stream-Id"]
+        self.answer = response.read().decode()
+        return self.answer
+
+    def delete(self):
+        """Ends the session; returns the status, or None where there is none to end."""
+        if self.address is None:
+            return None
+        try:
+            return self._request("DELETE", self.address).status
+        except Refused as refusal:
+            return str(refusal)
+
+    def _request(self, method, url, body=None):
+        request = urllib.request.Request(url, data=body, method=method)
+        if body is not None:
+            request.add_header("Content-Type", "application/sdp")
+        if self._token:
+            request.add_header("Authorization", f"Bearer {self._token}")
+        try:
+            return self._opener.open(request, timeout=TIMEOUT)
+        except urllib.error.HTTPError as error:
+            text = error.read(300).decode(errors="replace").strip()
+            raise Refused(f"{method} was answered {error.code}: {text}") from None

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Watches a stream by WHEP with aiortc: counts decoded frames, how much they change, and how loud the sound is."""
+
+import program
+
+program.require("aiortc", f"{program.environment()}/bin/python")
+
+import asyncio
+import time
+
+import aiortc
+import av
+from aiortc.mediastreams import MediaStreamError
+
+import aiortc_peer
+import pictures
+import signalling
+
+
+class Viewer:
+    """Reads both tracks of a connection until it closes."""
+
+    def __init__(self, connection):
+        self.picture = pictures.PictureJudge()
+        self.sound = pictures.SoundJudge()
+        self.first_frame = None
+        self._tasks = []
+        connection.on("track", lambda track: self._tasks.append(asyncio.ensure_future(self._read(track))))
+
+    async def _read(self, track):
+        take = self._take_picture if track.kind == "video" else self._take_sound
+        try:
+            while True:
+                take(await track.recv())
+        except MediaStreamError:
+            return
+
+    def _take_picture(self, frame):
+        if self.first_frame is None:
+            self.first_frame = time.monotonic()
+        small = frame.reformat(width=pictures.WIDTH, height=pictures.HEIGHT, format="gray")
+        plane = small.planes[0]
+        rows, stride = bytes(plane), plane.line_size
+        luma = b"".join(rows[y * stride:y * stride + pictures.WIDTH] for y in range(pictures.HEIGHT))
+        self.picture.take(luma, frame.width, frame.height)
+
+    def _take_sound(self, frame):
+        channels = len(frame.layout.channels)
+        self.sound.take(bytes(frame.planes[0])[:frame.samples * channels * 2])
+
+    def problems(self):
+        """What broke while reading."""
+        return [task.exception() for task in self._tasks if task.done() and task.exception()]
+
+
+async def watch(run, options):
+    connection = aiortc_peer.peer_connection()
+    video = connection.addTransceiver("video", direction="recvonly")
+    connection.addTransceiver("audio", direction="recvonly")
+    if options.codec:
+        aiortc_peer.prefer(video, f"video/{options.codec}", aiortc.RTCRtpReceiver.getCapabilities("video"))
+    viewer = Viewer(connection)
+    resource = signalling.Resource(options.url, options.token)
+    started = time.monotonic()
+    async with aiortc_peer.negotiated(connection, resource) as seconds:
+        run.figures.update(connectMilliseconds=round(seconds * 1000))
+        deadline = time.monotonic() + options.seconds
+        while time.monotonic() < deadline and connection.connectionState == "connected":
+            await asyncio.sleep(0.1)
+        run.figures.update(
+            connectionState=connection.connectionState, codecs=aiortc_peer.codecs(connection),
+            **aiortc_peer.security(video.receiver.transport))
+        received = await aiortc_peer.statistics(connection, "inbound-rtp")
+        problems = viewer.problems()
+    for problem in problems:
+        raise problem
+    for kind in ("video", "audio"):
+        run.figures[f"{kind}PacketsReceived"] = received[kind].packetsReceived if kind in received else 0
+        run.figures[f"{kind}PacketsLost"] = received[kind].packetsLost if kind in received else None
+    if viewer.first_frame is not None:
+        run.figures["firstFrameMilliseconds"] = round((viewer.first_frame - started) * 1000)
+    viewer.picture.report(run, options.seconds)
+    viewer.sound.report(run, options.seconds)
+    run.figures["deleteStatus"] = resource.deleted
+    run.check("the connection stayed", run.figures["connectionState"] == "connected")
+    run.check("DELETE was answered 200", resource.deleted == 200)
+
+
+def main():
+    parser = program.arguments(__doc__, "WHEP endpoint")
+    parser.add_argument("--codec", choices=["H264", "VP8"], help="offer this video codec only")
+    parser.add_argument("--address", action="append", help="address to gather candidates on")
+    options = parser.parse_args()
+    aiortc_peer.use_addresses(options.address, options.url)
+    run = program.Program(f"aiortc {aiortc.__version__} (PyAV {av.__version__})", options.seconds)
+    run.run(lambda: asyncio.run(watch(run, options)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Publishes FFmpeg's test picture and a 1 kHz tone by WHIP with FFmpeg's own `whip` muxer (FFmpeg 8 and later)."""
+
+import program
+
+program.require("imageio_ffmpeg", f"{program.environment()}/bin/python")
+
+import re
+import subprocess
+
+import imageio_ffmpeg
+
+
+def command(options):
+    """Baseline without B-frames, a key frame each second: the muxer cannot be asked for one."""
+    sources = ["-re", "-f", "lavfi", "-i", f"testsrc2=size={options.size}:rate=30",
+               "-f", "lavfi", "-i", "sine=frequency=1000:sample_rate=48000"]
+    video = ["-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-tune", "zerolatency", "-bf", "0",
+             "-g", "30", "-b:v", "1500k", "-maxrate", "1500k", "-bufsize", "750k", "-pix_fmt", "yuv420p"]
+    audio = ["-c:a", "libopus", "-ar", "48000", "-ac", "2", "-b:a", "64k"]
+    output = ["-t", str(options.seconds), "-f", "whip"]
+    if options.token:
+        output += ["-authorization", options.token]
+    if options.dtls_active:
+        output += ["-whip_flags", "dtls_active"]
+    return [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-nostdin", "-loglevel", "info", "-progress", "pipe:1",
+            *sources, *video, *audio, *output, options.url]
+
+
+def publish(run, options):
+    process = subprocess.Popen(command(options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        progress, log = process.communicate()
+    finally:
+        process.kill()
+    last = dict(re.findall(r"^(\w+)=\s*(\S+)", progress, re.MULTILINE))
+    problems = [line for line in log.splitlines() if re.search(r"error|fail|invalid|could not", line, re.IGNORECASE)]
+    run.figures.update(
+        exitStatus=process.returncode, framesSent=int(last.get("frame", 0)),
+        packetBytesSent=re.findall(r"video:(\S+) audio:(\S+)", log)[-1:], dtlsRole="active" if options.dtls_active else "passive", messages=problems[-5:])
+    run.check("FFmpeg exited with 0", process.returncode == 0)
+    run.check("every frame was sent", run.figures["framesSent"] >= 28 * options.seconds)
+
+
+def main():
+    parser = program.arguments(__doc__, "WHIP endpoint")
+    parser.add_argument("--size", default="1280x720")
+    parser.add_argument("--dtls-active", action="store_true", help="be the DTLS client (the muxer is passive otherwise)")
+    options = parser.parse_args()
+    run = program.Program(f"FFmpeg {imageio_ffmpeg.get_ffmpeg_version()}", options.seconds)
+    run.run(lambda: publish(run, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -117,15 +117,25 @@ class Negotiation:
         """The reports of one type, by kind (audio, video), as dictionaries."""
         reply = self.ask("get-stats", None)
         found = {}
+        kinds = self._kinds()
         for index in range(reply.n_fields()):
             report = reply.get_value(reply.nth_field_name(index))
             if not isinstance(report, Gst.Structure) or report.get_value("type") != kind_of_report:
                 continue
-            fields = {report.nth_field_name(field): report.get_value(report.nth_field_name(field))
-                      for field in range(report.n_fields()) if report.nth_field_name(field) != "gst-rtpsource-stats"}
-            kind = fields.get("kind") or ("audio" if fields.get("clock-rate") == 48_000 else "video")
-            found[kind] = fields
+            names = [report.nth_field_name(field) for field in range(report.n_fields())]
+            fields = {name: report.get_value(name) for name in names if not name.startswith("gst-")}
+            found[kinds.get(fields["ssrc"])] = fields
         return found
+
+    def _kinds(self):
+        """The kind of each SSRC, from the pads: in a bundle, the reports call all of them what the last m-line is."""
+        kinds = {}
+        for pad in self.webrtc.pads:
+            caps = pad.get_current_caps()
+            structure = caps.get_structure(0) if caps else None
+            if structure and structure.has_field("ssrc"):
+                kinds[structure.get_value("ssrc")] = structure.get_string("media")
+        return kinds
 
     def security(self):
         """State of DTLS and the SRTP cipher that it chose."""

@@ -90,7 +90,8 @@ class Viewer:
 
 
 def watch(run, options):
-    pipeline = Gst.parse_launch("webrtcbin name=webrtc bundle-policy=max-bundle latency=50")
+    pipeline = Gst.Pipeline.new(None)
+    pipeline.add(Gst.parse_launch("webrtcbin name=webrtc bundle-policy=max-bundle latency=50"))
     resource = signalling.Resource(options.url, options.token)
     negotiation = gstreamer_peer.Negotiation(pipeline, resource)
     viewer = Viewer(pipeline)

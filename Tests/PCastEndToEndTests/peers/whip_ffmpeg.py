@@ -35,9 +35,12 @@ def publish(run, options):
         process.kill()
     last = dict(re.findall(r"^(\w+)=\s*(\S+)", progress, re.MULTILINE))
     problems = [line for line in log.splitlines() if re.search(r"error|fail|invalid|could not", line, re.IGNORECASE)]
+    # It names the resource only in its complaint about DELETE, which it makes after a good answer too.
+    resource = re.search(r"url=(\S+)", log)
     run.figures.update(
         exitStatus=process.returncode, framesSent=int(last.get("frame", 0)),
-        packetBytesSent=re.findall(r"video:(\S+) audio:(\S+)", log)[-1:], dtlsRole="active" if options.dtls_active else "passive", messages=problems[-5:])
+        mediaSent=dict(re.findall(r"\b(video|audio):(\d+KiB)", log)), resource=resource and resource[1],
+        dtlsRole="active" if options.dtls_active else "passive", messages=problems[-5:])
     run.check("FFmpeg exited with 0", process.returncode == 0)
     run.check("every frame was sent", run.figures["framesSent"] >= 28 * options.seconds)
 

@@ -21,7 +21,7 @@ VIDEO = {
 PIPELINE = """
     webrtcbin name=webrtc bundle-policy=max-bundle
     videotestsrc is-live=true pattern=ball ! video/x-raw,width=640,height=360,framerate=30/1
-        ! timeoverlay ! videoconvert ! queue ! {video} ! webrtc.
+        ! videoconvert ! queue ! {video} ! webrtc.
     audiotestsrc is-live=true freq=440 volume=0.3 ! audio/x-raw,rate=48000,channels=2
         ! audioconvert ! queue ! opusenc frame-size=20 ! rtpopuspay pt=97
         ! application/x-rtp,media=audio,encoding-name=OPUS,payload=97 ! webrtc.

@@ -1,0 +1,250 @@
+"""A driver of headless Chromium over --remote-debugging-pipe: NUL-separated JSON on two inherited descriptors.
+
+Standard library only, no open port, no driver program. Chrome DevTools Protocol: https://chromedevtools.github.io/.
+"""
+
+import base64
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+FLAGS = [
+    "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check",
+    "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--metrics-recording-only",
+    "--no-proxy-server", "--hide-scrollbars", "--window-size=1280,900",
+    # A page in the background is throttled; a measured one must not be.
+    "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
+    "--disable-backgrounding-occluded-windows",
+    # Candidates on loopback need both: the first allows the interface, the media permission lets the page use it.
+    "--allow-loopback-in-peer-connection", "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream=fps=30",
+]
+AUTOPLAY = "--autoplay-policy=document-user-activation-required"
+"""Sound needs a gesture, as in a browser that a person uses."""
+
+COMMAND_TIMEOUT = 15
+
+
+class BrowserError(Exception):
+    """Chromium refused a command, a page threw, or a condition did not come true in time."""
+
+
+class Chromium:
+    """One browser with a profile of its own; a context manager."""
+
+    def __init__(self, *flags, executable=None):
+        program = executable or shutil.which("chromium") or shutil.which("google-chrome")
+        if program is None:
+            raise BrowserError("there is no Chromium; scripts/peers installs it")
+        self._profile = tempfile.mkdtemp(prefix="pcast-chromium-")
+        ours_read, theirs_write = os.pipe()
+        theirs_read, ours_write = os.pipe()
+        self._read, self._write = ours_read, ours_write
+        self._buffer = bytearray()
+        self._number = 0
+        self._listeners = {}
+        self._log = open(os.path.join(self._profile, "log"), "wb")
+        try:
+            self._process = self._start(
+                [program, *FLAGS, AUTOPLAY, f"--user-data-dir={self._profile}", *flags], theirs_read, theirs_write)
+        finally:
+            os.close(theirs_read)
+            os.close(theirs_write)
+        self.version = self.command("Browser.getVersion")["product"]
+
+    def _start(self, command, theirs_read, theirs_write):
+        # The browser expects its pipe at descriptors 3 and 4. A shell moves them there: between fork and exec, Python
+        # code is not safe. Descriptors above 9 are beyond what every shell can name, hence /dev/fd.
+        script = f'exec 3</dev/fd/{theirs_read} 4>/dev/fd/{theirs_write}; exec "$@"'
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script, "chromium", *command], pass_fds=(theirs_read, theirs_write),
+            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True,
+            env={**os.environ, "HOME": self._profile, "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def command(self, method, session=None, timeout=COMMAND_TIMEOUT, **parameters):
+        """Sends one command and returns its result; events that come meanwhile go to their pages."""
+        self._number += 1
+        number = self._number
+        message = {"id": number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        self._send(json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + timeout
+        while True:
+            answer = self._receive(deadline, method)
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            self._deliver(answer)
+
+    def pump(self, seconds):
+        """Lets events come for a while."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self._deliver(self._receive(deadline, None))
+            except TimeoutError:
+                return
+
+    def _send(self, data):
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._write, view):]
+
+    def _receive(self, deadline, method):
+        while True:
+            end = self._buffer.find(0)
+            if end >= 0:
+                message = bytes(self._buffer[:end])
+                del self._buffer[:end + 1]
+                return json.loads(message)
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([self._read], [], [], remaining)[0]:
+                if method is None:
+                    raise TimeoutError
+                raise BrowserError(f"{method} was not answered in time")
+            chunk = os.read(self._read, 1 << 20)
+            if not chunk:
+                raise BrowserError(f"Chromium ended: {self._last_words()}")
+            self._buffer += chunk
+
+    def _last_words(self):
+        with open(self._log.name, "rb") as log:
+            return log.read()[-300:].decode(errors="replace").strip()
+
+    def _deliver(self, event):
+        listener = self._listeners.get(event.get("sessionId"))
+        if listener:
+            listener(event["method"], event["params"])
+
+    def page(self, *scripts):
+        """A new empty page; `scripts` run in it before those of each document."""
+        target = self.command("Target.createTarget", url="about:blank")["targetId"]
+        session = self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        page = Page(self, session)
+        self._listeners[session] = page.take
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            page.command(f"{domain}.enable")
+        for script in scripts:
+            page.command("Page.addScriptToEvaluateOnNewDocument", source=script)
+        return page
+
+    def close(self):
+        """Ends the browser and removes its profile."""
+        try:
+            self.command("Browser.close", timeout=5)
+            self._process.wait(5)
+        except (BrowserError, OSError, subprocess.TimeoutExpired):
+            pass
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)  # its session holds its children only
+        except ProcessLookupError:
+            pass
+        self._process.wait()
+        for descriptor in (self._read, self._write):
+            os.close(descriptor)
+        self._log.close()
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+
+class Page:
+    """One tab."""
+
+    def __init__(self, browser, session):
+        self._browser = browser
+        self._session = session
+        self._loaded = False
+        self.problems = []
+        """Errors of the console and the network, and uncaught exceptions, as text."""
+
+    def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
+        return self._browser.command(method, session=self._session, timeout=timeout, **parameters)
+
+    def take(self, method, parameters):
+        """Takes an event."""
+        if method == "Page.loadEventFired":
+            self._loaded = True
+        elif method == "Runtime.exceptionThrown":
+            detail = parameters["exceptionDetails"]
+            self.problems.append("exception: " + detail.get("exception", {}).get("description", detail["text"]))
+        elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "assert"):
+            words = [str(value.get("value", value.get("description"))) for value in parameters["args"]]
+            self.problems.append("console: " + " ".join(words))
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            entry = parameters["entry"]
+            self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".strip())
+
+    def open(self, url, timeout=COMMAND_TIMEOUT):
+        """Goes to a page and waits until it is loaded."""
+        self._loaded = False
+        problem = self.command("Page.navigate", url=url).get("errorText")
+        if problem:
+            raise BrowserError(f"{url}: {problem}")
+        deadline = time.monotonic() + timeout
+        while not self._loaded:
+            if time.monotonic() > deadline:
+                raise BrowserError(f"{url} did not load in {timeout} s")
+            self._browser.pump(0.02)
+
+    def evaluate(self, expression, timeout=COMMAND_TIMEOUT):
+        """The value of a JavaScript expression; a promise is awaited."""
+        answer = self.command(
+            "Runtime.evaluate", timeout=timeout, expression=expression, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in answer:
+            detail = answer["exceptionDetails"]
+            raise BrowserError(detail.get("exception", {}).get("description", detail["text"]))
+        return answer["result"].get("value")
+
+    def wait(self, expression, timeout, what=None):
+        """Waits until the expression is true, and returns its value."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = self.evaluate(expression)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
+            self._browser.pump(0.05)
+
+    def rest(self, seconds):
+        """Leaves the page alone for a while."""
+        self._browser.pump(seconds)
+
+    def click(self, selector):
+        """Clicks the middle of an element with the mouse, as a person would: the page gets its user activation."""
+        place = self.evaluate(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            if (!element) return null;
+            element.scrollIntoView({{ block: "center", behavior: "instant" }});
+            const {{ x, y, width, height }} = element.getBoundingClientRect();
+            return width && height ? {{ x: x + width / 2, y: y + height / 2 }} : null;
+        }})()""")
+        if place is None:
+            raise BrowserError(f"{selector} cannot be clicked: it is not there or not visible")
+        for kind, count in (("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)):
+            self.command("Input.dispatchMouseEvent", type=kind, button="left" if count else "none",
+                         clickCount=count, **place)
+
+    def resize(self, width, height, mobile=False):
+        """Gives the page another window size."""
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                     mobile=mobile)
+
+    def screenshot(self, path):
+        """Writes what the page shows as PNG."""
+        picture = self.command("Page.captureScreenshot", timeout=30, format="png")
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture["data"]))

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Opens /publish in headless Chromium with its fake camera and microphone, and measures what it sends by WHIP."""
+
+import os
+import urllib.parse
+
+import chromium
+import program
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
+
+
+def address(options):
+    """The page's address with codec, start and token in its query."""
+    query = {"codec": options.codec, "start": ""}
+    if options.token:
+        query["token"] = options.token
+    return f"{options.url}{'&' if urllib.parse.urlsplit(options.url).query else '?'}{urllib.parse.urlencode(query)}"
+
+
+def measure(run, page, seconds):
+    """Reads the statistics before and after `seconds`, and writes the difference."""
+    before = page.evaluate("pcastStatistics()")
+    page.rest(seconds)
+    after = page.evaluate("pcastStatistics()")
+    video, audio = (after["media"].get(f"outbound-rtp-{kind}", {}) for kind in ("video", "audio"))
+    earlier = before["media"].get("outbound-rtp-video", {})
+    reported = after["media"].get("remote-inbound-rtp-video", {})
+
+    def grown(field):
+        return video.get(field, 0) - earlier.get(field, 0)
+
+    run.figures.update(
+        connectionState=after["state"], srtpCipher=after["srtpCipher"], tlsVersion=after["tlsVersion"],
+        dtlsState=after["dtlsState"], protocol=after["protocol"], remoteAddress=after["remoteAddress"],
+        videoCodec=video.get("codec"), audioCodec=audio.get("codec"), encoder=video.get("encoderImplementation"),
+        size=[video.get("frameWidth"), video.get("frameHeight")],
+        framesEncoded=video.get("framesEncoded", 0), framesEncodedMeasured=grown("framesEncoded"),
+        framesPerSecond=video.get("framesPerSecond"), keyFramesEncoded=video.get("keyFramesEncoded"),
+        bytesSent=video.get("bytesSent", 0), audioBytesSent=audio.get("bytesSent", 0),
+        bitrate=round(grown("bytesSent") * 8 / seconds), targetBitrate=video.get("targetBitrate"),
+        retransmittedPacketsSent=video.get("retransmittedPacketsSent"), nackCount=video.get("nackCount"),
+        pliCount=video.get("pliCount"), qualityLimitationReason=video.get("qualityLimitationReason"),
+        packetsLostReported=reported.get("packetsLost"),
+        roundTripMilliseconds=None if reported.get("roundTripTime") is None
+        else round(reported["roundTripTime"] * 1000, 2))
+    run.check("the connection stayed", after["state"] == "connected")
+    run.check("at least ten frames a second were encoded", grown("framesEncoded") >= 10 * seconds)
+    run.check("video was sent", grown("bytesSent") > 0)
+    run.check("audio was sent", run.figures["audioBytesSent"] > 0)
+    run.check(f"the codec is {run.figures['codecAsked']}",
+              (video.get("codec") or "").lower() == f"video/{run.figures['codecAsked']}".lower())
+
+
+def publish(run, options):
+    with open(HOOK, encoding="utf-8") as file:
+        hook = file.read()
+    run.figures["codecAsked"] = options.codec
+    with chromium.Chromium(*options.flag) as browser:
+        run.figures["peer"] = browser.version
+        page = browser.page(hook)
+        try:
+            page.open(address(options))
+            state = "document.getElementById('state').textContent"
+            page.wait(f"['publishing', 'refused', 'failed'].includes({state})", options.join, "the page to publish")
+            if page.evaluate(state) != "publishing":
+                raise chromium.BrowserError(page.evaluate("document.getElementById('message').textContent"))
+            link = page.wait("document.getElementById('watch').href", 5, "the link to watch")
+            run.figures.update(
+                connectMilliseconds=page.evaluate("Math.round(performance.now())"), watch=link,
+                streamID=urllib.parse.unquote(urllib.parse.urlsplit(link).path.split("/")[2]))
+            print(f"streamID {run.figures['streamID']}", flush=True)
+            measure(run, page, options.seconds)
+        finally:
+            if options.screenshot:
+                page.screenshot(options.screenshot)
+            run.figures["problems"] = page.problems
+        run.check("no errors in the console", not page.problems)
+        page.click("#stop")
+        page.wait(f"{state} == 'not publishing'", 5, "the page to stop")
+        page.rest(0.3)
+
+
+def main():
+    parser = program.arguments(__doc__, "the page, http://HOST/publish", positional=True)
+    parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
+    parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it publishes")
+    parser.add_argument("--join", type=float, default=20, help="seconds within which it must be publishing")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
+    options = parser.parse_args()
+    options.url = options.url or options.url_option
+    if not options.url:
+        parser.error("the page's address is missing")
+    run = program.Program("Chromium", options.seconds)
+    run.run(lambda: publish(run, options))
+
+
+if __name__ == "__main__":
+    main()

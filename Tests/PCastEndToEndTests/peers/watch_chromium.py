@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Opens a /watch/… page in headless Chromium, turns its sound on with a click, and measures what it plays."""
+
+import os
+import urllib.parse
+
+import chromium
+import program
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
+
+
+def with_token(url, token):
+    """The address with the token in its query, as a link that is handed to a person has it."""
+    if not token:
+        return url
+    return f"{url}{'&' if urllib.parse.urlsplit(url).query else '?'}token={urllib.parse.quote(token, safe='')}"
+
+
+def picture_change(page):
+    """The mean change of luma (0...255) between two pictures, 300 ms apart."""
+    before = page.evaluate("pcastPicture()")
+    page.rest(0.3)
+    after = page.evaluate("pcastPicture()")
+    if not before or not after:
+        return None, None
+    return sum(abs(a - b) for a, b in zip(before, after)) / len(before), sum(after) / len(after)
+
+
+def measure(run, page, seconds):
+    """Reads the statistics before and after `seconds`, and writes the difference."""
+    before = page.evaluate("pcastStatistics()")
+    changes, lumas = [], []
+    rounds = max(1, round(seconds / 2))
+    for _ in range(rounds):
+        page.rest(max(0.1, seconds / rounds - 0.3))
+        change, luma = picture_change(page)
+        changes.append(change or 0.0)
+        lumas.append(luma or 0.0)
+    after = page.evaluate("pcastStatistics()")
+    video, audio = (after["media"].get(f"inbound-rtp-{kind}", {}) for kind in ("video", "audio"))
+    earlier, earlier_audio = (before["media"].get(f"inbound-rtp-{kind}", {}) for kind in ("video", "audio"))
+
+    def grown(field, now=video, then=earlier):
+        return now.get(field, 0) - then.get(field, 0)
+
+    emitted = grown("jitterBufferEmittedCount")
+    run.figures.update(
+        connectionState=after["state"], connections=after["connections"], srtpCipher=after["srtpCipher"],
+        tlsVersion=after["tlsVersion"], dtlsState=after["dtlsState"], protocol=after["protocol"],
+        remoteAddress=after["remoteAddress"],
+        roundTripMilliseconds=None if after.get("roundTripTime") is None else round(after["roundTripTime"] * 1000, 2),
+        videoCodec=video.get("codec"), audioCodec=audio.get("codec"),
+        size=[video.get("frameWidth"), video.get("frameHeight")],
+        framesDecoded=video.get("framesDecoded", 0), framesDecodedMeasured=grown("framesDecoded"),
+        framesDropped=grown("framesDropped"), framesPerSecond=video.get("framesPerSecond"),
+        keyFramesDecoded=video.get("keyFramesDecoded"), freezeCount=grown("freezeCount"),
+        freezeCountTotal=video.get("freezeCount"), packetsLost=video.get("packetsLost"), nackCount=video.get("nackCount"),
+        pliCount=video.get("pliCount"),
+        jitterBufferMilliseconds=round(grown("jitterBufferDelay") / emitted * 1000, 1) if emitted else None,
+        totalAudioEnergy=round(grown("totalAudioEnergy", audio, earlier_audio), 6), audioLevel=audio.get("audioLevel"),
+        concealedSamples=grown("concealedSamples", audio, earlier_audio),
+        totalSamplesReceived=grown("totalSamplesReceived", audio, earlier_audio),
+        pictureChange=round(max(changes), 3), meanLuma=round(sum(lumas) / len(lumas), 1))
+    run.check("the connection stayed", after["state"] == "connected")
+    run.check("at least fifteen frames a second were decoded", grown("framesDecoded") >= 15 * seconds)
+    run.check("no freeze", grown("freezeCount") == 0)
+    run.check("the picture moves", max(changes) > 0.05)
+    run.check("there is sound", run.figures["totalAudioEnergy"] > 0)
+
+
+def watch(run, options):
+    with open(HOOK, encoding="utf-8") as file:
+        hook = file.read()
+    with chromium.Chromium(*options.flag) as browser:
+        run.figures["peer"] = browser.version
+        page = browser.page(hook)
+        try:
+            page.open(with_token(options.url, options.token))
+            page.wait("document.getElementById('video')?.currentTime > 0", options.join, "a picture")
+            run.figures["firstPictureMilliseconds"] = page.evaluate("Math.round(performance.now())")
+            page.wait("!document.getElementById('unmute').hidden", 5, "the button that turns the sound on")
+            run.check("starts muted", page.evaluate("document.getElementById('video').muted"))
+            page.click("#unmute")
+            page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 5, "sound")
+            page.rest(1)
+            measure(run, page, options.seconds)
+            run.figures["badge"] = page.evaluate("document.getElementById('state').textContent")
+            run.figures["tokenInAddress"] = page.evaluate("location.search.includes('token=')")
+            run.check("the token left the address", not run.figures["tokenInAddress"])
+        finally:
+            if options.screenshot:
+                page.screenshot(options.screenshot)
+            run.figures["problems"] = page.problems
+        run.check("no errors in the console", not page.problems)
+        page.open("about:blank")  # the page deletes its session when it is left
+        page.rest(0.3)
+
+
+def main():
+    parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM", positional=True)
+    parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it plays")
+    parser.add_argument("--join", type=float, default=15, help="seconds within which a picture must show")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
+    options = parser.parse_args()
+    options.url = options.url or options.url_option
+    if not options.url:
+        parser.error("the page's address is missing")
+    run = program.Program("Chromium", options.seconds)
+    run.run(lambda: watch(run, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,46 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <openssl/srtp.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+
+// DTLS and SRTP: what OpenSSL defines as a macro or a variadic function, neither of which Swift imports.
+
+static inline void pcast_ssl_set_mtu(SSL *ssl, long bytes) { SSL_set_mtu(ssl, bytes); }
+
+static inline void pcast_ssl_ctx_configure_dtls(SSL_CTX *context)
+{
+    SSL_CTX_set_min_proto_version(context, DTLS1_2_VERSION);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context, SSL_OP_NO_QUERY_MTU | SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+}
+
+static inline int pcast_ssl_ctx_set_groups(SSL_CTX *context, const char *groups)
+{
+    return (int)SSL_CTX_set1_groups_list(context, groups);
+}
+
+static inline long pcast_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
+
+static inline EVP_PKEY *pcast_evp_ec_gen(const char *curve) { return EVP_EC_gen(curve); }
+
+static inline EVP_PKEY *pcast_evp_rsa_gen(size_t bits) { return EVP_RSA_gen(bits); }
+
+static inline void pcast_bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+
+static inline void pcast_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+// SHA-1 by value: OpenSSL 3 marks it deprecated, but a copied EVP_MD_CTX allocates for every packet and this does not.
+
+static inline void pcast_sha1_init(SHA_CTX *context) { SHA1_Init(context); }
+
+static inline void pcast_sha1_update(SHA_CTX *context, const void *bytes, size_t count)
+{
+    SHA1_Update(context, bytes, count);
+}
+
+static inline void pcast_sha1_final(unsigned char *digest, SHA_CTX *context) { SHA1_Final(digest, context); }
 
 #endif

@@ -1,0 +1,23 @@
+public import PCastMedia
+
+/// A handshake that ends with keys for SRTP (RFC 5764), driven like a machine.
+///
+/// A protocol, so that seeded runs of the core can agree on keys without chance or OpenSSL.
+public protocol DTLSHandshake: AnyObject {
+    /// The first valid check has passed: a client may speak now, a server listens (DTLS10).
+    func start(at now: Instant)
+
+    /// Takes in one datagram. The bytes are not kept.
+    func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant)
+
+    func advance(to now: Instant)
+
+    /// Writes the next datagram to be sent into the buffer, which holds 2048 bytes; nil when none waits.
+    func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int?
+
+    /// Says goodbye to the peer, if it was ever reached.
+    func close()
+
+    var deadline: Instant? { get }
+    var state: DTLSState { get }
+}

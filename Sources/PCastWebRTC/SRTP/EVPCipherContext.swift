@@ -1,0 +1,89 @@
+import COpenSSL
+
+/// An OpenSSL cipher context whose key is set seldom and whose initialization vector is set for every packet.
+///
+/// About 1.2 kB in OpenSSL's heap for GCM (FAN3); freed with its owner.
+struct EVPCipherContext: ~Copyable {
+    /// The ciphers of SRTP, looked up once in a process.
+    enum Algorithm {
+        case aes128CTR, aes256CTR, aes128GCM, aes256GCM
+
+        private nonisolated(unsafe) static let ctr128 = EVP_CIPHER_fetch(nil, "AES-128-CTR", nil)
+        private nonisolated(unsafe) static let ctr256 = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil)
+        private nonisolated(unsafe) static let gcm128 = EVP_CIPHER_fetch(nil, "AES-128-GCM", nil)
+        private nonisolated(unsafe) static let gcm256 = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+
+        fileprivate var cipher: OpaquePointer? {
+            switch self {
+            case .aes128CTR: Self.ctr128
+            case .aes256CTR: Self.ctr256
+            case .aes128GCM: Self.gcm128
+            case .aes256GCM: Self.gcm256
+            }
+        }
+    }
+
+    enum Direction: Int32 {
+        case decrypt = 0
+        case encrypt = 1
+    }
+
+    private let context: OpaquePointer
+    private let direction: Direction
+
+    init(_ algorithm: Algorithm, _ direction: Direction = .encrypt) {
+        guard let context = EVP_CIPHER_CTX_new(), let cipher = algorithm.cipher,
+            EVP_CipherInit_ex(context, cipher, nil, nil, nil, direction.rawValue) == 1
+        else { fatalError("OpenSSL has no AES or no memory") }
+        self.context = context
+        self.direction = direction
+    }
+
+    deinit { EVP_CIPHER_CTX_free(context) }
+
+    func setKey(_ key: [UInt8]) {
+        let keyed = EVP_CipherInit_ex(context, nil, nil, key, nil, direction.rawValue)
+        precondition(keyed == 1, "a key of the cipher's length")
+    }
+
+    func begin(initializationVector: UnsafePointer<UInt8>) {
+        let begun = EVP_CipherInit_ex(context, nil, nil, nil, initializationVector, -1)
+        precondition(begun == 1)
+    }
+
+    /// Authenticates without encrypting.
+    func associate(_ bytes: UnsafeRawBufferPointer) {
+        update(bytes, output: nil)
+    }
+
+    /// Encrypts or decrypts into as many bytes, which may be the same ones.
+    func update(_ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) {
+        update(bytes, output: output.assumingMemoryBound(to: UInt8.self))
+    }
+
+    private func update(_ bytes: UnsafeRawBufferPointer, output: UnsafeMutablePointer<UInt8>?) {
+        guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
+        var written: Int32 = 0
+        let updated = EVP_CipherUpdate(
+            context, output, &written, base.assumingMemoryBound(to: UInt8.self), Int32(bytes.count))
+        precondition(updated == 1)
+    }
+
+    /// Ends an encryption and writes its tag.
+    func seal(tag: UnsafeMutableRawPointer, count: Int) {
+        var written: Int32 = 0
+        var nothing: UInt8 = 0
+        let sealed =
+            EVP_CipherFinal_ex(context, &nothing, &written) == 1
+            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(count), tag) == 1
+        precondition(sealed)
+    }
+
+    /// Ends a decryption; false when the tag is not the bytes' own, which then mean nothing.
+    func open(tag: UnsafeMutableRawPointer, count: Int) -> Bool {
+        var written: Int32 = 0
+        var nothing: UInt8 = 0
+        return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(count), tag) == 1
+            && EVP_CipherFinal_ex(context, &nothing, &written) == 1
+    }
+}

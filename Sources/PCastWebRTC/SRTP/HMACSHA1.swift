@@ -1,0 +1,44 @@
+import COpenSSL
+
+/// HMAC-SHA1 (RFC 2104) with the key's two blocks hashed beforehand: nothing is allocated for a message.
+struct HMACSHA1 {
+    static let digestLength = 20
+
+    private var inner = SHA_CTX()
+    private var outer = SHA_CTX()
+
+    init(key: [UInt8]) {
+        precondition(key.count <= 64, "a longer key would be hashed first")
+        let block = key + [UInt8](repeating: 0, count: 64 - key.count)
+        pcast_sha1_init(&inner)
+        pcast_sha1_update(&inner, block.map { $0 ^ 0x36 }, 64)
+        pcast_sha1_init(&outer)
+        pcast_sha1_update(&outer, block.map { $0 ^ 0x5C }, 64)
+    }
+
+    /// Writes the first `count` bytes of the code of `message` followed by `trailer` in network order.
+    func authenticate(
+        _ message: UnsafeRawBufferPointer, trailer: UInt32?, into tag: UnsafeMutableRawPointer, count: Int
+    ) {
+        var context = inner
+        pcast_sha1_update(&context, message.baseAddress, message.count)
+        if var trailer = trailer?.bigEndian { pcast_sha1_update(&context, &trailer, 4) }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.digestLength) { digest in
+            pcast_sha1_final(digest.baseAddress!, &context)
+            context = outer
+            pcast_sha1_update(&context, digest.baseAddress!, Self.digestLength)
+            pcast_sha1_final(digest.baseAddress!, &context)
+            tag.copyMemory(from: digest.baseAddress!, byteCount: count)
+        }
+    }
+
+    /// Whether `tag` begins the code of `message` and `trailer`, in a time that does not tell where it differs.
+    func isAuthentic(
+        _ message: UnsafeRawBufferPointer, trailer: UInt32?, tag: UnsafeRawPointer, count: Int
+    ) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: Self.digestLength, alignment: 8) { expected in
+            authenticate(message, trailer: trailer, into: expected.baseAddress!, count: count)
+            return CRYPTO_memcmp(expected.baseAddress!, tag, count) == 0
+        }
+    }
+}

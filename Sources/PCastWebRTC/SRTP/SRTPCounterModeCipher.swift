@@ -1,0 +1,95 @@
+/// AES-128 in counter mode with HMAC-SHA1 and 80-bit tags (RFC 3711, sections 4.1.1 and 4.2.1), one context for RTP and
+/// RTCP as with GCM.
+final class SRTPCounterModeCipher {
+    static let tagLength = 10
+    private static let rtcpHeaderSize = 8
+
+    private let context: EVPCipherContext
+    private let rtpKey: [UInt8]
+    private let rtcpKey: [UInt8]
+    private let rtpSalt: SRTPInitializationVector
+    private let rtcpSalt: SRTPInitializationVector
+    private let rtpCode: HMACSHA1
+    private let rtcpCode: HMACSHA1
+    private var keyed: SRTPSessionKeys.Purpose?
+
+    init(rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys) {
+        context = EVPCipherContext(.aes128CTR)
+        rtpKey = rtp.encryption
+        rtcpKey = rtcp.encryption
+        rtpSalt = SRTPInitializationVector(salt: rtp.salt)
+        rtcpSalt = SRTPInitializationVector(salt: rtcp.salt)
+        rtpCode = HMACSHA1(key: rtp.authentication)
+        rtcpCode = HMACSHA1(key: rtcp.authentication)
+    }
+
+    func sealRTP(
+        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
+        ssrc: UInt32, index: UInt64
+    ) {
+        let end = headerSize + payload.count
+        beginRTP(ssrc: ssrc, index: index)
+        context.update(payload, into: packet.baseAddress! + headerSize)
+        rtpCode.authenticate(
+            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: UInt32(truncatingIfNeeded: index >> 16),
+            into: packet.baseAddress! + end, count: Self.tagLength)
+    }
+
+    func openRTP(
+        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
+    ) -> Bool {
+        let end = packet.count - Self.tagLength
+        let isAuthentic = rtpCode.isAuthentic(
+            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: UInt32(truncatingIfNeeded: index >> 16),
+            tag: packet.baseAddress! + end, count: Self.tagLength)
+        guard isAuthentic else { return false }
+        beginRTP(ssrc: ssrc, index: index)
+        context.update(
+            UnsafeRawBufferPointer(rebasing: packet[headerSize..<end]), into: packet.baseAddress! + headerSize)
+        return true
+    }
+
+    func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
+        let end = packet.count - Self.tagLength
+        let trailerOffset = end - SRTCPTrailer.size
+        let word = SRTCPTrailer.encryptedFlag | index
+        beginRTCP(ssrc: ssrc, index: index)
+        crypt(packet, from: Self.rtcpHeaderSize, to: trailerOffset)
+        packet.storeBytes(of: word.bigEndian, toByteOffset: trailerOffset, as: UInt32.self)
+        rtcpCode.authenticate(
+            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: nil, into: packet.baseAddress! + end,
+            count: Self.tagLength)
+    }
+
+    func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
+        let end = packet.count - Self.tagLength
+        let isAuthentic = rtcpCode.isAuthentic(
+            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: nil, tag: packet.baseAddress! + end,
+            count: Self.tagLength)
+        guard isAuthentic else { return false }
+        if trailer.isEncrypted {
+            beginRTCP(ssrc: ssrc, index: trailer.index)
+            crypt(packet, from: Self.rtcpHeaderSize, to: end - SRTCPTrailer.size)
+        }
+        return true
+    }
+
+    private func crypt(_ packet: UnsafeMutableRawBufferPointer, from start: Int, to end: Int) {
+        context.update(UnsafeRawBufferPointer(rebasing: packet[start..<end]), into: packet.baseAddress! + start)
+    }
+
+    private func beginRTP(ssrc: UInt32, index: UInt64) {
+        if keyed != .rtp { rekey(.rtp) }
+        rtpSalt.counter(ssrc: ssrc, index: index).withBytes { context.begin(initializationVector: $0) }
+    }
+
+    private func beginRTCP(ssrc: UInt32, index: UInt32) {
+        if keyed != .rtcp { rekey(.rtcp) }
+        rtcpSalt.counter(ssrc: ssrc, index: UInt64(index)).withBytes { context.begin(initializationVector: $0) }
+    }
+
+    private func rekey(_ purpose: SRTPSessionKeys.Purpose) {
+        context.setKey(purpose == .rtp ? rtpKey : rtcpKey)
+        keyed = purpose
+    }
+}

@@ -1,0 +1,76 @@
+/// Authenticates and decrypts in place what one peer sends: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
+///
+/// The index is decided before anything is decrypted (SRTP6), and nothing about a stream is remembered before one of its
+/// packets is authentic (SRTP4). Feed it every RTP packet, of paused layers too: who is not shown 2^15 packets in a row
+/// loses the roll-over counter (SRTP5). Owned by one thread at a time.
+public final class SRTPReceiver {
+    public let profile: SRTPProfile
+
+    private let cipher: SRTPCipher
+    private var streams = SRTPStreamTable<SRTPIndexWindow>()
+    private var controls = SRTPStreamTable<SRTCPIndexWindow>()
+
+    public convenience init(_ keys: SRTPKeyingMaterial) {
+        let cipher = SRTPCipher(
+            profile: keys.profile, masterKey: keys.remoteKey, masterSalt: keys.remoteSalt, direction: .decrypt)
+        self.init(profile: keys.profile, cipher: cipher)
+    }
+
+    init(profile: SRTPProfile, cipher: SRTPCipher) {
+        self.profile = profile
+        self.cipher = cipher
+    }
+
+    /// The buffer is exactly the received packet.
+    public func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
+        let tail = profile.tagLength
+        guard let header = SRTPPacketHeader(rtp: UnsafeRawBufferPointer(packet), tail: tail) else { return .malformed }
+        let plaintextLength = packet.count - tail
+        guard let position = streams.position(of: header.ssrc) else {
+            guard !streams.isFull else { return .malformed }
+            guard let index = openFirst(packet, header) else { return .unauthentic }
+            var window = SRTPIndexWindow()
+            window.mark(index)
+            _ = streams.insert(header.ssrc, window)
+            return .ok(length: plaintextLength)
+        }
+        let index = streams[position].estimate(header.sequenceNumber)
+        guard index < 1 << 48, streams[position].isFresh(index) else { return .replayed }
+        guard cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: index) else {
+            return .unauthentic
+        }
+        streams[position].mark(index)
+        return .ok(length: plaintextLength)
+    }
+
+    /// The index of a stream's first packet: its sequence number, or, where a sender began just below 2^16 and what it
+    /// sent before the wrap was lost, that of the second round (SRTP3).
+    private func openFirst(_ packet: UnsafeMutableRawBufferPointer, _ header: SRTPPacketHeader) -> UInt64? {
+        let index = UInt64(header.sequenceNumber)
+        if cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: index) { return index }
+        guard header.sequenceNumber < 0x8000 else { return nil }
+        cipher.restoreRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: index)
+        let wrapped = index + 0x1_0000
+        return cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: wrapped) ? wrapped : nil
+    }
+
+    /// The buffer is exactly the received compound packet.
+    public func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
+        let tail = SRTCPTrailer.overhead(profile)
+        let bytes = UnsafeRawBufferPointer(packet)
+        guard let ssrc = SRTPPacketHeader.ssrc(ofRTCP: bytes, tail: tail) else { return .malformed }
+        let trailer = SRTCPTrailer(of: bytes, profile: profile)
+        let position = controls.position(of: ssrc)
+        if let position {
+            guard controls[position].isFresh(trailer.index) else { return .replayed }
+        } else if controls.isFull {
+            return .malformed
+        }
+        guard cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer) else { return .unauthentic }
+        controls[position ?? controls.insert(ssrc, SRTCPIndexWindow())].mark(trailer.index)
+        return .ok(length: packet.count - tail)
+    }
+
+    /// Bytes of this object's tables, OpenSSL's context aside.
+    var tableFootprint: Int { streams.footprint + controls.footprint }
+}

@@ -21,9 +21,9 @@ public struct ClapperDetector: Sendable {
     private var inPhase = 0.0
     private var inQuadrature = 0.0
 
-    /// Levels since the tone may have begun, one a sample, and the energy since.
+    /// Samples since the tone may have begun, and the level at each.
+    private var samples: [Double] = []
     private var levels: [Double] = []
-    private var energy = 0.0
     private var quietSamples = Self.pause
 
     public init() {
@@ -31,6 +31,7 @@ public struct ClapperDetector: Sendable {
         sine = (0..<Self.period).map { Self.cosine(turn: Double($0) / Double(Self.period) - 0.25) }
         window = Array(repeating: 0, count: Self.period)
         levels.reserveCapacity(Self.judgement)
+        samples.reserveCapacity(Self.judgement)
     }
 
     /// Listens to the next frame of a continuous track. Answers where a tone began, from the frame's first sample on:
@@ -62,13 +63,13 @@ public struct ClapperDetector: Sendable {
             let wasQuiet = quietSamples >= Self.pause
             quietSamples = level < Self.leastLevel ? quietSamples + 1 : 0
             guard level >= Self.leastLevel, wasQuiet else { return nil }
-            energy = 0
         }
         levels.append(level)
-        energy += sample * sample
+        samples.append(sample)
         guard levels.count == Self.judgement else { return nil }
         defer {
             levels.removeAll(keepingCapacity: true)
+            samples.removeAll(keepingCapacity: true)
             quietSamples = 0
         }
         return judge()
@@ -86,10 +87,11 @@ public struct ClapperDetector: Sendable {
 
     /// How many samples ago the tone began; nil when the sound was none.
     private func judge() -> Double? {
-        let second = levels[(levels.count / 2)...]
-        let steady = second.reduce(0, +) / Double(second.count)
-        let purity = steady * steady / 2 * Double(levels.count - Self.period) / energy
-        guard purity >= Self.leastPurity, let index = levels.firstIndex(where: { $0 >= steady / 2 }) else { return nil }
+        let half = levels.count / 2
+        let steady = levels[half...].reduce(0, +) / Double(levels.count - half)
+        guard purity(of: samples[half...]) >= Self.leastPurity,
+            let index = levels.firstIndex(where: { $0 >= steady / 2 })
+        else { return nil }
         var crossing = Double(index)
         if index > 0 {
             let rise = levels[index] - levels[index - 1]
@@ -97,6 +99,18 @@ public struct ClapperDetector: Sendable {
         }
         // The window ends at the crossing, and the tone's beginning stands in its middle.
         return Double(levels.count - 1) - crossing + Double(Self.period) / 2 - 0.5
+    }
+
+    /// The share of the energy that lies at 1 kHz, give or take the inverse of the length (100 Hz).
+    private func purity(of part: ArraySlice<Double>) -> Double {
+        var (real, imaginary, energy) = (0.0, 0.0, 0.0)
+        for (index, sample) in part.enumerated() {
+            real += sample * cosine[index % Self.period]
+            imaginary += sample * sine[index % Self.period]
+            energy += sample * sample
+        }
+        guard energy > 0 else { return 0 }
+        return 2 * (real * real + imaginary * imaginary) / (Double(part.count) * energy)
     }
 
     /// The cosine of a part of a turn, by its series: the nouns know no mathematics library.

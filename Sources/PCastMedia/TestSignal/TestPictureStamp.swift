@@ -16,7 +16,9 @@ public struct TestPictureStamp: Hashable, Sendable {
     /// Reads the 64 bits of a strip; nil when their checksum is wrong.
     public init?(bits: UInt64) {
         let body = bits >> 8
-        guard CyclicRedundancyCheck8.checksum(Self.bytes(of: body)) == UInt8(truncatingIfNeeded: bits) else { return nil }
+        guard CyclicRedundancyCheck8.checksum(Self.bytes(of: body)) == UInt8(truncatingIfNeeded: bits) else {
+            return nil
+        }
         counter = UInt16(truncatingIfNeeded: body >> 40)
         milliseconds = Int64(body & UInt64(Self.modulus - 1))
     }

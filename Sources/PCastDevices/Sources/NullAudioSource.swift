@@ -1,0 +1,33 @@
+import PCastIO
+public import PCastMedia
+
+/// Silence, in frames of 20 ms.
+public final class NullAudioSource: AudioSource {
+    public let channels: Int
+    private let pace = PacedThread()
+
+    /// - Parameter channels: 1 or 2.
+    public init(channels: Int = 2) {
+        precondition(channels == 1 || channels == 2)
+        self.channels = channels
+    }
+
+    public func start(
+        deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let channels = channels
+        let reference = MonotonicClock.reference()
+        let origin = reference.wallTime
+        let silence = [Int16](repeating: 0, count: SoundBeat.sampleCount * channels)
+        try pace.start(name: "null-audio", from: reference.instant, due: SoundBeat.due, patience: .seconds(1)) {
+            beat, _ in
+            let start = beat * Int64(SoundBeat.sampleCount)
+            deliver(
+                AudioFrame(
+                    samples: silence, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),
+                    timestamp: MediaTime(ticks: start, rate: .opus)))
+        }
+    }
+
+    public func stop() { pace.stop() }
+}

@@ -1,0 +1,41 @@
+import PCastCodecs
+import PCastIO
+public import PCastMedia
+
+/// A black picture at a constant rate.
+public final class NullVideoSource: VideoSource {
+    public let dimensions: Dimensions
+    public let nominalFrameRate: Double
+    private let pace = PacedThread()
+
+    /// - Parameters:
+    ///   - dimensions: even numbers.
+    ///   - frameRate: whole pictures a second, 1 to 240.
+    public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
+        precondition((1...240).contains(frameRate), "a frame rate that no one can watch")
+        self.dimensions = dimensions
+        nominalFrameRate = Double(frameRate)
+    }
+
+    public func start(
+        deliver: @escaping @Sendable (VideoFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let rate = ClockRate(hertz: Int64(nominalFrameRate))
+        let reference = MonotonicClock.reference()
+        let origin = reference.wallTime
+        let black = VideoFramePool().frame(
+            dimensions: dimensions, captureTime: origin, timestamp: MediaTime(ticks: 0, rate: .video))
+        PictureCanvas(black.memory, dimensions: dimensions).fill(
+            left: 0, top: 0, right: dimensions.width, bottom: dimensions.height, colour: .black)
+        try pace.start(
+            name: "null-video", from: reference.instant, due: { rate.span(ofTicks: $0) }, patience: .milliseconds(200)
+        ) { _, due in
+            deliver(
+                black.retimed(
+                    captureTime: origin + due,
+                    timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video)))
+        }
+    }
+
+    public func stop() { pace.stop() }
+}

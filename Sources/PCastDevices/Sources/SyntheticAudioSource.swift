@@ -1,0 +1,38 @@
+import PCastIO
+public import PCastMedia
+
+/// The clapper's tone and quiet noise, in frames of 20 ms; a frame is released when its last sample is due, as a
+/// microphone would.
+public final class SyntheticAudioSource: AudioSource {
+    public let channels: Int
+    private let signal = ClapperSignal()
+    private let pace = PacedThread()
+
+    /// - Parameter channels: 1 or 2, both the same.
+    public init(channels: Int = 2) {
+        precondition(channels == 1 || channels == 2)
+        self.channels = channels
+    }
+
+    public func start(
+        deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let (signal, channels) = (signal, channels)
+        let reference = MonotonicClock.reference()
+        let origin = reference.wallTime
+        // The first sample since 1970 that the origin does not cut.
+        let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
+        try pace.start(name: "synthetic-audio", from: reference.instant, due: SoundBeat.due, patience: .seconds(1)) {
+            beat, _ in
+            let start = beat * Int64(SoundBeat.sampleCount)
+            let samples = signal.samples(from: first + start, count: SoundBeat.sampleCount, channels: channels)
+            deliver(
+                AudioFrame(
+                    samples: samples, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),
+                    timestamp: MediaTime(ticks: start, rate: .opus)))
+        }
+    }
+
+    public func stop() { pace.stop() }
+}

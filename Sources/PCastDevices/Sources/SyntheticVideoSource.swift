@@ -1,0 +1,45 @@
+import PCastCodecs
+import PCastIO
+public import PCastMedia
+
+/// The test picture at a constant rate, its strip saying when each frame was due.
+public final class SyntheticVideoSource: VideoSource {
+    public let dimensions: Dimensions
+    public let nominalFrameRate: Double
+    private let picture: TestPicture
+    private let pool: VideoFramePool
+    private let pace = PacedThread()
+
+    /// - Parameters:
+    ///   - dimensions: at least 64 columns and 32 rows; 1280x720 unless said otherwise.
+    ///   - frameRate: whole pictures a second, 1 to 240.
+    public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
+        precondition((1...240).contains(frameRate), "a frame rate that no one can watch")
+        self.dimensions = dimensions
+        nominalFrameRate = Double(frameRate)
+        picture = TestPicture(dimensions: dimensions)
+        pool = VideoFramePool()
+    }
+
+    public func start(
+        deliver: @escaping @Sendable (VideoFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let rate = ClockRate(hertz: Int64(nominalFrameRate))
+        let reference = MonotonicClock.reference()
+        let origin = reference.wallTime
+        let (picture, pool) = (picture, pool)
+        try pace.start(
+            name: "synthetic-video", from: reference.instant, due: { rate.span(ofTicks: $0) },
+            patience: .milliseconds(200)
+        ) {
+            beat, due in
+            let frame = pool.frame(
+                dimensions: picture.dimensions, captureTime: origin + due,
+                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
+            picture.draw(counter: Int(beat), captureTime: origin + due, into: frame)
+            deliver(frame)
+        }
+    }
+
+    public func stop() { pace.stop() }
+}

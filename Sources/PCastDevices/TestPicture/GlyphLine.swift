@@ -1,0 +1,32 @@
+/// Characters drawn once at one height and set in a line: the clock is written anew into every picture.
+struct GlyphLine {
+    let height: Int
+    private let masks: [Character: CoverageMask]
+
+    init(height: Int, characters: String) {
+        let height = max(7, height)
+        self.height = height
+        var masks: [Character: CoverageMask] = [:]
+        for character in Set(characters) { masks[character] = StrokeGlyph(character)?.mask(height: height) }
+        self.masks = masks
+    }
+
+    /// Columns from one character to the next: all are equally wide, so that a running clock stands still.
+    private func advance(_ character: Character) -> Int {
+        character == ":" || character == "." ? height * 46 / 100 : height * 80 / 100
+    }
+
+    func width(of text: String) -> Int { text.reduce(0) { $0 + advance($1) } }
+
+    /// Writes the text with its middle at `x` and its top at `y`.
+    func write(_ text: String, centredAt x: Int, top y: Int, colour: PictureColour, on canvas: PictureCanvas) {
+        var pen = x - width(of: text) / 2
+        for character in text {
+            let advance = advance(character)
+            if let mask = masks[character] {
+                canvas.stamp(mask, left: pen + (advance - mask.width) / 2, top: y, colour: colour)
+            }
+            pen += advance
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import PCastMedia
+
+/// Cuts a file's sound into frames of 20 ms without gaps: what is missing becomes silence, what is there twice is cut,
+/// so that the count of samples is the time.
+struct SoundFramer {
+    /// What decoders' own rounding of times may be off by.
+    private static let tolerance = ClockRate.opus.ticks(in: .milliseconds(5))
+
+    /// A longer gap is no missing sound but a new beginning.
+    private static let longestGap = ClockRate.opus.ticks(in: .seconds(2))
+
+    let channels: Int
+    private var pending: [Int16] = []
+
+    /// The sample, counted from position zero, at which what is pending begins.
+    private var start: Int64?
+
+    init(channels: Int) { self.channels = channels }
+
+    /// Takes in sound and answers the frames that became whole, each with the position of its first sample.
+    mutating func push(_ frame: AudioFrame, at position: TimeSpan) -> [(frame: AudioFrame, position: TimeSpan)] {
+        let index = ClockRate.opus.ticks(in: position)
+        var samples = remixed(frame)[...]
+        let expected = (start ?? index) + Int64(pending.count / channels)
+        let gap = index - expected
+        if start == nil || gap > Self.longestGap || gap < -Self.longestGap {
+            start = index
+            pending.removeAll()
+        } else if gap > Self.tolerance {
+            pending.append(contentsOf: repeatElement(0, count: Int(gap) * channels))
+        } else if gap < -Self.tolerance {
+            samples = samples.dropFirst(Int(-gap) * channels)
+        }
+        pending.append(contentsOf: samples)
+        return takeWhole()
+    }
+
+    private mutating func takeWhole() -> [(frame: AudioFrame, position: TimeSpan)] {
+        let size = SoundBeat.sampleCount * channels
+        var frames: [(frame: AudioFrame, position: TimeSpan)] = []
+        var offset = 0
+        while pending.count - offset >= size, let first = start {
+            let frame = AudioFrame(
+                samples: Array(pending[offset..<offset + size]), channels: channels, captureTime: nil,
+                timestamp: MediaTime(ticks: first, rate: .opus))
+            frames.append((frame, ClockRate.opus.span(ofTicks: first)))
+            start = first + Int64(SoundBeat.sampleCount)
+            offset += size
+        }
+        pending.removeFirst(offset)
+        return frames
+    }
+
+    /// In the track's own channels, should the file change them on the way.
+    private func remixed(_ frame: AudioFrame) -> [Int16] {
+        if frame.channels == channels { return frame.samples }
+        if channels == 2 { return frame.samples.flatMap { [$0, $0] } }
+        return stride(from: 0, to: frame.samples.count - 1, by: 2).map { index in
+            Int16((Int(frame.samples[index]) + Int(frame.samples[index + 1])) / 2)
+        }
+    }
+}

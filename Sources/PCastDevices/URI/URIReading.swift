@@ -1,0 +1,96 @@
+import PCastCodecs
+import PCastIO
+import PCastMedia
+
+/// Reads a file or an address from its beginning to its end, ahead of what is due: the body of a source's reader
+/// thread, and what only that thread touches.
+struct URIReading {
+    /// How far reading stays ahead of the later track; decoding a large picture must fit in.
+    private static let lead = TimeSpan.milliseconds(300)
+
+    /// Between the first frame's reading and its release.
+    static let start = TimeSpan.milliseconds(100)
+
+    let reader: MediaReader
+    let isLooping: Bool
+    let video: ReleaseTrack<VideoFrame>?
+    let audio: ReleaseTrack<AudioFrame>?
+    let clock: ReleaseClock
+    let sleep: CancellableSleep
+
+    private var timeline = PlaybackTimeline()
+    private var framer: SoundFramer
+    private var pictures: EvenPictures
+    private let pictureLength: TimeSpan
+    private var videoPosition = TimeSpan.zero
+    private var audioPosition = TimeSpan.zero
+    private var lastPicture: TimeSpan?
+
+    init(
+        reader: MediaReader, format: URIFormat, isLooping: Bool, video: ReleaseTrack<VideoFrame>?,
+        audio: ReleaseTrack<AudioFrame>?, clock: ReleaseClock, sleep: CancellableSleep
+    ) {
+        self.reader = reader
+        self.isLooping = isLooping
+        self.video = video
+        self.audio = audio
+        self.clock = clock
+        self.sleep = sleep
+        framer = SoundFramer(channels: format.channels ?? 2)
+        pictures = EvenPictures()
+        pictureLength = TimeSpan(seconds: 1 / max(1, format.frameRate ?? 25))
+    }
+
+    /// Returns when the source has ended or was stopped.
+    mutating func run() -> SourceEnd {
+        do {
+            repeat {
+                let before = timeline.end
+                try readOnce()
+                guard timeline.end > before else { return .failed("there is nothing in it that could be played") }
+                guard isLooping, sleep.sleep(until: MonotonicClock.now()) else { return .ended }
+                timeline.startAgain()
+                try reader.rewind()
+            } while true
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    private mutating func readOnce() throws {
+        while sleep.sleep(until: moment), let frame = try reader.next() {
+            switch frame {
+            case .video(let picture): take(try pictures.even(picture))
+            case .audio(let sound): take(sound)
+            }
+        }
+    }
+
+    /// When to read on: not before the track that is behind needs it.
+    private var moment: Instant {
+        let isFull = video?.isNearlyFull ?? false || audio?.isNearlyFull ?? false
+        let behind =
+            video == nil ? audioPosition : audio == nil ? videoPosition : min(videoPosition, audioPosition)
+        let ahead = isFull ? max(videoPosition, audioPosition) : behind
+        return clock.due(ahead - Self.lead).instant
+    }
+
+    private mutating func take(_ picture: VideoFrame) {
+        guard let video else { return }
+        let position = timeline.position(of: picture.timestamp.span, length: pictureLength)
+        // A file's times may stand still or go back; a track's may not (COD5).
+        if let lastPicture, position <= lastPicture { return }
+        lastPicture = position
+        videoPosition = position
+        clock.slip(position, readAt: MonotonicClock.now())
+        video.push(picture, at: position)
+    }
+
+    private mutating func take(_ sound: AudioFrame) {
+        guard let audio else { return }
+        let position = timeline.position(of: sound.timestamp.span, length: sound.length)
+        audioPosition = position
+        clock.slip(position, readAt: MonotonicClock.now())
+        for (frame, position) in framer.push(sound, at: position) { audio.push(frame, at: position) }
+    }
+}

@@ -1,0 +1,112 @@
+import PCastCodecs
+import PCastIO
+public import PCastMedia
+import Synchronization
+
+/// A file or an address of anything that FFmpeg opens, played in real time: opened and read once for picture and sound,
+/// which keep one time.
+///
+/// Reading begins when every medium that was asked for has been started. Frames are released by their presentation
+/// times on the monotonic clock, and their capture time is the wall time of that moment, so that lip sync holds.
+///
+/// Unchecked: the reader is touched by `init` and then by the reader's thread alone.
+public final class URISource: @unchecked Sendable {
+    let uri: String
+    let format: URIFormat
+    private let reader: MediaReader
+    private let isLooping: Bool
+    private let videoTrack: ReleaseTrack<VideoFrame>?
+    private let audioTrack: ReleaseTrack<AudioFrame>?
+    private let sleep = CancellableSleep()
+    private let state = Mutex(State.idle)
+
+    private let clock = ReleaseClock()
+
+    private enum State {
+        case idle
+        case reading(WorkerThread)
+        case stopped
+    }
+
+    /// Opens the file or address; blocks as long as that takes.
+    ///
+    /// - Parameters:
+    ///   - media: what will be taken from it.
+    ///   - isLooping: played again and again, with times that go on.
+    /// - Throws: `.unreadable`, or `.noTrack` when a medium is not in it.
+    public init(uri: String, media: Set<MediaType>, isLooping: Bool = false) throws(DeviceError) {
+        self.uri = uri
+        self.isLooping = isLooping
+        do {
+            reader = try MediaReader(uri: uri)
+        } catch {
+            throw .unreadable(uri, reason: "\(error)")
+        }
+        format = URIFormat(
+            dimensions: reader.dimensions.map(EvenPictures.even), frameRate: reader.frameRate, channels: reader.channels
+        )
+        if media.contains(.video), format.dimensions == nil { throw .noTrack(uri, mediaType: "video") }
+        if media.contains(.audio), format.channels == nil { throw .noTrack(uri, mediaType: "audio") }
+        videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil
+        audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
+    }
+
+    /// Its picture. Throws `.noTrack` when video is not among `media`.
+    public func video() throws(DeviceError) -> any VideoSource {
+        guard let videoTrack else { throw .noTrack(uri, mediaType: "video") }
+        return URIVideoSource(source: self, track: videoTrack)
+    }
+
+    /// Its sound. Throws `.noTrack` when audio is not among `media`.
+    public func audio() throws(DeviceError) -> any AudioSource {
+        guard let audioTrack else { throw .noTrack(uri, mediaType: "audio") }
+        return URIAudioSource(source: self, track: audioTrack)
+    }
+
+    /// Starts a track, and the reading once all are started.
+    func start<Frame>(
+        _ track: ReleaseTrack<Frame>, release: @escaping @Sendable (Frame, WallTime, TimeSpan) -> Void,
+        ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        precondition(!track.isStarted, "a source is started once")
+        do {
+            try track.run(clock: clock, release: release, ended: ended)
+            try readIfAllStarted()
+        } catch {
+            throw .noThread("\(error)")
+        }
+    }
+
+    /// Ends a track; the reading ends with the last.
+    func stop<Frame>(_ track: ReleaseTrack<Frame>) {
+        track.stop()
+        guard videoTrack?.isStopped ?? true, audioTrack?.isStopped ?? true else {
+            try? readIfAllStarted()
+            return
+        }
+        sleep.cancel()
+        let before = state.withLock { state in
+            defer { state = .stopped }
+            return state
+        }
+        if case .reading(let worker) = before { worker.join() }
+    }
+
+    private func readIfAllStarted() throws(IOError) {
+        guard videoTrack?.isReady ?? true, audioTrack?.isReady ?? true else { return }
+        try state.withLock { state throws(IOError) in
+            guard case .idle = state else { return }
+            state = .reading(try WorkerThread(name: "uri-reader") { [self] in read() })
+        }
+    }
+
+    private func read() {
+        clock.begin(after: URIReading.start)
+        var reading = URIReading(
+            reader: reader, format: format, isLooping: isLooping, video: videoTrack, audio: audioTrack, clock: clock,
+            sleep: sleep)
+        let end = reading.run()
+        videoTrack?.finish(end)
+        audioTrack?.finish(end)
+    }
+}

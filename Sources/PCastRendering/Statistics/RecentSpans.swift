@@ -1,0 +1,29 @@
+import PCastMedia
+
+/// The lengths of time that were measured last, with when; the oldest is forgotten.
+struct RecentSpans {
+    private var entries: [(instant: Instant, span: TimeSpan)] = []
+    private var next = 0
+    private let capacity: Int
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        entries.reserveCapacity(capacity)
+    }
+
+    mutating func add(_ span: TimeSpan, at now: Instant) {
+        if entries.count < capacity {
+            entries.append((now, span))
+        } else {
+            entries[next] = (now, span)
+        }
+        next = (next + 1) % capacity
+    }
+
+    /// A percentile of what was measured since an instant (of all that is remembered when nil).
+    func percentile(_ part: Double, since start: Instant? = nil) -> TimeSpan? {
+        let spans = entries.filter { start == nil || $0.instant >= start! }.map(\.span).sorted()
+        guard !spans.isEmpty else { return nil }
+        return spans[min(Int(part * Double(spans.count)), spans.count - 1)]
+    }
+}

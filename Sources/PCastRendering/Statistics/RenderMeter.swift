@@ -1,0 +1,66 @@
+import PCastMedia
+
+/// Measures what is shown and heard: counts, freezes, and from the test signal latency and skew. It is told the time.
+struct RenderMeter {
+    private static let second = TimeSpan.seconds(1)
+
+    /// Latencies that can be believed: a strip that only looks like one passes its checksum once in 256.
+    private static let believable = TimeSpan.milliseconds(-50)...TimeSpan.seconds(10)
+
+    var counts = RenderStatistics()
+    private var freezes = FreezeMeter()
+    private var wholeRun = LatencyHistogram()
+    private var recent = RecentSpans(capacity: 256)
+    private var skews = RecentSpans(capacity: 600)
+    private var pictureLatency: TimeSpan?
+    private var lastPicture: Instant?
+    private var clapper = ClapperDetector()
+
+    /// The sound that the decoder itself holds back.
+    private let soundDecoderDelay: TimeSpan
+
+    init(soundDecoderDelay: TimeSpan) { self.soundDecoderDelay = soundDecoderDelay }
+
+    /// Takes in that a picture was shown.
+    ///
+    /// - Parameter stamp: what its time strip says, if it was read and has one.
+    mutating func shown(stamp: TestPictureStamp?, at now: Instant, wallTime: WallTime) {
+        counts.framesRendered += 1
+        freezes.shown(at: now)
+        guard let stamp else { return }
+        let latency = wallTime - stamp.captureTime(near: wallTime)
+        guard Self.believable.contains(latency) else { return }
+        wholeRun.add(latency)
+        recent.add(latency, at: now)
+        pictureLatency = latency
+        lastPicture = now
+    }
+
+    /// Takes in that a frame of sound is played from `now` on.
+    mutating func played(_ frame: AudioFrame, at now: Instant, wallTime: WallTime) {
+        guard let offset = clapper.listen(to: frame), let pictureLatency, let lastPicture,
+            now - lastPicture < Self.second
+        else { return }
+        let heard = wallTime + offset - soundDecoderDelay
+        // A sound that is a little early belongs to the second that has not quite begun.
+        let latency = heard - ClapperSchedule.second(of: heard + .milliseconds(50))
+        skews.add(latency - pictureLatency, at: now)
+    }
+
+    /// Counts of the whole run; percentiles of the whole run, or of the last second before `now` when that is given.
+    func statistics(lastSecondBefore now: Instant?) -> RenderStatistics {
+        var statistics = counts
+        statistics.freezeCount = freezes.freezeCount
+        statistics.freezeDuration = freezes.freezeDuration
+        if let now {
+            statistics.latencyP50 = recent.percentile(0.5, since: now - Self.second)
+            statistics.latencyP99 = recent.percentile(0.99, since: now - Self.second)
+            statistics.audioVideoSkew = skews.percentile(0.5, since: now - Self.second * 2)
+        } else {
+            statistics.latencyP50 = wholeRun.percentile(0.5)
+            statistics.latencyP99 = wholeRun.percentile(0.99)
+            statistics.audioVideoSkew = skews.percentile(0.5)
+        }
+        return statistics
+    }
+}

@@ -1,0 +1,30 @@
+public import PCastMedia
+
+/// What a renderer has done since it began, under the names of a viewer's `stats`.
+public struct RenderStatistics: Sendable {
+    /// Pictures that came out of the decoder.
+    public var framesDecoded = 0
+
+    /// Pictures that were shown.
+    public var framesRendered = 0
+
+    /// Pictures that came and were not shown: too late, undecodable, or more than the decoder could take.
+    public var framesDropped = 0
+
+    /// Packets of sound that were decoded, and stretches that were made up because a packet was missing.
+    public var soundsDecoded = 0
+    public var soundsConcealed = 0
+
+    /// Gaps in what was shown (JB7).
+    public var freezeCount = 0
+    public var freezeDuration = TimeSpan.zero
+
+    /// From capture to the screen, of the test picture only.
+    public var latencyP50: TimeSpan?
+    public var latencyP99: TimeSpan?
+
+    /// How much later the clapper is heard than seen, of the test signal only; its median.
+    public var audioVideoSkew: TimeSpan?
+
+    public init() {}
+}

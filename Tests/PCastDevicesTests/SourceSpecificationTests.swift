@@ -1,0 +1,54 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("Sources as people write them")
+struct SourceSpecificationTests {
+    @Test(
+        "each form means what the contract says",
+        arguments: [
+            ("camera", SourceSpecification.camera(id: nil)), ("camera:/dev/video2", .camera(id: "/dev/video2")),
+            ("microphone", .microphone(id: nil)), ("microphone:hw:1,0", .microphone(id: "hw:1,0")),
+            ("screen", .screen(display: nil)), ("screen::1", .screen(display: ":1")), ("synthetic", .synthetic),
+            ("null", .null), ("film.mp4", .uri("film.mp4", isLooping: false)),
+            ("film.mp4?loop=1", .uri("film.mp4", isLooping: true)),
+            ("film.mp4?loop=0", .uri("film.mp4", isLooping: false)),
+            ("rtsp://host/a?b=1&loop=1&c=2", .uri("rtsp://host/a?b=1&c=2", isLooping: true)),
+            ("http://host/a.m3u8?b=1", .uri("http://host/a.m3u8?b=1", isLooping: false)),
+            ("synthetic.mp4", .uri("synthetic.mp4", isLooping: false)),
+        ])
+    func forms(_ text: String, _ expected: SourceSpecification) throws {
+        #expect(try SourceSpecification(text) == expected)
+    }
+
+    @Test("what a specification prints is read back as itself")
+    func description() throws {
+        for text in ["camera:7", "microphone", "screen::1", "synthetic", "null", "a.mp4?loop=1", "b?x=1&loop=1"] {
+            #expect(try SourceSpecification(text).description == text)
+        }
+    }
+
+    @Test("nonsense is refused", arguments: ["", "camera:", "a\0b", String(repeating: "x", count: 5_000)])
+    func nonsense(_ text: String) {
+        #expect(throws: DeviceError.self) { try SourceSpecification(text) }
+    }
+
+    @Test("hardware that is not there is named, with what to do instead")
+    func notFound() {
+        #expect(throws: DeviceError.notFound("camera:7")) {
+            try SourceDevices.open(video: .camera(id: "7"), audio: nil)
+        }
+        #expect(throws: DeviceError.notFound("microphone")) {
+            try SourceDevices.open(video: nil, audio: .microphone(id: nil))
+        }
+        #expect(DeviceError.notFound("camera:7").description.contains("synthetic"))
+    }
+
+    @Test("what computation makes is always offered", arguments: MediaType.allCases)
+    func enumeration(_ mediaType: MediaType) {
+        let devices = SourceDevices.enumerate(mediaType)
+        #expect(devices.map(\.deviceType) == [.synthetic, .null])
+        #expect(devices.allSatisfy { $0.mediaType == mediaType && $0.facingMode == .undefined })
+    }
+}

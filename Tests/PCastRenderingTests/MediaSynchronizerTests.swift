@@ -1,0 +1,164 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRendering
+
+/// Frames of one sender on virtual time: captured at even moments of its clock, ready when the test says.
+private struct Sender {
+    static let wallOrigin = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
+    static let instantOrigin = Instant(nanoseconds: 7_000_000_000)
+
+    var synchronizer: MediaSynchronizer
+    var knowsCapture = true
+
+    /// The sender's clock runs this much faster, in parts per million.
+    var drift: Int64 = 0
+
+    /// What is asked of a frame that was captured `milliseconds` after the origin and took `delay` until ready; the
+    /// time from capture to presentation in milliseconds, nil when it comes after a stall.
+    mutating func send(_ media: MediaType, capturedAt milliseconds: Int64, delay: Int64) -> Double? {
+        let span = TimeSpan.milliseconds(milliseconds)
+        let captured = Self.instantOrigin + span
+        let now = captured + .milliseconds(delay)
+        let wall = Self.wallOrigin + span + .nanoseconds(span.nanoseconds / 1_000_000 * drift)
+        let rate: ClockRate = media == .video ? .video : .opus
+        let timestamp = MediaTime(ticks: rate.ticks(in: wall - Self.wallOrigin), rate: rate)
+        let capture = knowsCapture ? wall : nil
+        let verdict =
+            media == .video
+            ? synchronizer.picture(captureTime: capture, timestamp: timestamp, at: now)
+            : synchronizer.sound(captureTime: capture, timestamp: timestamp, at: now)
+        guard case .present(let due) = verdict else { return nil }
+        return (max(due, now) - captured).milliseconds
+    }
+}
+
+extension Sender {
+    /// From capture to presentation in milliseconds; infinite when the frame comes after a stall.
+    mutating func held(_ media: MediaType, capturedAt milliseconds: Int64, delay: Int64) -> Double {
+        send(media, capturedAt: milliseconds, delay: delay) ?? .infinity
+    }
+}
+
+@Suite("Lip sync on virtual time")
+struct MediaSynchronizerTests {
+    @Test("pictures and sound meet at the delay that the later of them needs")
+    func steady() throws {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        var (picture, sound) = (0.0, 0.0)
+        for step in 0..<100 as Range<Int64> {
+            sound = sender.held(.audio, capturedAt: step * 20, delay: 35)
+            if step % 2 == 0 { picture = sender.held(.video, capturedAt: step * 20, delay: 12) }
+        }
+        #expect(sound == 35)
+        #expect(abs(picture - 35) < 0.1)
+        #expect(try #require(sender.synchronizer.holdDifference).magnitude < .milliseconds(1))
+    }
+
+    @Test("JB3: the first picture is shown at once, before anything is known, and slews a few per cent a second")
+    func jb3() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), knowsCapture: false)
+        for step in 0..<30 as Range<Int64> {
+            #expect(sender.held(.video, capturedAt: step * 33, delay: 12) == 12)
+            #expect(sender.held(.audio, capturedAt: step * 33, delay: 30) == 30)
+        }
+        #expect(sender.synchronizer.holdDifference == nil)
+        sender.knowsCapture = true
+        var last = 12.0
+        for step in 30..<60 as Range<Int64> {
+            _ = sender.send(.audio, capturedAt: step * 33, delay: 30)
+            let picture = sender.held(.video, capturedAt: step * 33, delay: 12)
+            #expect(picture - last <= 33 * 0.05 + 0.01 && picture >= last)
+            last = picture
+        }
+        #expect(abs(last - 30) < 0.1)
+    }
+
+    @Test("in immediate mode pictures do not wait for their sound")
+    func immediate() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .immediate))
+        for step in 0..<50 as Range<Int64> {
+            _ = sender.send(.audio, capturedAt: step * 33, delay: 60)
+            let delay = 10 + step % 7
+            #expect(sender.held(.video, capturedAt: step * 33, delay: delay) == Double(delay))
+        }
+    }
+
+    @Test("jitter raises the delay at once and lets it sink slowly")
+    func jitter() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        for step in 0..<100 as Range<Int64> { _ = sender.send(.audio, capturedAt: step * 20, delay: 30) }
+        #expect(sender.held(.audio, capturedAt: 2_000, delay: 70) == 70)
+        #expect(sender.held(.audio, capturedAt: 2_020, delay: 30) == 70)
+        var previous = 70.0
+        for step in 102..<600 as Range<Int64> {
+            let held = sender.held(.audio, capturedAt: step * 20, delay: 30)
+            #expect(held <= previous && previous - held <= 0.81)
+            previous = held
+        }
+        #expect(previous == 30)
+    }
+
+    @Test("even jitter is covered: after a second nothing is late any more")
+    func evenJitter() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        var held: [Double] = []
+        for step in 0..<500 as Range<Int64> {
+            let delay = 25 + (step * 7) % 19
+            let result = sender.held(.audio, capturedAt: step * 20, delay: delay)
+            if step > 50 { held.append(result) }
+        }
+        #expect(held.allSatisfy { $0 == 43 })
+    }
+
+    @Test("JB2: what comes in a burst after a stall is not played late, and the delay is what it was")
+    func jb2() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        for step in 0..<60 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 15) }
+        // The path holds everything for 700 ms, then all of it comes at once.
+        var late = 0
+        for step in 60..<81 as Range<Int64> {
+            if sender.send(.video, capturedAt: step * 33, delay: 700 - (step - 60) * 33) == nil { late += 1 }
+        }
+        #expect(late >= 19)
+        let after = sender.held(.video, capturedAt: 81 * 33, delay: 15)
+        #expect(after <= 35)
+    }
+
+    @Test("a path that has become longer for good is followed after a second")
+    func longerPath() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        for step in 0..<60 as Range<Int64> { _ = sender.send(.audio, capturedAt: step * 20, delay: 30) }
+        var results: [Double?] = []
+        for step in 60..<160 as Range<Int64> { results.append(sender.send(.audio, capturedAt: step * 20, delay: 430)) }
+        #expect(results.prefix(40).allSatisfy { $0 == nil })
+        #expect(results.last! == 430)
+        #expect(results.filter { $0 == nil }.count <= 51)
+    }
+
+    @Test("what a join catches up with does not stay as delay")
+    func join() {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        for step in 0..<15 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 480 - step * 31) }
+        for step in 15..<60 as Range<Int64> { _ = sender.send(.video, capturedAt: step * 33, delay: 15) }
+        #expect(sender.held(.video, capturedAt: 60 * 33, delay: 15) < 20)
+    }
+
+    @Test("JB4: a sender's clock that drifts is followed both ways", arguments: [-200, 200] as [Int64])
+    func jb4(_ drift: Int64) {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), drift: drift)
+        for step in 0..<30_000 as Range<Int64> {
+            let sound = sender.held(.audio, capturedAt: step * 20, delay: 30)
+            let picture = sender.held(.video, capturedAt: step * 20, delay: 15)
+            if step > 100 { #expect(sound < 32 && picture < 32 && abs(sound - picture) < 2) }
+        }
+    }
+
+    @Test("a track alone is held by its own needs", arguments: MediaType.allCases)
+    func alone(_ media: MediaType) {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        for step in 0..<100 as Range<Int64> {
+            #expect(sender.held(media, capturedAt: step * 20, delay: 22) == 22)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import PCastMedia
+
+/// Bits a second of a count of bytes that only grows, between the moments at which it was read.
+struct RateMeter: Sendable {
+    /// Readings closer together than this say too little.
+    private static let shortest = TimeSpan.milliseconds(500)
+
+    private var last: (bytes: Int, at: Instant)?
+
+    /// Zero before there are two readings.
+    private(set) var bitsPerSecond = 0
+
+    mutating func read(bytes: Int, at now: Instant) {
+        guard let last else { return self.last = (bytes, now) }
+        let span = now - last.at
+        guard span >= Self.shortest else { return }
+        bitsPerSecond = Int(Double(bytes - last.bytes) * 8 / span.seconds)
+        self.last = (bytes, now)
+    }
+}

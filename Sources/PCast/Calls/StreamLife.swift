@@ -1,0 +1,100 @@
+import PCastMedia
+import Synchronization
+
+/// A stream's life on this side of the platform: it ends once, whoever ends it, and everyone who wants to know is told
+/// exactly once.
+final class StreamLife: StreamListener {
+    typealias EndedAction = @Sendable (StreamEndedInfo) -> Void
+
+    private struct State {
+        var info: StreamEndedInfo?
+        var farewell: EndedAction?
+        var actions: [EndedAction] = []
+        var quality = DataQuality(status: .all, reason: .none)
+        /// Before the connection went silent.
+        var qualityBefore: DataQuality?
+    }
+
+    /// Each change of the data quality.
+    let qualities = Broadcast<DataQuality>()
+    private let state = Mutex(State())
+
+    var endedInfo: StreamEndedInfo? { state.withLock { $0.info } }
+
+    /// Returns when the stream has ended.
+    var ended: StreamEndedInfo {
+        get async {
+            await withCheckedContinuation { continuation in
+                whenEnded { continuation.resume(returning: $0) }
+            }
+        }
+    }
+
+    /// Runs `action` once: when the stream ends, or now if it has ended.
+    func whenEnded(_ action: @escaping EndedAction) {
+        let info = state.withLock { state in
+            if state.info == nil { state.actions.append(action) }
+            return state.info
+        }
+        if let info { action(info) }
+    }
+
+    /// What is told the platform, before anything else and by whoever ends the stream; it must not block.
+    func setFarewell(_ farewell: @escaping EndedAction) {
+        let info = state.withLock { state in
+            if state.info == nil { state.farewell = farewell }
+            return state.info
+        }
+        if let info { farewell(info) }
+    }
+
+    /// The first end is the one that counts. What is done about it is done by a task of its own, as the caller may be a
+    /// thread that has to go on, or one of those that are waited for.
+    func end(_ info: StreamEndedInfo) {
+        let (isFirst, farewell, actions) = state.withLock { state in
+            let isFirst = state.info == nil
+            if isFirst { state.info = info }
+            defer { (state.farewell, state.actions) = (nil, []) }
+            return (isFirst, state.farewell, state.actions)
+        }
+        guard isFirst else { return }
+        farewell?(info)
+        qualities.finish()
+        Task {
+            for action in actions { action(info) }
+        }
+    }
+
+    func streamEnded(reason: String) { end(StreamEndedInfo(ender: .platform, wire: reason)) }
+
+    func sessionStopped() {
+        end(StreamEndedInfo(ender: .stop, reason: .pcastStop, reasonDescription: StreamEndedReason.pcastStop.rawValue))
+    }
+
+    // MARK: Data quality
+
+    var dataQuality: DataQuality { state.withLock { $0.quality } }
+
+    func dataQualityChanged(_ quality: DataQuality) {
+        let isNew = state.withLock { state in
+            defer { state.quality = quality }
+            return state.info == nil && state.quality != quality
+        }
+        if isNew { qualities.send(quality) }
+    }
+
+    /// Nothing arrives from the platform any more, for the moment.
+    func wentSilent() {
+        let before = dataQuality
+        state.withLock { $0.qualityBefore = before }
+        dataQualityChanged(DataQuality(status: .noData, reason: .none))
+    }
+
+    func heardAgain() {
+        let before = state.withLock { state in
+            defer { state.qualityBefore = nil }
+            return state.qualityBefore
+        }
+        if let before { dataQualityChanged(before) }
+    }
+}

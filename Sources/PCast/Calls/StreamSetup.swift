@@ -1,0 +1,91 @@
+import PCastMedia
+import PCastSignaling
+
+/// Sets up a stream with one request: the client's offer in it, the platform's answer in its response.
+struct StreamSetup: Sendable {
+    enum Direction: String, Sendable {
+        case upload
+        case download
+    }
+
+    let direction: Direction
+    let streamToken: String
+    var tags: [String] = []
+    /// The stream to view, where the token leaves that open.
+    var originStreamID: StreamID?
+
+    /// Asks the platform, and lets `call` connect by its answer. From the answer on, `life` hears what the platform
+    /// says of the stream, and the platform is told when it ends.
+    ///
+    /// - Throws: the platform's refusal, or `failed` when its answer cannot be used; the call is closed then.
+    func run(_ call: MediaCall, life: StreamLife, session: SignalingSession) async throws(PCastError) -> StreamID {
+        do throws(PCastError) {
+            let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
+            let response = try await session.perform(request, listener: life).get()
+            let (stream, answer) = try Self.read(response)
+            life.setFarewell { info in Self.sayGoodbye(to: stream, info, session) }
+            try await call.accept(answer)
+            return stream
+        } catch {
+            life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
+            call.close()
+            throw error
+        }
+    }
+
+    private func message(offer: String, session: SignalingSession) -> PCastSetupStream {
+        var description = PCastSetRemoteDescription()
+        description.streamID = ""
+        description.apiVersion = ClientIdentity.apiVersion
+        description.sessionDescription = PCastSessionDescription()
+        description.sessionDescription.type = .offer
+        description.sessionDescription.sdp = offer
+        var answer = PCastCreateAnswerDescription()
+        answer.streamID = ""
+        answer.options = [direction.rawValue]
+        answer.apiVersion = ClientIdentity.apiVersion
+        var stream = PCastCreateStream()
+        // Empty right behind Authenticate: the session of this conversation is meant.
+        stream.sessionID = session.sessionID?.description ?? ""
+        stream.options = ["data-quality-notifications"]
+        stream.tags = tags
+        stream.userAgent = session.identity.userAgent
+        if let originStreamID { stream.originStreamID = originStreamID.description }
+        stream.setRemoteDescription = description
+        stream.createAnswerDescription = answer
+        var message = PCastSetupStream()
+        message.streamToken = streamToken
+        message.createStream = stream
+        return message
+    }
+
+    private static func read(_ response: SignalingResponse) throws(PCastError) -> (StreamID, answer: String) {
+        guard case .setupStream(let setup) = response else {
+            throw PCastError(.malformedResponse, asking: "SetupStream")
+        }
+        let stream = setup.createStreamResponse
+        let answer = stream.createAnswerDescriptionResponse
+        let isRefusal = { (text: String) in RequestStatus(wire: text) != .ok }
+        if isRefusal(setup.status) {
+            // The inner word says more where there is one.
+            let isTold = setup.hasCreateStreamResponse && isRefusal(stream.status)
+            throw PCastError(refusal: isTold ? stream.status : setup.status, of: "SetupStream")
+        }
+        if isRefusal(stream.status) { throw PCastError(refusal: stream.status, of: "CreateStream") }
+        if isRefusal(answer.status) { throw PCastError(refusal: answer.status, of: "CreateAnswerDescription") }
+        guard stream.hasStreamID, answer.hasSessionDescription else {
+            throw PCastError(.malformedResponse, asking: "SetupStream")
+        }
+        return (StreamID(stream.streamID), answer.sessionDescription.sdp)
+    }
+
+    /// The platform is told, unless it was the one who ended the stream.
+    private static func sayGoodbye(to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession) {
+        session.forget(stream)
+        guard info.ender != .platform else { return }
+        var message = PCastDestroyStream()
+        message.streamID = stream.description
+        message.reason = info.reason == .custom ? info.reasonDescription : info.reason.rawValue
+        session.request(.destroyStream(message))
+    }
+}

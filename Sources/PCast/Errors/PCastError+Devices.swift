@@ -1,0 +1,14 @@
+import PCastDevices
+import PCastMedia
+
+extension PCastError {
+    /// A source could not be opened or started.
+    init(_ error: DeviceError) {
+        let status: RequestStatus =
+            switch error {
+            case .unusable: .badRequest
+            case .notFound, .unreadable, .noTrack, .noThread: .failed
+            }
+        self.init(status, .device, "\(error)")
+    }
+}

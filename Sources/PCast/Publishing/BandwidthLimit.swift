@@ -1,0 +1,16 @@
+public import PCastMedia
+
+/// A limit on what a publisher sends; it holds as long as this object does (Phenix: the `PhenixDisposable` that
+/// `limitBandwidth` answers).
+public final class BandwidthLimit: Sendable {
+    /// Bits a second of the video encoder.
+    public let bitrate: Bitrate
+    private let lift: @Sendable () -> Void
+
+    init(bitrate: Bitrate, lift: @escaping @Sendable () -> Void) {
+        self.bitrate = bitrate
+        self.lift = lift
+    }
+
+    deinit { lift() }
+}

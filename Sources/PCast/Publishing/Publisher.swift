@@ -1,0 +1,68 @@
+public import PCastMedia
+
+/// A stream that this program publishes (Phenix: `PhenixPublisher`). It goes on until it is stopped or ended, or its
+/// source or its ``PCast`` is.
+public final class Publisher: Sendable {
+    /// The platform's name of the stream, by which viewers ask for it.
+    public let streamID: StreamID
+
+    private let publishing: Publishing
+
+    init(streamID: StreamID, publishing: Publishing) {
+        self.streamID = streamID
+        self.publishing = publishing
+    }
+
+    private var life: StreamLife { publishing.life }
+
+    // MARK: The end
+
+    public var hasEnded: Bool { life.endedInfo != nil }
+
+    /// How the stream ended; nil while it goes on.
+    public var endedInfo: StreamEndedInfo? { life.endedInfo }
+
+    /// Returns when the stream has ended.
+    public var ended: StreamEndedInfo { get async { await life.ended } }
+
+    /// Calls back once: when the stream ends, or at once if it has ended (seed 004, `setPublisherEndedCallback`).
+    public func setPublisherEndedCallback(
+        _ callback: @escaping @Sendable (Publisher, StreamEndedReason, _ reasonDescription: String) -> Void
+    ) {
+        life.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
+    }
+
+    /// Stops publishing; harmless when called again. The sources go on.
+    ///
+    /// - Parameter reason: is told the platform and the viewers; a word of ``StreamEndedReason``, or any other.
+    public func stop(reason: String = StreamEndedReason.ended.rawValue) {
+        life.end(StreamEndedInfo(ender: .stop, wire: reason))
+    }
+
+    // MARK: What gets through
+
+    /// What was done, each second from now on, until the stream ends. Each access makes a stream of its own.
+    public var statistics: AsyncStream<PublisherStatistics> { publishing.statistics.listen() }
+
+    /// What was done since the stream began; rates of the last second.
+    public var currentStatistics: PublisherStatistics { get async { await publishing.measure() } }
+
+    /// What the platform says of the way to it, or the last connection check.
+    public var dataQuality: DataQuality { life.dataQuality }
+
+    /// Each change of ``dataQuality`` from now on, until the stream ends.
+    public var dataQualities: AsyncStream<DataQuality> { life.qualities.listen() }
+
+    /// Calls back at each change, until the stream ends (seed 004, `setDataQualityChangedCallback`).
+    public func setDataQualityChangedCallback(
+        _ callback: @escaping @Sendable (Publisher, DataQuality.Status, DataQuality.Reason) -> Void
+    ) {
+        let qualities = dataQualities
+        Task {
+            for await quality in qualities { callback(self, quality.status, quality.reason) }
+        }
+    }
+
+    /// Limits what the video encoder makes, as long as the answer is held; of several limits the lowest counts.
+    public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit { publishing.limits.add(bitrate) }
+}

@@ -1,0 +1,128 @@
+import PCastDevices
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+
+/// The way of a stream from its sources through the encoders into the call: source thread, short queue, encoder
+/// thread, event loop. Encoding begins when the call is connected, with a key frame.
+final class Publishing: Sendable {
+    private struct State {
+        var taking: Int?
+        var rate = RateMeter()
+        var sampler: Task<Void, Never>?
+    }
+
+    let call: MediaCall
+    let life: StreamLife
+    let limits: BandwidthLimits
+    let statistics = Broadcast<PublisherStatistics>()
+
+    private let media: LocalMedia
+    private let video: VideoEncoding?
+    private let audio: AudioEncoding?
+    private let state = Mutex(State())
+
+    init(
+        _ media: LocalMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
+    ) throws(PCastError) {
+        guard options.videoCodec.mediaType == .video else {
+            throw PCastError(.badRequest, .usage, "\(options.videoCodec.rawValue) is no video codec")
+        }
+        let life = StreamLife()
+        let limits = BandwidthLimits()
+        // The encoders send into the call, and the call's events reach the encoders.
+        let happened = Broadcast<MediaCall.Event>()
+        let events = happened.listen()
+        let call = try MediaCall(
+            .publish(video: media.video == nil ? nil : options.videoCodec, audio: media.audio != nil), at: platform,
+            received: { _ in }, happened: { happened.send($0) })
+        video = media.video.map { source in
+            VideoEncoding(
+                codec: options.videoCodec, bitrate: options.videoBitrate, frameRate: source.nominalFrameRate,
+                limits: limits, encoded: { call.send($0) },
+                failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
+        }
+        audio = media.audio.map { source in
+            AudioEncoding(
+                channels: source.channels, bitrate: options.audioBitrate, encoded: { call.send($0) },
+                failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
+        }
+        self.media = media
+        self.call = call
+        self.life = life
+        self.limits = limits
+        life.whenEnded { [self] _ in
+            happened.finish()
+            stop()
+        }
+        media.life.whenEnded { [weak life] in life?.end($0) }
+        Task { [weak self] in
+            for await event in events { self?.follow(event, from: stream) }
+        }
+    }
+
+    private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
+        switch event {
+        case .connected: begin(stream)
+        case .keyFrameRequested: video?.requestKeyFrame()
+        default: life.follow(event)
+        }
+    }
+
+    private func begin(_ stream: MediaStream) {
+        do throws(PCastError) {
+            try video?.start()
+            try audio?.start()
+            let taking = try media.add { [video, audio] frame in
+                switch frame {
+                case .picture(let picture): if stream.passes(.video) { video?.push(picture) }
+                case .sound(let sound): if stream.passes(.audio) { audio?.push(sound) }
+                }
+            }
+            state.withLock { $0.taking = taking }
+            sample()
+        } catch {
+            life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
+        }
+    }
+
+    private func stop() {
+        let (taking, sampler) = state.withLock { ($0.taking, $0.sampler) }
+        if let taking { media.remove(taking) }
+        sampler?.cancel()
+        video?.stop()
+        audio?.stop()
+        call.close()
+        statistics.finish()
+    }
+
+    // MARK: Statistics
+
+    private func sample() {
+        let sampler = Task { [weak self] in
+            while !Task.isCancelled {
+                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                guard let self else { return }
+                self.statistics.send(await self.measure())
+            }
+        }
+        state.withLock { $0.sampler = sampler }
+        if life.endedInfo != nil { sampler.cancel() }
+    }
+
+    /// Counts since the beginning, rates of the last second.
+    func measure() async -> PublisherStatistics {
+        var result = PublisherStatistics()
+        if let video { video.report(into: &result) }
+        guard let call = await call.statistics() else { return result }
+        result.packetsSent = call.packetsSent
+        result.packetsRetransmitted = call.packetsRetransmitted
+        result.roundTripTime = call.roundTrip?.milliseconds
+        result.bitrate = state.withLock { state in
+            state.rate.read(bytes: call.bytesSent, at: MonotonicClock.now())
+            return state.rate.bitsPerSecond
+        }
+        return result
+    }
+}

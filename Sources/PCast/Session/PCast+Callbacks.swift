@@ -1,0 +1,99 @@
+public import PCastDevices
+public import PCastMedia
+
+/// The callback forms of seed 004. Each promised callback is called exactly once, with `timeout` if need be; those of
+/// `start` as often as there is something to tell.
+extension PCast {
+    /// Connects and authenticates. Begins before it returns, so that a stream that is subscribed to next is asked for
+    /// together with the authentication.
+    ///
+    /// - Parameters:
+    ///   - authenticationCallback: `ok` with the session; or why there is none, `unauthorized` at any later time too.
+    ///   - onlineCallback: connected.
+    ///   - offlineCallback: disconnected for the moment; streams that go on may do so.
+    public func start(
+        _ authenticationToken: String,
+        authenticationCallback: @escaping @Sendable (PCast, RequestStatus, SessionID?) -> Void,
+        onlineCallback: @escaping @Sendable (PCast) -> Void,
+        offlineCallback: @escaping @Sendable (PCast) -> Void
+    ) {
+        let events = self.events
+        let task = Task { [weak self] in
+            for await event in events {
+                guard let self, !Task.isCancelled else { return }
+                switch event {
+                case .authenticated(let status, let session): authenticationCallback(self, status, session)
+                case .online: onlineCallback(self)
+                case .offline: offlineCallback(self)
+                }
+            }
+        }
+        begin(authenticationToken) { [weak self] result in
+            guard let self else { return }
+            // A start that was refused here and now is no event of the session.
+            if case .failure(let error) = result, error.status == .conflict || error.status == .gone {
+                task.cancel()
+                Task { authenticationCallback(self, error.status, nil) }
+            } else {
+                self.callbacks.withLock { earlier in
+                    earlier?.cancel()
+                    earlier = task
+                }
+            }
+        }
+    }
+
+    /// Ends all streams and the session.
+    public func stop(_ stoppedCallback: @escaping @Sendable (PCast) -> Void) {
+        Task {
+            await stop()
+            stoppedCallback(self)
+        }
+    }
+
+    public func enumerateSourceDevices(
+        _ mediaType: MediaType, _ callback: @escaping @Sendable (PCast, [SourceDeviceInfo]) -> Void
+    ) {
+        Task { callback(self, await enumerateSourceDevices(mediaType)) }
+    }
+
+    public func getUserMedia(
+        _ options: UserMediaOptions, _ userMediaCallback: @escaping @Sendable (PCast, RequestStatus, UserMediaStream?) -> Void
+    ) {
+        Task {
+            do throws(PCastError) {
+                userMediaCallback(self, .ok, try await getUserMedia(options))
+            } catch {
+                userMediaCallback(self, error.status, nil)
+            }
+        }
+    }
+
+    public func publish(
+        streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions(),
+        _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
+    ) {
+        Task {
+            do throws(PCastError) {
+                let publisher = try await publish(
+                    streamToken: streamToken, mediaStream: mediaStream, tags: tags, options: options)
+                publishCallback(self, .ok, publisher)
+            } catch {
+                publishCallback(self, error.status, nil)
+            }
+        }
+    }
+
+    public func subscribe(
+        streamToken: String, streamID: StreamID? = nil,
+        _ subscribeCallback: @escaping @Sendable (PCast, RequestStatus, MediaStream?) -> Void
+    ) {
+        Task {
+            do throws(PCastError) {
+                subscribeCallback(self, .ok, try await subscribe(streamToken: streamToken, streamID: streamID))
+            } catch {
+                subscribeCallback(self, error.status, nil)
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+public import PCastDevices
+public import PCastMedia
+import PCastWebRTC
+import Synchronization
+
+/// The client of a PCast platform: authenticates, publishes streams, and subscribes to them.
+///
+///     let pcast = PCast(PCastOptions(uri: "https://platform.example"))
+///     _ = try await pcast.start(authenticationToken: token)
+///     let stream = try await pcast.subscribe(streamToken: streamToken)
+///
+/// Everything here may be called from any thread. Callbacks come one after another, never on the caller's thread.
+/// Source: seed 004, the PCast SDK.
+public final class PCast: Sendable {
+    public let options: PCastOptions
+
+    let session: SignalingSession
+    private let address = Mutex<PlatformAddress?>(nil)
+    /// Of the callback form of `start`: ends with the next start.
+    let callbacks = Mutex<Task<Void, Never>?>(nil)
+
+    public init(_ options: PCastOptions = PCastOptions()) {
+        self.options = options
+        session = SignalingSession(identity: ClientIdentity(deviceID: options.deviceID), logger: options.logger)
+    }
+
+    deinit { session.abandon() }
+
+    // MARK: The session
+
+    /// The session; nil before authentication, and after `stop`.
+    public var sessionID: SessionID? { session.sessionID }
+
+    /// To the platform, as the last ping measured it; nil before the first.
+    public var roundTripTime: TimeSpan? { session.roundTripTime }
+
+    /// What happens to the session from now on. Each access makes a stream of its own.
+    public var events: AsyncStream<PCastEvent> { session.events.listen() }
+
+    /// Connects and authenticates.
+    ///
+    /// A broken connection is made again by itself, with the same session, after 1, 4, 9 … and at most 60 s, told by
+    /// ``events``; the first one is not. A stream may be subscribed to while this runs: its request goes out together
+    /// with the authentication.
+    ///
+    /// - Parameter authenticationToken: made with EdgeAuth.
+    /// - Throws: `unauthorized` when the token is refused, `failed` when no platform answers, `timeout` when it does so
+    ///   too late, `badRequest` when none is named, `conflict` when this is started already, `gone` after `shutdown`.
+    public func start(authenticationToken: String) async throws(PCastError) -> SessionID {
+        let result = await withCheckedContinuation { continuation in
+            begin(authenticationToken) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Begins to start at once, on the caller's thread.
+    func begin(_ token: String, started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void) {
+        do throws(PCastError) {
+            let platform = try PlatformAddress(option: options.uri, token: token)
+            address.withLock { $0 = platform }
+            session.start(at: platform, token: token, started: started)
+        } catch {
+            session.events.send(.authenticated(error.status, nil))
+            started(.failure(error))
+        }
+    }
+
+    /// Ends all streams and the session; `start` may be called again. Harmless in any state.
+    public func stop() async { await session.stop(forGood: false) }
+
+    /// Stops for good: everything is refused from now on, with `gone`. Harmless in any state, and when called again.
+    public func shutdown() async { await session.stop(forGood: true) }
+
+    // MARK: Sources
+
+    /// The sources of this machine, the best first.
+    public func enumerateSourceDevices(_ mediaType: MediaType) async -> [SourceDeviceInfo] {
+        SourceDevices.enumerate(mediaType)
+    }
+
+    /// Opens sources; they run from their publication on. Needs no session.
+    ///
+    /// - Throws: `badRequest` for what is no source, `failed` for one that is not there or cannot be opened.
+    public func getUserMedia(_ options: UserMediaOptions = UserMediaOptions()) async throws(PCastError) -> UserMediaStream {
+        guard options.video != nil || options.audio != nil else {
+            throw PCastError(.badRequest, .usage, "neither video nor audio is asked for")
+        }
+        do throws(DeviceError) {
+            let sources = try SourceDevices.open(
+                video: options.video, audio: options.audio, dimensions: options.dimensions,
+                frameRate: options.frameRate, channels: options.channels)
+            return UserMediaStream(LocalMedia(video: sources.video, audio: sources.audio))
+        } catch {
+            throw PCastError(error)
+        }
+    }
+
+    // MARK: Streams
+
+    /// Publishes a stream.
+    ///
+    /// - Parameters:
+    ///   - streamToken: made with EdgeAuth, for publishing.
+    ///   - mediaStream: a ``UserMediaStream/mediaStream``.
+    ///   - tags: are handed on with the platform's notifications, and matched by tokens that require one.
+    /// - Returns: when the platform has agreed; media flows some round trips later.
+    /// - Throws: `notStarted`, `notReady` while offline, the platform's refusal, or `timeout`.
+    public func publish(
+        streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions()
+    ) async throws(PCastError) -> Publisher {
+        guard case .local(let media) = mediaStream.origin else {
+            throw PCastError(
+                .badRequest, .usage,
+                "a subscribed stream cannot be published again: let viewers subscribe to it, or publish user media")
+        }
+        let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
+        let setup = StreamSetup(direction: .upload, streamToken: streamToken, tags: tags)
+        let stream = try await setup.run(publishing.call, life: publishing.life, session: session)
+        return Publisher(streamID: stream, publishing: publishing)
+    }
+
+    /// Subscribes to a stream.
+    ///
+    /// - Parameters:
+    ///   - streamToken: made with EdgeAuth, for streaming.
+    ///   - streamID: the stream, where the token leaves that open.
+    /// - Returns: when the platform has agreed; media arrives some round trips later.
+    /// - Throws: `notStarted`, `notReady` while offline, `noStreamPlaying`, the platform's refusal, or `timeout`.
+    public func subscribe(streamToken: String, streamID: StreamID? = nil) async throws(PCastError) -> MediaStream {
+        let feed = ReceivedMediaFeed()
+        let life = StreamLife()
+        let call = try MediaCall(
+            .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) },
+            happened: { life.follow($0) })
+        let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
+        let stream = try await setup.run(call, life: life, session: session)
+        let media = RemoteMedia(streamID: stream, call: call, feed: feed, life: life)
+        return MediaStream(remote: media, mediaTypes: await call.receivedMediaTypes())
+    }
+
+    private func platform(for what: String) throws(PCastError) -> PlatformAddress {
+        guard let platform = address.withLock({ $0 }) else { throw .notStarted(what) }
+        return platform
+    }
+}

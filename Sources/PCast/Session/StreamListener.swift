@@ -1,0 +1,10 @@
+import PCastMedia
+
+/// Who is told what the platform says of one stream.
+protocol StreamListener: AnyObject, Sendable {
+    /// The platform ended it, with the reason string of the wire.
+    func streamEnded(reason: String)
+    func dataQualityChanged(_ quality: DataQuality)
+    /// The application stops the session that the stream belongs to.
+    func sessionStopped()
+}

@@ -1,0 +1,72 @@
+public import PCastMedia
+
+/// A stream that can be watched or published: one that was subscribed to, or that of this machine's sources (Phenix:
+/// `PhenixMediaStream`). A subscribed stream goes on until it is stopped or ended, or its ``PCast`` is.
+public final class MediaStream: Sendable {
+    enum Origin: Sendable {
+        case local(LocalMedia)
+        case remote(RemoteMedia)
+    }
+
+    /// Video first.
+    public let tracks: [MediaStreamTrack]
+
+    /// The platform's name of a subscribed stream; nil for sources of this machine.
+    public let streamID: StreamID?
+
+    let origin: Origin
+    let life: StreamLife
+
+    init(local media: LocalMedia) {
+        origin = .local(media)
+        life = media.life
+        streamID = nil
+        tracks =
+            (media.video == nil ? [] : [MediaStreamTrack(.video)])
+            + (media.audio == nil ? [] : [MediaStreamTrack(.audio)])
+    }
+
+    init(remote media: RemoteMedia, mediaTypes: [MediaType]) {
+        origin = .remote(media)
+        life = media.life
+        streamID = media.streamID
+        tracks = mediaTypes.map { MediaStreamTrack($0) }
+    }
+
+    public var videoTracks: [MediaStreamTrack] { tracks.filter { $0.mediaType == .video } }
+
+    public var audioTracks: [MediaStreamTrack] { tracks.filter { $0.mediaType == .audio } }
+
+    /// Whether a track of this medium is there and passed on.
+    func passes(_ mediaType: MediaType) -> Bool { tracks.contains { $0.mediaType == mediaType && $0.isEnabled } }
+
+    // MARK: The end
+
+    /// How the stream ended; nil while it goes on.
+    public var endedInfo: StreamEndedInfo? { life.endedInfo }
+
+    /// Returns when the stream has ended.
+    public var ended: StreamEndedInfo { get async { await life.ended } }
+
+    /// Calls back once: when the stream ends, or at once if it has ended (seed 004, `setStreamEndedCallback`).
+    public func setStreamEndedCallback(
+        _ callback: @escaping @Sendable (MediaStream, StreamEndedReason, _ reasonDescription: String) -> Void
+    ) {
+        life.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
+    }
+
+    /// Stops viewing, or stops the sources. Harmless when called again.
+    public func stop() {
+        switch origin {
+        case .local(let media): media.stop()
+        case .remote: life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "ended"))
+        }
+    }
+
+    // MARK: Watching
+
+    /// Makes a renderer, which is started by itself.
+    public func createRenderer(_ options: RendererOptions = RendererOptions()) -> Renderer {
+        Renderer(stream: self, options: options)
+    }
+}

@@ -1,0 +1,54 @@
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+
+/// Hands what arrives to whoever takes it. A taker that comes later begins with what came since the last key frame.
+final class ReceivedMediaFeed: Sendable {
+    /// Called under the feed's lock: it must neither block nor come back.
+    typealias Taker = @Sendable (PeerConnection.Media) -> Void
+
+    private struct State {
+        var takers: [Int: Taker] = [:]
+        var lastID = 0
+        var backlog: [PeerConnection.Media] = []
+        /// The backlog begins with a key frame and has no hole.
+        var isWhole = false
+    }
+
+    /// Half a second of video at 60 frames a second; older pictures would only delay a renderer.
+    private static let backlogLimit = 30
+
+    private let state = Mutex(State())
+
+    /// Takes in what arrived.
+    func deliver(_ media: PeerConnection.Media) {
+        state.withLock { state in
+            Self.keep(media, &state)
+            for taker in state.takers.values { taker(media) }
+        }
+    }
+
+    func add(_ taker: @escaping Taker) -> Int {
+        state.withLock { state in
+            for media in state.backlog { taker(media) }
+            state.lastID += 1
+            state.takers[state.lastID] = taker
+            return state.lastID
+        }
+    }
+
+    func remove(_ id: Int) { _ = state.withLock { $0.takers.removeValue(forKey: id) } }
+
+    private static func keep(_ media: PeerConnection.Media, _ state: inout State) {
+        guard case .frame(let frame, _) = media, frame.codec.mediaType == .video else { return }
+        if frame.isKeyFrame {
+            state.backlog = [media]
+            state.isWhole = true
+        } else if state.isWhole, state.backlog.count < backlogLimit {
+            state.backlog.append(media)
+        } else {
+            state.backlog = []
+            state.isWhole = false
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// What a viewer got and showed: counts since it began; rates and percentiles of the last second, or in a summary of
+/// the whole run.
+public struct ViewerStatistics: Hashable, Sendable, Encodable {
+    public var framesDecoded = 0
+    public var framesRendered = 0
+    /// Pictures that came and were not shown.
+    public var framesDropped = 0
+    /// Gaps in what was shown, and how long they were together, in milliseconds.
+    public var freezeCount = 0
+    public var freezeDuration = 0.0
+    /// Bits a second that arrived, RTP headers not counted.
+    public var bitrate = 0
+    /// Packets that never came, after repair.
+    public var packetsLost = 0
+    public var nackCount = 0
+    public var pliCount = 0
+    /// Milliseconds (RFC 3550, section 6.4.1); nil before it was measured.
+    public var jitter: Double?
+    /// Milliseconds; nil before it was measured.
+    public var roundTripTime: Double?
+    /// Milliseconds from capture to screen, measured from the test picture; nil without it.
+    public var latencyP50: Double?
+    public var latencyP99: Double?
+    /// Milliseconds by which the test signal is heard later than seen; nil without it.
+    public var audioVideoSkew: Double?
+
+    enum CodingKeys: CodingKey {
+        case framesDecoded, framesRendered, framesDropped, freezeCount, freezeDuration, bitrate, packetsLost
+        case nackCount, pliCount, jitter, roundTripTime, latencyP50, latencyP99, audioVideoSkew
+    }
+
+    /// Every name stands in the output, with null where nothing was measured.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(framesDecoded, forKey: .framesDecoded)
+        try container.encode(framesRendered, forKey: .framesRendered)
+        try container.encode(framesDropped, forKey: .framesDropped)
+        try container.encode(freezeCount, forKey: .freezeCount)
+        try container.encode(freezeDuration, forKey: .freezeDuration)
+        try container.encode(bitrate, forKey: .bitrate)
+        try container.encode(packetsLost, forKey: .packetsLost)
+        try container.encode(nackCount, forKey: .nackCount)
+        try container.encode(pliCount, forKey: .pliCount)
+        try container.encode(jitter, forKey: .jitter)
+        try container.encode(roundTripTime, forKey: .roundTripTime)
+        try container.encode(latencyP50, forKey: .latencyP50)
+        try container.encode(latencyP99, forKey: .latencyP99)
+        try container.encode(audioVideoSkew, forKey: .audioVideoSkew)
+    }
+}

@@ -4,12 +4,17 @@
 export function takeToken() {
   const address = new URL(location.href);
   const token = address.searchParams.get("token");
+  const key = "pcast-token:" + address.pathname;
   if (token) {
-    sessionStorage.setItem("pcast-token:" + address.pathname, token);
     address.searchParams.delete("token");
     history.replaceState(null, "", address);
   }
-  return token ?? sessionStorage.getItem("pcast-token:" + address.pathname);
+  try {
+    if (token) sessionStorage.setItem(key, token);
+    return token ?? sessionStorage.getItem(key);
+  } catch {
+    return token; // embedded in a page of another site, the browser may refuse all storage
+  }
 }
 
 /** An answer of the platform that is no success, with what to tell a person. */
@@ -20,9 +25,12 @@ export class Refusal extends Error {
   }
 }
 
-/** One WHIP or WHEP session: posts the offer, trickles candidates, restarts ICE, and deletes the resource. */
+/** One WHIP or WHEP session: posts the offer, trickles candidates, tells when the platform ends it, and deletes it. */
 export class Session {
   #connection; #endpoint; #token; #resource = null; #tag = null; #waiting = []; #closed = false;
+
+  /** Called once when the platform has closed the connection. */
+  onEnded = () => {};
 
   /** The stream's id: the platform tells it in a header of its own beside Location. */
   streamID = null;
@@ -46,11 +54,14 @@ export class Session {
       body: connection.localDescription.sdp,
       referrerPolicy: "no-referrer",
     });
-    if (response.status !== 201) throw new Refusal(response.status, await response.text());
+    if (response.status !== 201) throw new Refusal(response.status, (await response.text()).slice(0, 200));
     this.#resource = new URL(response.headers.get("Location"), response.url).href;
     this.#tag = response.headers.get("ETag");
     this.streamID = response.headers.get("PCast-Stream-Id");
-    await connection.setRemoteDescription({ type: "answer", sdp: await response.text() });
+    const answer = await response.text();
+    if (this.#closed) { this.#delete(); return; }
+    await connection.setRemoteDescription({ type: "answer", sdp: answer });
+    this.#watchTransport();
     for (const candidate of this.#waiting.splice(0)) this.#trickle(candidate);
   }
 
@@ -59,9 +70,19 @@ export class Session {
     if (this.#closed) return;
     this.#closed = true;
     this.#connection.close();
-    if (this.#resource) {
-      fetch(this.#resource, { method: "DELETE", headers: this.#authorization(), keepalive: true }).catch(() => {});
-    }
+    if (this.#resource) this.#delete();
+  }
+
+  #delete() {
+    fetch(this.#resource, { method: "DELETE", headers: this.#authorization(), keepalive: true }).catch(() => {});
+  }
+
+  // The connection's own state does not tell that the other side said goodbye; its DTLS transport's does.
+  #watchTransport() {
+    const transport = this.#connection.getTransceivers().map((each) => each.receiver.transport).find(Boolean);
+    transport?.addEventListener("statechange", () => {
+      if (transport.state === "closed" && !this.#closed) this.onEnded();
+    });
   }
 
   #authorization() { return this.#token ? { Authorization: `Bearer ${this.#token}` } : {}; }
@@ -117,6 +138,9 @@ export class Figures {
 }
 
 export const show = (id, text) => { document.getElementById(id).textContent = text ?? "–"; };
+export const showNoFigures = () => {
+  for (const figure of document.querySelectorAll(".figures dd")) figure.textContent = "–";
+};
 export const bitrate = (bytes) => {
   if (bytes === null || bytes === undefined) return null;
   const kilobits = (bytes * 8) / 1000;

@@ -1,10 +1,11 @@
-import { Figures, Refusal, Session, badge, bitrate, show, takeToken } from "/assets/pcast.js";
+import { Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken } from "/assets/pcast.js";
 
 const element = (id) => document.getElementById(id);
 const video = element("video");
 const parameters = new URLSearchParams(location.search);
 const token = takeToken();
 let media = null;
+let connection = null;
 let session = null;
 let figures = null;
 
@@ -19,20 +20,15 @@ function tell(headline, why = "") {
 /** Opens camera and microphone; without a secure context the browser offers neither, so the page says so. */
 async function capture() {
   if (!navigator.mediaDevices) {
-    const secure = `https://${location.host}`;
-    tell("The browser gives cameras to secure pages only.",
-      `Open this page over HTTPS (${secure}) or on this machine as http://localhost:${location.port || 80}/publish. ` +
-      "Watching works without.");
-    element("publish").disabled = true;
+    const port = location.port ? `:${location.port}` : "";
+    tell("The browser gives its camera to secure pages only.",
+      `Open this page over HTTPS, or, on the machine that runs the platform, as http://localhost${port}/publish. ` +
+      "Watching needs no HTTPS.");
     return false;
   }
   media?.getTracks().forEach((track) => track.stop());
-  const choose = (id) => (element(id).value ? { deviceId: { exact: element(id).value } } : {});
   try {
-    media = await navigator.mediaDevices.getUserMedia({
-      video: { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 }, ...choose("camera") },
-      audio: { channelCount: { ideal: 2 }, ...choose("microphone") },
-    });
+    media = await openDevices();
   } catch (error) {
     const reasons = {
       NotAllowedError: "Allow camera and microphone for this page in the browser's address bar.",
@@ -46,8 +42,37 @@ async function capture() {
   element("message").hidden = true;
   element("publish").disabled = false;
   video.srcObject = media;
+  for (const track of media.getTracks()) {
+    track.addEventListener("ended", () => tell("A device went away.", "Choose another one, or plug it in and reload."));
+  }
   await list();
   return true;
+}
+
+/** Camera and microphone as chosen, or the one of them that there is. */
+async function openDevices() {
+  const choose = (id) => (element(id).value ? { deviceId: { exact: element(id).value } } : {});
+  const picture = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 }, ...choose("camera") };
+  const sound = { channelCount: { ideal: 2 }, ...choose("microphone") };
+  let missing = null;
+  for (const wanted of [{ video: picture, audio: sound }, { video: picture }, { audio: sound }]) {
+    try {
+      return await navigator.mediaDevices.getUserMedia(wanted);
+    } catch (error) {
+      if (error.name !== "NotFoundError") throw error;
+      missing = error;
+    }
+  }
+  throw missing;
+}
+
+/** Opens the devices chosen now; while publishing, the stream goes on with them. */
+async function changeDevices() {
+  if (!(await capture()) || !connection) return;
+  for (const { sender } of connection.getTransceivers()) {
+    const track = media.getTracks().find((each) => each.kind === sender.track?.kind);
+    if (track) await sender.replaceTrack(track);
+  }
 }
 
 async function list() {
@@ -59,6 +84,7 @@ async function list() {
       option.selected = device.deviceId === current;
       return option;
     }));
+    element(id).disabled = !element(id).options.length;
   }
 }
 
@@ -71,8 +97,10 @@ function preferCodec(transceiver) {
 
 async function publish() {
   element("publish").disabled = true;
+  element("codec").disabled = true;
+  element("message").hidden = true;
   badge("connecting");
-  const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   for (const track of [...media.getVideoTracks(), ...media.getAudioTracks()]) {
     const transceiver = connection.addTransceiver(track, {
       direction: "sendonly", streams: [media],
@@ -80,21 +108,34 @@ async function publish() {
     });
     if (track.kind === "video") preferCodec(transceiver);
   }
-  connection.addEventListener("connectionstatechange", () => connectionChanged(connection));
-  session = new Session(connection, "/whip", token);
+  const current = new Session(connection, "/whip", token);
+  connection.addEventListener("connectionstatechange", () => connectionChanged(current));
+  current.onEnded = () => {
+    if (session !== current) return;
+    stop();
+    badge("ended", "bad");
+    tell("The platform ended the stream.");
+  };
+  session = current;
   figures = new Figures(connection);
   try {
-    await session.open((sdp) => sdp.replace("useinbandfec=1", "useinbandfec=1;stereo=1;sprop-stereo=1"));
+    await current.open(askForStereo);
+    if (session !== current) return;
     showLink();
     element("publish").hidden = true;
     element("stop").hidden = false;
   } catch (error) {
-    session.close();
-    badge("refused", "bad");
-    const needsToken = error instanceof Refusal && [401, 403].includes(error.status);
-    tell(needsToken ? "Publishing needs a valid token." : "The platform refused.", error.message);
-    element("publish").disabled = false;
+    if (session !== current) return;
+    stop();
+    refuse(error);
   }
+}
+
+function refuse(error) {
+  badge("refused", "bad");
+  if (error instanceof TypeError) return tell("The platform cannot be reached.", "Check the network, then publish again.");
+  const needsToken = error instanceof Refusal && [401, 403].includes(error.status);
+  tell(needsToken ? "Publishing needs a valid token." : "The platform refused.", error.message);
 }
 
 function showLink() {
@@ -109,26 +150,29 @@ function showLink() {
 function stop() {
   session?.close();
   session = null;
+  connection = null;
   figures = null;
+  showNoFigures();
   badge("not publishing");
   element("publish").hidden = false;
   element("publish").disabled = false;
+  element("codec").disabled = false;
   element("stop").hidden = true;
   element("link").hidden = true;
 }
 
-function connectionChanged(connection) {
+function connectionChanged(origin) {
+  if (session !== origin) return;
   switch (connection.connectionState) {
     case "connected": badge("publishing", "good"); element("message").hidden = true; break;
     case "disconnected": badge("interrupted", "fair"); break;
     case "failed": stop(); badge("failed", "bad"); tell("The connection was lost.", "Publish again to go on."); break;
-    case "closed": if (session) { stop(); badge("ended", "bad"); tell("The platform ended the stream."); } break;
   }
 }
 
 element("publish").addEventListener("click", publish);
 element("stop").addEventListener("click", stop);
-for (const id of ["camera", "microphone"]) element(id).addEventListener("change", capture);
+for (const id of ["camera", "microphone"]) element(id).addEventListener("change", changeDevices);
 
 setInterval(async () => {
   if (!figures) return;
@@ -137,11 +181,13 @@ setInterval(async () => {
   if (!picture) return;
   show("size", picture.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
   show("rate", picture.framesPerSecond?.toFixed(0));
-  show("sent", bitrate((rate(picture, "bytesSent") ?? 0) + (rate(of("outbound-rtp", "audio"), "bytesSent") ?? 0)));
+  const pictureRate = rate(picture, "bytesSent");
+  const soundRate = rate(of("outbound-rtp", "audio"), "bytesSent") ?? 0;
+  show("sent", bitrate(pictureRate === null ? null : pictureRate + soundRate));
   show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
   show("resent", `${picture.retransmittedPacketsSent ?? 0}`);
-  show("limit", picture.qualityLimitationReason);
+  show("limit", picture.qualityLimitationReason === "none" ? "nothing" : picture.qualityLimitationReason);
 }, 1000);
 
-addEventListener("pagehide", () => session?.close());
+addEventListener("pagehide", stop);
 if ((await capture()) && parameters.has("start")) publish();

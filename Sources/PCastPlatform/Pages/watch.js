@@ -1,4 +1,4 @@
-import { Figures, Refusal, Session, askForStereo, badge, bitrate, show, takeToken } from "/assets/pcast.js";
+import { Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken } from "/assets/pcast.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");
@@ -12,6 +12,7 @@ let figures = null;
 let attempts = 0;
 let retryTimer = null;
 
+if (stream) document.title = `${stream} · PCast`;
 document.getElementById("embed").textContent =
   `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed" width="640" height="360" ` +
   `allow="autoplay; fullscreen" style="border:0"></iframe>`;
@@ -20,7 +21,7 @@ document.getElementById("embednote").hidden = !token;
 async function join() {
   clearTimeout(retryTimer);
   session?.close();
-  document.getElementById("message").hidden = true;
+  if (attempts === 0) hideMessage();
   badge("connecting");
   const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   for (const kind of ["video", "audio"]) {
@@ -29,13 +30,15 @@ async function join() {
   }
   const media = new MediaStream();
   connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
-  connection.addEventListener("connectionstatechange", () => connectionChanged(connection));
-  session = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
-  figures = new Figures(connection);
+  const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
+  connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
+  current.onEnded = () => { if (session === current) ended("The stream has ended."); };
+  session = current;
   try {
-    await session.open(askForStereo);
+    await current.open(askForStereo);
+    if (session === current) figures = new Figures(connection);
   } catch (error) {
-    refuse(error);
+    if (session === current) refuse(error);
   }
 }
 
@@ -54,40 +57,60 @@ async function play() {
   unmute.hidden = !video.muted;
 }
 
-function connectionChanged(connection) {
+function connectionChanged(connection, origin) {
+  if (session !== origin) return;
   switch (connection.connectionState) {
-    case "connected": attempts = 0; badge("live", "good"); break;
+    case "connected": attempts = 0; hideMessage(); badge("live", "good"); break;
     case "disconnected": badge("interrupted", "fair"); break;
     case "failed": again("The connection was lost.", "Trying to reconnect."); break;
-    case "closed": ended("The stream has ended."); break;
   }
 }
 
 function refuse(error) {
-  if (!(error instanceof Refusal)) return again("The platform cannot be reached.", error.message);
+  if (error instanceof TypeError) return again("The platform cannot be reached.", "Trying again.");
+  if (!(error instanceof Refusal)) return ended("This browser cannot play the stream.", error.message);
   switch (error.status) {
     case 401: case 403: return ended("This stream needs a valid token.", error.message);
-    case 404: case 410: return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
+    case 410: return ended("The stream has ended.");
+    case 404: return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
     case 406: return ended("This browser cannot play the stream's codec.", error.message);
     default: return again("The platform refused.", error.message);
   }
 }
 
 function ended(headline, why = "") {
-  session?.close();
+  leave();
   badge("ended", "bad");
-  show("headline", headline);
-  document.getElementById("why").textContent = why;
+  showMessage(headline, why);
+}
+
+function again(headline, why) {
+  leave();
+  badge("waiting", "fair");
+  showMessage(headline, why);
+  attempts += 1;
+  retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
+}
+
+function leave() {
+  clearTimeout(retryTimer);
+  session?.close();
+  session = null;
+  figures = null;
+  showNoFigures();
+}
+
+// What is said already is not said anew: a screen reader would read it out at each attempt.
+function showMessage(headline, why) {
+  for (const [id, text] of [["headline", headline], ["why", why]]) {
+    const element = document.getElementById(id);
+    if (element.textContent !== text) element.textContent = text;
+  }
   document.getElementById("message").hidden = false;
   unmute.hidden = true;
 }
 
-function again(headline, why) {
-  ended(headline, why);
-  badge("waiting", "fair");
-  attempts += 1;
-  retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
-}
+function hideMessage() { document.getElementById("message").hidden = true; }
 
 document.getElementById("retry").addEventListener("click", () => { attempts = 0; join(); });
 unmute.addEventListener("click", () => { video.muted = false; unmute.hidden = true; labelMute(); play(); });
@@ -96,8 +119,18 @@ document.getElementById("mute").addEventListener("click", () => {
   unmute.hidden = true;
   labelMute();
 });
-document.getElementById("volume").addEventListener("input", (event) => { video.volume = event.target.valueAsNumber; });
-document.getElementById("fullscreen").addEventListener("click", () => video.parentElement.requestFullscreen());
+document.getElementById("volume").addEventListener("input", (event) => {
+  video.volume = event.target.valueAsNumber;
+  video.muted = video.volume === 0;
+  unmute.hidden = true;
+  labelMute();
+});
+document.getElementById("fullscreen").addEventListener("click", () => {
+  const stage = video.parentElement;
+  if (document.fullscreenElement) document.exitFullscreen();
+  else if (stage.requestFullscreen) stage.requestFullscreen();
+  else video.webkitEnterFullscreen?.(); // iPhones make a video element full screen, and nothing else
+});
 function labelMute() { document.getElementById("mute").textContent = video.muted ? "Unmute" : "Mute"; }
 labelMute();
 
@@ -107,14 +140,16 @@ setInterval(async () => {
   const picture = of("inbound-rtp", "video");
   const sound = of("inbound-rtp", "audio");
   if (!picture) return;
-  const received = (rate(picture, "bytesReceived") ?? 0) + (rate(sound, "bytesReceived") ?? 0);
+  const pictureRate = rate(picture, "bytesReceived");
+  const soundRate = rate(sound, "bytesReceived") ?? 0;
   show("size", picture.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
   show("rate", picture.framesPerSecond?.toFixed(0));
-  show("received", bitrate(received));
+  show("received", bitrate(pictureRate === null ? null : pictureRate + soundRate));
   show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
   show("lost", `${(picture.packetsLost ?? 0) + (sound?.packetsLost ?? 0)}`);
   show("freezes", `${picture.freezeCount ?? 0}`);
 }, 1000);
 
-addEventListener("pagehide", () => session?.close());
+addEventListener("pagehide", leave);
+addEventListener("pageshow", (event) => { if (event.persisted) join(); });
 join();

@@ -4,6 +4,7 @@ Standard library only, no open port, no driver program. Chrome DevTools Protocol
 """
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -43,9 +44,8 @@ class Chromium:
         if program is None:
             raise BrowserError("there is no Chromium; scripts/peers installs it")
         self._profile = tempfile.mkdtemp(prefix="pcast-chromium-")
-        ours_read, theirs_write = os.pipe()
-        theirs_read, ours_write = os.pipe()
-        self._read, self._write = ours_read, ours_write
+        self._read, theirs_write = self._pipe(theirs=1)
+        self._write, theirs_read = self._pipe(theirs=0)
         self._buffer = bytearray()
         self._number = 0
         self._listeners = {}
@@ -58,9 +58,17 @@ class Chromium:
             os.close(theirs_write)
         self.version = self.command("Browser.getVersion")["product"]
 
+    @staticmethod
+    def _pipe(theirs):
+        """Our end and the browser's; its own is above 9, so that it is neither of those it shall become."""
+        ends = os.pipe()
+        high = fcntl.fcntl(ends[theirs], fcntl.F_DUPFD_CLOEXEC, 10)
+        os.close(ends[theirs])
+        return ends[1 - theirs], high
+
     def _start(self, command, theirs_read, theirs_write):
         # The browser expects its pipe at descriptors 3 and 4. A shell moves them there: between fork and exec, Python
-        # code is not safe. Descriptors above 9 are beyond what every shell can name, hence /dev/fd.
+        # code is not safe. Not every shell can name descriptors above 9, hence /dev/fd.
         script = f'exec 3</dev/fd/{theirs_read} 4>/dev/fd/{theirs_write}; exec "$@"'
         return subprocess.Popen(
             ["/bin/sh", "-c", script, "chromium", *command], pass_fds=(theirs_read, theirs_write),

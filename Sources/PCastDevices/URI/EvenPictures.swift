@@ -10,7 +10,7 @@ struct EvenPictures {
     }
 
     /// The picture itself when it is even already.
-    mutating func even(_ picture: VideoFrame) throws -> VideoFrame {
+    func even(_ picture: VideoFrame) -> VideoFrame {
         let dimensions = Self.even(picture.dimensions)
         guard dimensions != picture.dimensions else { return picture }
         let frame = pool.frame(

@@ -20,7 +20,7 @@ struct URIReading {
 
     private var timeline = PlaybackTimeline()
     private var framer: SoundFramer
-    private var pictures: EvenPictures
+    private let pictures = EvenPictures()
     private let pictureLength: TimeSpan
     private var videoPosition = TimeSpan.zero
     private var audioPosition = TimeSpan.zero
@@ -37,7 +37,6 @@ struct URIReading {
         self.clock = clock
         self.sleep = sleep
         framer = SoundFramer(channels: format.channels ?? 2)
-        pictures = EvenPictures()
         pictureLength = TimeSpan(seconds: 1 / max(1, format.frameRate ?? 25))
     }
 
@@ -60,7 +59,7 @@ struct URIReading {
     private mutating func readOnce() throws {
         while sleep.sleep(until: moment), let frame = try reader.next() {
             switch frame {
-            case .video(let picture): take(try pictures.even(picture))
+            case .video(let picture): take(pictures.even(picture))
             case .audio(let sound): take(sound)
             }
         }

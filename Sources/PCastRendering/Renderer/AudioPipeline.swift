@@ -1,0 +1,96 @@
+import PCastCodecs
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// The way of the sound: a queue of packets, a thread that decodes them, and the moment at which each is heard.
+///
+/// A missing packet is made up when the next one has come, which may hold it in part (Opus forward error correction,
+/// RFC 6716, section 2.1.7).
+final class AudioPipeline: Sendable {
+    private enum Entry: Sendable {
+        case packet(EncodedFrame)
+        case missing(TimeSpan)
+    }
+
+    /// Over a second of sound.
+    private static let capacity = 64
+
+    /// A longer gap is silence and not made up.
+    private static let longestConcealment = TimeSpan.milliseconds(200)
+
+    private let queue = FrameQueue<Entry>(capacity: AudioPipeline.capacity)
+    private let shared: SharedRendererState
+    private let onSound: (@Sendable (AudioFrame, Instant) -> Void)?
+    private let measuresTestSignal: Bool
+    private let thread = Mutex<WorkerThread?>(nil)
+
+    init(
+        shared: SharedRendererState, callbacks: RendererCallbacks, options: RendererOptions
+    ) throws(IOError) {
+        self.shared = shared
+        onSound = callbacks.onSound
+        measuresTestSignal = options.measuresTestSignal
+        let worker = try WorkerThread(name: "decode-audio") { [self] in run() }
+        thread.withLock { $0 = worker }
+    }
+
+    /// Never blocks; the oldest packet gives way.
+    func push(_ frame: EncodedFrame) { queue.push(.packet(frame)) }
+
+    func conceal(_ span: TimeSpan) { queue.push(.missing(span)) }
+
+    func stop() {
+        queue.removeAll()
+        queue.close()
+        thread.withLock { $0 }?.join()
+    }
+
+    private func run() {
+        guard let decoder = try? OpusDecoder(channels: 2) else { return }
+        var missing = TimeSpan.zero
+        while let entry = queue.pop() {
+            switch entry {
+            case .missing(let span): missing = min(missing + span, Self.longestConcealment)
+            case .packet(let packet):
+                if missing > .zero { conceal(missing, before: packet, with: decoder) }
+                missing = .zero
+                guard let sound = try? decoder.decode(packet) else { continue }
+                shared.withLock { $0.meter.counts.soundsDecoded += 1 }
+                play(sound)
+            }
+        }
+    }
+
+    private func conceal(_ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder) {
+        guard let sounds = try? decoder.conceal(span, before: packet) else { return }
+        for sound in sounds {
+            shared.withLock { $0.meter.counts.soundsConcealed += 1 }
+            play(sound)
+        }
+    }
+
+    private func play(_ sound: AudioFrame) {
+        let now = MonotonicClock.reference()
+        let verdict = shared.withLock {
+            $0.synchronizer.sound(captureTime: sound.captureTime, timestamp: sound.timestamp, at: now.instant)
+        }
+        // What comes after a stall is cut (JB2).
+        guard case .present(let due) = verdict else { return }
+        let heard = max(due, now.instant)
+        let isMuted = shared.withLock { state in
+            if measuresTestSignal { state.meter.played(sound, at: heard, wallTime: now.wallTime(at: heard)) }
+            return state.isMuted
+        }
+        onSound?(isMuted ? sound.silenced : sound, heard)
+    }
+}
+
+extension AudioFrame {
+    /// As long, and silent.
+    fileprivate var silenced: AudioFrame {
+        var frame = self
+        frame.samples = Array(repeating: 0, count: samples.count)
+        return frame
+    }
+}

@@ -1,0 +1,34 @@
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// Shows pictures: remembers the last, measures it, and tells whoever listens.
+final class PictureScreen: Sendable {
+    private let shared: SharedRendererState
+    private let callbacks: RendererCallbacks
+    private let measuresTestSignal: Bool
+    private let dimensions = Mutex<Dimensions?>(nil)
+
+    init(shared: SharedRendererState, callbacks: RendererCallbacks, options: RendererOptions) {
+        self.shared = shared
+        self.callbacks = callbacks
+        measuresTestSignal = options.measuresTestSignal
+    }
+
+    /// Called by one thread at a time.
+    func show(_ frame: VideoFrame) {
+        let now = MonotonicClock.reference()
+        let stamp = measuresTestSignal ? TestPictureStrip.read(frame) : nil
+        shared.withLock { state in
+            state.lastFrame = frame
+            state.meter.shown(stamp: stamp, at: now.instant, wallTime: now.wallTime)
+        }
+        let before = dimensions.withLock { dimensions in
+            defer { dimensions = frame.dimensions }
+            return dimensions
+        }
+        if before == nil { callbacks.onFirstFrame?() }
+        if before != frame.dimensions { callbacks.onDimensions?(frame.dimensions) }
+        callbacks.onFrame?(frame)
+    }
+}

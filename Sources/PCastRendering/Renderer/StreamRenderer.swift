@@ -1,0 +1,70 @@
+import PCastCodecs
+public import PCastIO
+public import PCastMedia
+
+/// Decodes a stream and presents it: pictures when they are due, sound in step with them. Without a window or a
+/// loudspeaker the devices are null: everything is decoded, timed and measured, and the last picture can be kept.
+///
+/// It owns a thread that decodes pictures, one that decodes sound, and in lip sync one that shows pictures when due.
+/// `push` is called by the network's thread and never blocks.
+public final class StreamRenderer: Sendable {
+    private let shared: SharedRendererState
+    private let video: VideoPipeline
+    private let audio: AudioPipeline
+
+    /// Throws when no thread can be had.
+    public init(
+        options: RendererOptions = RendererOptions(), callbacks: RendererCallbacks = RendererCallbacks()
+    ) throws(IOError) {
+        shared = SharedRendererState(options)
+        video = try VideoPipeline(shared: shared, callbacks: callbacks, options: options)
+        audio = try AudioPipeline(shared: shared, callbacks: callbacks, options: options)
+    }
+
+    /// Takes the next frame of a track, in decoding order and without holes after a key frame. A picture that cannot
+    /// be decoded, or for which there is no room, is dropped and a key frame asked for.
+    public func push(_ frame: EncodedFrame) {
+        switch frame.codec.mediaType {
+        case .video: video.push(frame)
+        case .audio: audio.push(frame)
+        }
+    }
+
+    /// Says that sound of this length is missing before the next packet of sound, and will not come.
+    public func concealAudio(_ span: TimeSpan) { audio.conceal(span) }
+
+    /// Whether the sound that is handed on is silent.
+    public var isMuted: Bool {
+        get { shared.withLock { $0.isMuted } }
+        set { shared.withLock { $0.isMuted = newValue } }
+    }
+
+    /// The picture that was shown last; also after `stop`.
+    public var lastFrame: VideoFrame? { shared.withLock { $0.lastFrame } }
+
+    /// Writes the picture that was shown last as PNG or JPEG, by the path's extension.
+    ///
+    /// - Returns: its dimensions; nil when none has been shown.
+    /// - Throws: when the file cannot be written, or its extension names neither.
+    public func screenshot(to path: String) throws -> Dimensions? {
+        guard let frame = lastFrame else { return nil }
+        try StillImage.write(frame, to: path)
+        return frame.dimensions
+    }
+
+    /// Counts since the beginning; percentiles of the last second.
+    public func statistics() -> RenderStatistics {
+        let now = MonotonicClock.now()
+        return shared.withLock { $0.meter.statistics(lastSecondBefore: now) }
+    }
+
+    /// Counts and percentiles of the whole run.
+    public func summary() -> RenderStatistics { shared.withLock { $0.meter.statistics(lastSecondBefore: nil) } }
+
+    /// Ends the threads and waits for them. Pictures and sound that wait are not shown. Harmless when called again; not
+    /// from a callback.
+    public func stop() {
+        video.stop()
+        audio.stop()
+    }
+}

@@ -1,0 +1,78 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("A file's times")
+struct PlaybackTimelineTests {
+    @Test("positions begin at zero wherever the file's own times begin, and go on when it is played again")
+    func loops() {
+        var timeline = PlaybackTimeline()
+        let frame = TimeSpan.milliseconds(40)
+        #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .zero)
+        #expect(timeline.position(of: .milliseconds(1_520), length: frame) == .milliseconds(40))
+        timeline.startAgain()
+        #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .milliseconds(80))
+        timeline.startAgain()
+        #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .milliseconds(120))
+    }
+
+    @Test("sound that an encoder put ahead stands a little before zero")
+    func primed() {
+        var timeline = PlaybackTimeline()
+        _ = timeline.position(of: .zero, length: .milliseconds(40))
+        #expect(timeline.position(of: .milliseconds(-21), length: .milliseconds(21)) == .milliseconds(-21))
+    }
+
+    private func sound(_ count: Int, channels: Int = 1, value: Int16 = 7) -> AudioFrame {
+        AudioFrame(
+            samples: Array(repeating: value, count: count * channels), channels: channels, captureTime: nil,
+            timestamp: MediaTime(ticks: 0, rate: .opus))
+    }
+
+    @Test("frames of AAC come out as frames of 20 ms whose times are their count")
+    func frames() {
+        var framer = SoundFramer(channels: 1)
+        var positions: [TimeSpan] = []
+        for index in 0..<15 as Range<Int64> {
+            let position = ClockRate.opus.span(ofTicks: index * 1_024)
+            for (frame, position) in framer.push(sound(1_024), at: position) {
+                #expect(frame.sampleCount == 960)
+                positions.append(position)
+            }
+        }
+        #expect(positions == (0..<16 as Range<Int64>).map { .milliseconds($0 * 20) })
+    }
+
+    @Test("a hole is filled with silence, an overlap is cut, and rounding is left alone")
+    func holes() {
+        var framer = SoundFramer(channels: 1)
+        #expect(framer.push(sound(960), at: .zero).count == 1)
+        let filled = framer.push(sound(960), at: .milliseconds(40))
+        #expect(filled.count == 2)
+        #expect(filled[0].frame.samples.allSatisfy { $0 == 0 })
+        #expect(filled[1].frame.samples.allSatisfy { $0 == 7 })
+        #expect(framer.push(sound(960), at: .milliseconds(62)).map(\.position) == [.milliseconds(60)])
+        #expect(framer.push(sound(960), at: .milliseconds(70)).count == 0)
+        #expect(framer.push(sound(480), at: .milliseconds(90)).map(\.position) == [.milliseconds(80)])
+    }
+
+    @Test("the track keeps its channels when the file changes them")
+    func channels() {
+        var stereo = SoundFramer(channels: 2)
+        #expect(stereo.push(sound(960), at: .zero)[0].frame.samples.count == 1_920)
+        var mono = SoundFramer(channels: 1)
+        #expect(
+            mono.push(sound(960, channels: 2, value: 9), at: .zero)[0].frame.samples == Array(repeating: 9, count: 960))
+    }
+
+    @Test("pictures of odd size lose their last row or column, even ones are left as they are")
+    func evenPictures() {
+        let pictures = EvenPictures()
+        let odd = Pictures.empty(Dimensions(width: 333, height: 187), luma: 90)
+        #expect(pictures.even(odd).dimensions == Dimensions(width: 332, height: 186))
+        #expect(Pictures.middle(of: pictures.even(odd)) == 90)
+        let even = Pictures.empty(Dimensions(width: 64, height: 36))
+        #expect(pictures.even(even) === even)
+    }
+}

@@ -1,0 +1,37 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRendering
+
+@Suite("Nothing is decoded between a hole and the next key frame")
+struct KeyFrameGateTests {
+    private let start = Instant(nanoseconds: 5_000_000_000)
+
+    private func frame(isKey: Bool) -> EncodedFrame {
+        EncodedFrame(
+            codec: .h264, bytes: [], isKeyFrame: isKey, timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil)
+    }
+
+    @Test("JB8: it opens at a key frame and closes at a hole")
+    func jb8() {
+        var gate = KeyFrameGate()
+        #expect(gate.admits(frame(isKey: false)) == false)
+        #expect(gate.admits(frame(isKey: true)) == true)
+        #expect(gate.admits(frame(isKey: false)) == true)
+        gate.close()
+        #expect(gate.admits(frame(isKey: false)) == false)
+        #expect(gate.admits(frame(isKey: true)) == true)
+    }
+
+    @Test("the publisher is asked at once, and again each 300 ms while nothing comes")
+    func requests() {
+        var gate = KeyFrameGate()
+        #expect(gate.asks(at: start) == true)
+        #expect(gate.asks(at: start + .milliseconds(299)) == false)
+        #expect(gate.asks(at: start + .milliseconds(300)) == true)
+        _ = gate.admits(frame(isKey: true))
+        #expect(gate.asks(at: start + .seconds(5)) == false)
+        gate.close()
+        #expect(gate.asks(at: start + .seconds(5)) == true)
+    }
+}

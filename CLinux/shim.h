@@ -1,0 +1,188 @@
+// What Swift's Glibc module leaves out because it is built without _GNU_SOURCE, and the macros that do not import.
+// Header only; nothing here depends on the processor.
+#ifndef PCAST_CLINUX_SHIM_H
+#define PCAST_CLINUX_SHIM_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+// MARK: Batches of datagrams
+
+// struct mmsghdr, by another name.
+struct clinux_message {
+    struct msghdr header;
+    unsigned int length;
+};
+
+int clinux_sendmmsg(int socket, struct clinux_message *messages, unsigned int count, int flags) __asm__("sendmmsg");
+int clinux_recvmmsg(
+    int socket, struct clinux_message *messages, unsigned int count, int flags, struct timespec *timeout)
+    __asm__("recvmmsg");
+
+// linux/udp.h and asm-generic/socket.h; the headers cannot be included next to glibc's.
+enum {
+    CLINUX_SOL_UDP = 17,
+    CLINUX_UDP_SEGMENT = 103,
+#ifdef SO_RXQ_OVFL
+    CLINUX_SO_RXQ_OVFL = SO_RXQ_OVFL,
+#else
+    CLINUX_SO_RXQ_OVFL = 40,
+#endif
+    CLINUX_TCP_NOTSENT_LOWAT = 25,
+    CLINUX_IPV6_RECVPKTINFO = 49,
+    CLINUX_IPV6_PKTINFO = 50,
+};
+
+// struct in6_pktinfo (RFC 3542, section 6).
+struct clinux_packet_info6 {
+    struct in6_addr address;
+    unsigned int interface_index;
+};
+
+// The most that the writers below write for one message.
+enum { CLINUX_CONTROL_SIZE = 128 };
+
+static inline void clinux_put(uint8_t *control, int level, int type, const void *value, size_t size) {
+    struct cmsghdr *header = (struct cmsghdr *)control;
+    header->cmsg_level = level;
+    header->cmsg_type = type;
+    header->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(header), value, size);
+}
+
+// Each writer appends one control message to zeroed memory and answers the bytes that it takes.
+
+static inline size_t clinux_put_source4(uint8_t *control, uint32_t address_in_network_order) {
+    struct in_pktinfo info;
+    memset(&info, 0, sizeof info);
+    info.ipi_spec_dst.s_addr = address_in_network_order;
+    clinux_put(control, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+    return CMSG_SPACE(sizeof info);
+}
+
+static inline size_t clinux_put_source6(uint8_t *control, const uint8_t *address) {
+    struct clinux_packet_info6 info;
+    memset(&info, 0, sizeof info);
+    memcpy(&info.address, address, 16);
+    clinux_put(control, IPPROTO_IPV6, CLINUX_IPV6_PKTINFO, &info, sizeof info);
+    return CMSG_SPACE(sizeof info);
+}
+
+static inline size_t clinux_put_segment_size(uint8_t *control, uint16_t size) {
+    clinux_put(control, CLINUX_SOL_UDP, CLINUX_UDP_SEGMENT, &size, sizeof size);
+    return CMSG_SPACE(sizeof size);
+}
+
+// What the kernel says about a datagram besides its bytes.
+struct clinux_arrival {
+    uint8_t local[16];       // destination address, in network order; four bytes of it for IPv4
+    int32_t local_family;    // AF_INET, AF_INET6, or 0 when unknown
+    uint32_t drops;          // SO_RXQ_OVFL: datagrams that the socket has lost since it was made
+    int64_t realtime;        // SO_TIMESTAMPNS: nanoseconds on CLOCK_REALTIME, or 0
+};
+
+static inline void clinux_read_arrival(struct msghdr *message, struct clinux_arrival *arrival) {
+    memset(arrival, 0, sizeof *arrival);
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+        if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
+            struct in_pktinfo info;
+            memcpy(&info, CMSG_DATA(header), sizeof info);
+            memcpy(arrival->local, &info.ipi_addr, 4);
+            arrival->local_family = AF_INET;
+        } else if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == CLINUX_IPV6_PKTINFO) {
+            memcpy(arrival->local, CMSG_DATA(header), 16);
+            arrival->local_family = AF_INET6;
+        } else if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == CLINUX_SO_RXQ_OVFL) {
+            memcpy(&arrival->drops, CMSG_DATA(header), sizeof arrival->drops);
+        } else if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SO_TIMESTAMPNS) {
+            struct timespec time;
+            memcpy(&time, CMSG_DATA(header), sizeof time);
+            arrival->realtime = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+        }
+    }
+}
+
+// MARK: Readiness
+
+// struct epoll_event is packed on some processors and not on others; this one is the same everywhere.
+struct clinux_event {
+    uint64_t token;
+    uint32_t events;
+};
+
+enum { CLINUX_EVENTS_PER_WAIT = 64 };
+
+enum {
+    CLINUX_READABLE = EPOLLIN,
+    CLINUX_WRITABLE = EPOLLOUT,
+    CLINUX_BROKEN = EPOLLERR | EPOLLHUP,
+    CLINUX_ADD = EPOLL_CTL_ADD,
+    CLINUX_CHANGE = EPOLL_CTL_MOD,
+    CLINUX_REMOVE = EPOLL_CTL_DEL,
+};
+
+static inline int clinux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int clinux_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = events;
+    event.data.u64 = token;
+    return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+// Waits up to `nanoseconds` (negative: without end). Kernels before 5.11 have no epoll_pwait2, and some sandboxes
+// forbid it; there the wait is rounded up to a millisecond.
+static inline int clinux_epoll_wait(int epoll, struct clinux_event *ready, int64_t nanoseconds) {
+    struct epoll_event events[CLINUX_EVENTS_PER_WAIT];
+    int count = -1;
+    errno = ENOSYS;
+#ifdef SYS_epoll_pwait2
+    struct timespec timeout = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    count = (int)syscall(
+        SYS_epoll_pwait2, epoll, events, CLINUX_EVENTS_PER_WAIT, nanoseconds < 0 ? NULL : &timeout, NULL, (size_t)0);
+#endif
+    if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
+        int64_t milliseconds = nanoseconds < 0 ? -1 : (nanoseconds + 999999) / 1000000;
+        count = epoll_wait(
+            epoll, events, CLINUX_EVENTS_PER_WAIT, milliseconds > INT32_MAX ? INT32_MAX : (int)milliseconds);
+    }
+    for (int index = 0; index < count; index++) {
+        ready[index].token = events[index].data.u64;
+        ready[index].events = events[index].events;
+    }
+    return count;
+}
+
+static inline int clinux_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+// MARK: Threads and sockets
+
+int clinux_name_thread(pthread_t thread, const char *name) __asm__("pthread_setname_np");
+int clinux_accept4(int socket, struct sockaddr *address, socklen_t *length, int flags) __asm__("accept4");
+
+enum {
+    CLINUX_SOCK_NONBLOCK = SOCK_NONBLOCK,
+    CLINUX_SOCK_CLOEXEC = SOCK_CLOEXEC,
+    CLINUX_SOCK_STREAM = SOCK_STREAM,
+    CLINUX_SOCK_DGRAM = SOCK_DGRAM,
+    CLINUX_SO_RCVBUFFORCE = SO_RCVBUFFORCE,
+    CLINUX_SO_SNDBUFFORCE = SO_SNDBUFFORCE,
+    CLINUX_SO_TIMESTAMPNS = SO_TIMESTAMPNS,
+};
+
+#endif

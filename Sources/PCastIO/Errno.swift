@@ -1,0 +1,25 @@
+import Glibc
+import PCastMedia
+
+/// The calling thread's error number, and its name for people.
+enum Errno {
+    static var current: Int32 { errno }
+
+    static func text(_ number: Int32) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+            buffer.initialize(repeating: 0)
+            return strerror_r(number, buffer.baseAddress!, buffer.count) == 0
+                ? String(cString: buffer.baseAddress!) : "error \(number)"
+        }
+    }
+
+    /// The last error of a call about `address`, as the case that says what to do.
+    static func binding(_ call: String, _ address: TransportAddress) -> IOError {
+        switch current {
+        case EADDRINUSE: .addressInUse(address)
+        case EADDRNOTAVAIL: .addressNotAvailable(address)
+        case EACCES, EPERM: .permissionDenied(address)
+        case let number: .system(call: call, errno: number)
+        }
+    }
+}

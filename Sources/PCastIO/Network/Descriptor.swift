@@ -1,0 +1,36 @@
+import CLinux
+import Glibc
+import PCastMedia
+
+/// A file descriptor that closes itself. Immutable, so any thread may hold it.
+final class Descriptor: Sendable {
+    let number: Int32
+
+    /// Takes over what a system call answered; throws what it failed with.
+    init(_ number: Int32, from call: String) throws(IOError) {
+        guard number >= 0 else { throw .system(call: call, errno: Errno.current) }
+        self.number = number
+    }
+
+    deinit { close(number) }
+
+    /// A socket that neither blocks nor is inherited by other programs.
+    static func socket(_ family: IPAddress.Family, _ kind: Int) throws(IOError) -> Descriptor {
+        let kind = Int32(kind | CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC)
+        return try Descriptor(Glibc.socket(family == .v4 ? AF_INET : AF_INET6, kind, 0), from: "socket")
+    }
+
+    /// Sets an option that is an integer; answers false when the kernel refused.
+    @discardableResult
+    func set(_ level: Int32, _ option: Int32, _ value: Int32) -> Bool {
+        withUnsafePointer(to: value) {
+            setsockopt(number, level, option, $0, socklen_t(MemoryLayout<Int32>.size)) == 0
+        }
+    }
+
+    func get(_ level: Int32, _ option: Int32) -> Int32 {
+        var value: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        return getsockopt(number, level, option, &value, &size) == 0 ? value : 0
+    }
+}

@@ -1,0 +1,73 @@
+import Glibc
+import PCastMedia
+
+/// The kernel's form of a transport address: the layout of `sockaddr_in` and `sockaddr_in6`, the same on every Linux.
+enum SocketAddress {
+    /// Bytes of the larger form.
+    static let maximumSize = 28
+
+    private static let v4Size = 16
+
+    /// Writes into at least `maximumSize` bytes; answers how many matter.
+    static func write(_ address: TransportAddress, into memory: UnsafeMutableRawPointer) -> socklen_t {
+        memory.initializeMemory(as: UInt8.self, repeating: 0, count: maximumSize)
+        memory.storeBytes(of: address.port.bigEndian, toByteOffset: 2, as: UInt16.self)
+        guard let v4 = address.ip.v4 else {
+            memory.storeBytes(of: sa_family_t(AF_INET6), as: sa_family_t.self)
+            write(v6: address.ip, into: memory + 8)
+            return socklen_t(maximumSize)
+        }
+        memory.storeBytes(of: sa_family_t(AF_INET), as: sa_family_t.self)
+        memory.storeBytes(of: v4.bigEndian, toByteOffset: 4, as: UInt32.self)
+        return socklen_t(v4Size)
+    }
+
+    /// The sixteen bytes of an IPv6 address.
+    static func write(v6 ip: IPAddress, into memory: UnsafeMutableRawPointer) {
+        let (high, low) = ip.v6
+        memory.storeBytes(of: high.bigEndian, as: UInt64.self)
+        memory.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+    }
+
+    /// Nil for a family that is neither IPv4 nor IPv6.
+    static func read(from memory: UnsafeRawPointer) -> TransportAddress? {
+        let port = UInt16(bigEndian: memory.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+        switch Int32(memory.loadUnaligned(as: sa_family_t.self)) {
+        case AF_INET: return TransportAddress(ip: readV4(memory + 4), port: port)
+        case AF_INET6: return TransportAddress(ip: readV6(memory + 8), port: port)
+        default: return nil
+        }
+    }
+
+    static func readV4(_ memory: UnsafeRawPointer) -> IPAddress {
+        IPAddress(v4: UInt32(bigEndian: memory.loadUnaligned(as: UInt32.self)))
+    }
+
+    static func readV6(_ memory: UnsafeRawPointer) -> IPAddress {
+        IPAddress(
+            v6: UInt64(bigEndian: memory.loadUnaligned(as: UInt64.self)),
+            UInt64(bigEndian: memory.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+
+    /// Calls `body` with the kernel's form of `address`.
+    static func with<Result>(
+        _ address: TransportAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        withUnsafeTemporaryAllocation(byteCount: maximumSize, alignment: 8) { buffer in
+            let size = write(address, into: buffer.baseAddress!)
+            return body(buffer.baseAddress!.assumingMemoryBound(to: sockaddr.self), size)
+        }
+    }
+
+    /// What `getsockname` or `getpeername`, as `call`, answers for `descriptor`.
+    static func ask(
+        _ descriptor: Int32,
+        _ call: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> TransportAddress? {
+        withUnsafeTemporaryAllocation(byteCount: maximumSize, alignment: 8) { buffer in
+            var size = socklen_t(maximumSize)
+            let name = buffer.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+            return call(descriptor, name, &size) == 0 ? read(from: buffer.baseAddress!) : nil
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import CLinux
+import Glibc
+import PCastMedia
+
+/// One TCP connection of ICE, of the loop's thread alone.
+final class TCPConnection {
+    enum Phase {
+        /// `connect` is under way, and is told how it ended.
+        case connecting(@Sendable (Result<NetworkPath, IOError>) -> Void)
+
+        /// Accepted, and silent so far.
+        case awaitingFirstFrame
+
+        case open
+    }
+
+    let descriptor: Descriptor
+    let path: NetworkPath
+    var phase: Phase
+
+    /// When the phase must have ended: the connection is closed then.
+    let deadline: Instant
+
+    /// Whether the poller watches for room to write.
+    var watchesWritability: Bool
+
+    /// Whether frames were appended since the last flush.
+    var isDirty = false
+
+    private var reassembler = FrameReassembler()
+    private var queue = FrameWriteQueue()
+
+    /// Video that waits in the kernel cannot be dropped, so little may wait there (IO11).
+    private static let unsentLimit: Int32 = 64 * 1024
+
+    init(_ descriptor: Descriptor, path: NetworkPath, phase: Phase, deadline: Instant) {
+        self.descriptor = descriptor
+        self.path = path
+        self.phase = phase
+        self.deadline = deadline
+        if case .connecting = phase { watchesWritability = true } else { watchesWritability = false }
+        descriptor.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        descriptor.set(Int32(IPPROTO_TCP), Int32(CLINUX_TCP_NOTSENT_LOWAT), Self.unsentLimit)
+    }
+
+    /// What a read came to.
+    enum ReadResult { case some, nothing, end }
+
+    func read() -> ReadResult {
+        let room = reassembler.room()
+        let count = recv(descriptor.number, room.baseAddress!, room.count, Int32(MSG_DONTWAIT))
+        if count > 0 {
+            reassembler.append(count)
+            return .some
+        }
+        return count < 0 && (Errno.current == EAGAIN || Errno.current == EINTR) ? .nothing : .end
+    }
+
+    func nextFrame() -> FrameReassembler.Next { reassembler.next() }
+
+    func append(_ frame: UnsafeRawBufferPointer) -> Bool { queue.append(frame) }
+
+    var hasPendingBytes: Bool { !queue.isEmpty }
+
+    /// Writes what waits as far as the socket takes it; answers false when the connection is broken.
+    func flush() -> Bool {
+        while !queue.isEmpty {
+            let bytes = queue.pending
+            let count = Glibc.send(descriptor.number, bytes.baseAddress!, bytes.count, Int32(MSG_NOSIGNAL))
+            if count >= 0 {
+                queue.removeFirst(count)
+            } else if Errno.current == EAGAIN {
+                return true
+            } else if Errno.current != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// The error that `connect` ended with, or 0.
+    func connectError() -> Int32 { descriptor.get(SOL_SOCKET, SO_ERROR) }
+}

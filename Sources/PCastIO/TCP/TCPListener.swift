@@ -1,0 +1,39 @@
+import CLinux
+import Glibc
+import PCastMedia
+
+/// A listening TCP socket for ICE (RFC 6544): passive candidates.
+final class TCPListener: Sendable {
+    private let descriptor: Descriptor
+    let address: TransportAddress
+
+    var number: Int32 { descriptor.number }
+
+    private static let backlog: Int32 = 512
+
+    init(binding wanted: TransportAddress) throws(IOError) {
+        let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_STREAM)
+        // For TCP this lets a restarted server pass by connections that linger; two listeners are refused all the same.
+        descriptor.set(SOL_SOCKET, SO_REUSEADDR, 1)
+        if wanted.ip.family == .v6 { descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        guard SocketAddress.with(wanted, { bind(descriptor.number, $0, $1) }) == 0,
+            listen(descriptor.number, Self.backlog) == 0
+        else { throw Errno.binding("bind", wanted) }
+        guard let address = SocketAddress.ask(descriptor.number, getsockname) else {
+            throw .system(call: "getsockname", errno: Errno.current)
+        }
+        self.descriptor = descriptor
+        self.address = address
+    }
+
+    /// The next connection that waits; nil when there is none.
+    func accept() -> Descriptor? {
+        while true {
+            let number = clinux_accept4(
+                self.number, nil, nil, Int32(CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC))
+            if number >= 0 { return try? Descriptor(number, from: "accept4") }
+            // A connection that broke while it waited is skipped.
+            if Errno.current != EINTR, Errno.current != ECONNABORTED { return nil }
+        }
+    }
+}

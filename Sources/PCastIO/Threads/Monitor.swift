@@ -1,0 +1,61 @@
+import Glibc
+import PCastMedia
+
+/// A value behind a mutex whose holders can wait for it to change, with deadlines on the monotonic clock.
+///
+/// Unchecked: the value is reached under the mutex only.
+final class Monitor<Value>: @unchecked Sendable {
+    private var value: Value
+    private let condition = Condition()
+
+    init(_ value: sending Value) { self.value = value }
+
+    /// Runs `body` alone with the value. While it waits on the condition, others run.
+    func withLock<Result>(_ body: (inout Value, Condition) -> Result) -> Result {
+        condition.lock()
+        defer { condition.unlock() }
+        return body(&value, condition)
+    }
+}
+
+/// A mutex and a condition variable that reads CLOCK_MONOTONIC.
+final class Condition {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let variable = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init() {
+        mutex.initialize(to: pthread_mutex_t())
+        variable.initialize(to: pthread_cond_t())
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(variable, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(variable)
+        pthread_mutex_destroy(mutex)
+        variable.deallocate()
+        mutex.deallocate()
+    }
+
+    func lock() { pthread_mutex_lock(mutex) }
+
+    func unlock() { pthread_mutex_unlock(mutex) }
+
+    func wakeOne() { pthread_cond_signal(variable) }
+
+    func wakeAll() { pthread_cond_broadcast(variable) }
+
+    /// Gives the mutex up until woken, which may be for no reason; answers false when `deadline` came first.
+    func wait(until deadline: Instant?) -> Bool {
+        guard let deadline else {
+            pthread_cond_wait(variable, mutex)
+            return true
+        }
+        var time = timespec(deadline)
+        return pthread_cond_timedwait(variable, mutex, &time) != ETIMEDOUT
+    }
+}

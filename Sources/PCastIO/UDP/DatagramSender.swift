@@ -1,0 +1,222 @@
+import CLinux
+import Glibc
+import PCastMedia
+
+/// Sends batches: neighbours for one path as one message that the kernel cuts up (UDP_SEGMENT), and many messages by
+/// one `sendmmsg`.
+struct DatagramSender: ~Copyable {
+    /// Counts since the start.
+    struct Counts {
+        var sent = 0
+        var errors = 0
+        var tooLarge = 0
+        var dropped = 0
+        var segmentedMessages = 0
+        var segments = 0
+        var segmentationRefusals = 0
+    }
+
+    /// A burst goes out at line rate, so it is kept short (IO3).
+    static let maximumSegments = 16
+
+    /// The kernel's limit for the payload of one message is 65,507 bytes (IO4); IPv6's is the same here for simplicity.
+    private static let maximumMessageSize = 65_000
+    private static let messageCapacity = 64
+    private static let controlSize = Int(CLINUX_CONTROL_SIZE)
+
+    /// How long a full socket is waited for, once per batch; then what is left of the batch is dropped.
+    private static let patience: Int32 = 1
+
+    private let control = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: messageCapacity * controlSize, alignment: 16)
+    private let names = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: messageCapacity * SocketAddress.maximumSize, alignment: 16)
+    private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: messageCapacity)
+    private let messages = UnsafeMutablePointer<clinux_message>.allocate(capacity: messageCapacity)
+    private let runs = UnsafeMutablePointer<DatagramRun>.allocate(capacity: messageCapacity)
+    private var pending = 0
+    private var hasWaited = false
+    private var routes = SegmentationRoutes()
+    private let fault: Fault?
+
+    private(set) var counts = Counts()
+
+    /// A kernel that refuses, for tests.
+    enum Fault {
+        /// Every message that is to be segmented fails with this number.
+        case segmentation(errno: Int32)
+    }
+
+    init(fault: Fault? = nil) {
+        self.fault = fault
+        control.initializeMemory(as: UInt8.self, repeating: 0)
+        for index in 0..<Self.messageCapacity {
+            (vectors + index).initialize(to: iovec())
+            (messages + index).initialize(to: clinux_message())
+            messages[index].header.msg_name = names.baseAddress! + index * SocketAddress.maximumSize
+            messages[index].header.msg_iov = vectors + index
+            messages[index].header.msg_iovlen = 1
+            messages[index].header.msg_control = control.baseAddress! + index * Self.controlSize
+        }
+    }
+
+    deinit {
+        runs.deallocate()
+        messages.deallocate()
+        vectors.deallocate()
+        names.deallocate()
+        control.deallocate()
+    }
+
+    /// Sends the batch's UDP datagrams, each by the socket that has its local address. A datagram that cannot leave
+    /// is counted, never kept.
+    mutating func send(_ batch: borrowing DatagramBatch, over sockets: [UDPSocket], at now: Instant) {
+        hasWaited = false
+        var index = 0
+        var current: UDPSocket?
+        while index < batch.count {
+            let path = batch[index].path
+            guard path.transport == .udp else {
+                index += 1
+                continue
+            }
+            let run = DatagramRun(
+                in: batch, from: index, limit: routes.allowsSegmentation(on: path, at: now) ? Self.maximumSegments : 1,
+                byteLimit: Self.maximumMessageSize)
+            index += run.count
+            guard let socket = sockets.first(where: { $0.canSend(from: path.local) }) else {
+                counts.errors += run.count
+                continue
+            }
+            if let current, current !== socket || pending == Self.messageCapacity { flush(current, at: now) }
+            current = socket
+            append(run, from: batch)
+        }
+        if let current { flush(current, at: now) }
+    }
+
+    private mutating func append(_ run: DatagramRun, from batch: borrowing DatagramBatch) {
+        let index = pending
+        pending += 1
+        (runs + index).initialize(to: run)
+        vectors[index] = iovec(iov_base: batch.memory.baseAddress! + run.offset, iov_len: run.byteCount)
+        let message = messages + index
+        message.pointee.header.msg_namelen = SocketAddress.write(run.path.remote, into: message.pointee.header.msg_name)
+        let sourceSize = writeSource(run.path.local.ip, at: index)
+        message.pointee.header.msg_controllen = sourceSize + writeSegmentSize(run, at: index, after: sourceSize)
+    }
+
+    private func controlMemory(_ index: Int) -> UnsafeMutablePointer<UInt8> {
+        (control.baseAddress! + index * Self.controlSize).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// The reply leaves from the address that was addressed (IO5).
+    private func writeSource(_ ip: IPAddress, at index: Int) -> Int {
+        if ip.isUnspecified { return 0 }
+        if let v4 = ip.v4 { return clinux_put_source4(controlMemory(index), v4.bigEndian) }
+        return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { bytes in
+            SocketAddress.write(v6: ip, into: bytes.baseAddress!)
+            return clinux_put_source6(
+                controlMemory(index), bytes.baseAddress!.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+
+    private func writeSegmentSize(_ run: DatagramRun, at index: Int, after offset: Int) -> Int {
+        run.count > 1 ? clinux_put_segment_size(controlMemory(index) + offset, UInt16(run.segmentSize)) : 0
+    }
+
+    /// `sendmmsg` stops at the first message that fails, and tells why only when that message is the first: so go on
+    /// from there, and step over what fails alone (IO8).
+    private mutating func flush(_ socket: UDPSocket, at now: Instant) {
+        var first = 0
+        while first < pending {
+            let accepted = transmit(socket, from: first)
+            if accepted > 0 {
+                for index in first..<first + accepted { countSent(runs[index]) }
+                first += accepted
+                continue
+            }
+            switch Errno.current {
+            case EINTR: continue
+            case EAGAIN, ENOBUFS:
+                if waitOnce(for: socket) { continue }
+                for index in first..<pending { counts.dropped += runs[index].count }
+                first = pending
+            case let error:
+                skip(first, failedWith: error, on: socket, at: now)
+                first += 1
+            }
+        }
+        pending = 0
+    }
+
+    private mutating func transmit(_ socket: UDPSocket, from first: Int) -> Int {
+        var end = pending
+        if case .segmentation(let number) = fault, let refused = (first..<pending).first(where: { runs[$0].count > 1 }) {
+            errno = number
+            if refused == first { return -1 }
+            end = refused
+        }
+        return Int(
+            clinux_sendmmsg(
+                socket.number, messages + first, UInt32(end - first), Int32(MSG_NOSIGNAL)))
+    }
+
+    /// A full send buffer empties within microseconds where it empties at all.
+    private mutating func waitOnce(for socket: UDPSocket) -> Bool {
+        if hasWaited { return false }
+        hasWaited = true
+        return socket.waitUntilWritable(milliseconds: Self.patience)
+    }
+
+    private mutating func countSent(_ run: DatagramRun) {
+        counts.sent += run.count
+        if run.count > 1 {
+            counts.segmentedMessages += 1
+            counts.segments += run.count
+        }
+    }
+
+    /// A message failed. If it was to be segmented, its datagrams leave one by one at once; EIO and EINVAL are what
+    /// drivers, tunnels and old kernels answer, so the route is spared for a while (IO1). A size that does not fit is
+    /// no sign of congestion (IO4), and other errors are the destination's own.
+    private mutating func skip(_ index: Int, failedWith error: Int32, on socket: UDPSocket, at now: Instant) {
+        let run = runs[index]
+        if run.count > 1, error == EIO || error == EINVAL || error == EMSGSIZE {
+            if error != EMSGSIZE {
+                counts.segmentationRefusals += 1
+                routes.refuseSegmentation(on: run.path, at: now)
+            }
+            sendSingly(index, on: socket)
+        } else if error == EMSGSIZE {
+            counts.tooLarge += 1
+        } else {
+            counts.errors += run.count
+        }
+    }
+
+    private mutating func sendSingly(_ index: Int, on socket: UDPSocket) {
+        let run = runs[index]
+        let header = messages + index
+        header.pointee.header.msg_controllen = writeSource(run.path.local.ip, at: index)
+        let start = vectors[index].iov_base!
+        var offset = 0
+        while offset < run.byteCount {
+            let size = min(run.segmentSize, run.byteCount - offset)
+            vectors[index] = iovec(iov_base: start + offset, iov_len: size)
+            if sendmsg(socket.number, &header.pointee.header, Int32(MSG_NOSIGNAL)) >= 0 {
+                counts.sent += 1
+            } else {
+                switch Errno.current {
+                case EINTR: continue
+                case EAGAIN, ENOBUFS:
+                    if waitOnce(for: socket) { continue }
+                    counts.dropped += 1
+                case EMSGSIZE: counts.tooLarge += 1
+                default: counts.errors += 1
+                }
+            }
+            offset += size
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import CLinux
+import Glibc
+import PCastMedia
+
+/// A bound UDP socket that never blocks. Immutable, so the thread that binds it can hand it to the one that uses it.
+final class UDPSocket: Sendable {
+    /// What the kernel was asked for and what it gave, in bytes of payload (IO9).
+    struct BufferSizes: Hashable, Sendable {
+        let asked: Int
+        let receive: Int
+        let send: Int
+    }
+
+    private let descriptor: Descriptor
+
+    /// The bound address, with the port that the kernel chose where it was asked to.
+    let address: TransportAddress
+
+    let bufferSizes: BufferSizes
+
+    var number: Int32 { descriptor.number }
+
+    /// Binds alone: without SO_REUSEADDR and SO_REUSEPORT the kernel refuses a port that anyone else has, where with
+    /// them two servers would each get a part of the packets.
+    init(binding wanted: TransportAddress, bufferSize: Int) throws(IOError) {
+        let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_DGRAM)
+        bufferSizes = Self.setBuffers(of: descriptor, to: bufferSize)
+        Self.setOptions(of: descriptor, family: wanted.ip.family)
+        guard SocketAddress.with(wanted, { bind(descriptor.number, $0, $1) }) == 0 else {
+            throw Errno.binding("bind", wanted)
+        }
+        guard let address = SocketAddress.ask(descriptor.number, getsockname) else {
+            throw .system(call: "getsockname", errno: Errno.current)
+        }
+        self.descriptor = descriptor
+        self.address = address
+    }
+
+    /// Whether a datagram from `local` may leave by this socket. An unspecified address leaves the choice of the
+    /// source to the kernel.
+    func canSend(from local: TransportAddress) -> Bool {
+        guard local.ip.family == address.ip.family, local.port == address.port || local.port == 0 else { return false }
+        return address.ip.isUnspecified || local.ip.isUnspecified || local.ip == address.ip
+    }
+
+    /// Waits until the socket takes more; answers false when `milliseconds` passed first.
+    func waitUntilWritable(milliseconds: Int32) -> Bool {
+        var wanted = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
+        return poll(&wanted, 1, milliseconds) == 1
+    }
+
+    /// The privileged option goes beyond net.core.rmem_max. The kernel doubles what it is told, for its own needs.
+    private static func setBuffers(of descriptor: Descriptor, to size: Int) -> BufferSizes {
+        let value = Int32(clamping: size)
+        if !descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_RCVBUFFORCE), value) {
+            descriptor.set(SOL_SOCKET, SO_RCVBUF, value)
+        }
+        if !descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_SNDBUFFORCE), value) {
+            descriptor.set(SOL_SOCKET, SO_SNDBUF, value)
+        }
+        return BufferSizes(
+            asked: size, receive: Int(descriptor.get(SOL_SOCKET, SO_RCVBUF) / 2),
+            send: Int(descriptor.get(SOL_SOCKET, SO_SNDBUF) / 2))
+    }
+
+    private static func setOptions(of descriptor: Descriptor, family: IPAddress.Family) {
+        if family == .v4 {
+            descriptor.set(Int32(IPPROTO_IP), IP_PKTINFO, 1)
+        } else {
+            descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)
+            descriptor.set(Int32(IPPROTO_IPV6), Int32(CLINUX_IPV6_RECVPKTINFO), 1)
+        }
+        descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_RXQ_OVFL), 1)
+        descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_TIMESTAMPNS), 1)
+    }
+}

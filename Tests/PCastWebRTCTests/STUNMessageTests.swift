@@ -162,25 +162,4 @@ import Testing
             #expect(!atServer.isAuthenticated && !atClient.isAuthenticated)
         }
     }
-
-    private func kind(_ bytes: [UInt8]) -> MultiplexedProtocol? { MultiplexedProtocol(of: bytes.span) }
-
-    @Test("RTP14: the first byte tells STUN, DTLS and RTP apart, the second RTP and RTCP")
-    func rtp14Demultiplexing() {
-        for first in UInt8.min...UInt8.max {
-            let expected: MultiplexedProtocol? =
-                switch first {
-                case 0...3: .stun
-                case 20...63: .dtls
-                case 128...191: .rtp
-                default: nil
-                }
-            #expect(kind([first, 96]) == expected)
-        }
-        for second in UInt8.min...UInt8.max {
-            let expected: MultiplexedProtocol = (192...223).contains(second) ? .rtcp : .rtp
-            #expect(kind([0x80, second]) == expected)
-        }
-        #expect(kind([]) == nil)
-    }
 }

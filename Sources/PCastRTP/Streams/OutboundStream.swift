@@ -93,6 +93,10 @@ public struct OutboundStream: Sendable {
     public mutating func begin(at position: Int64, in log: borrowing PacketLog, timestampGap: UInt32 = 0) {
         let entry = log[position]
         self.position = position
+        awaitsFirst = false
+        // What was asked for by numbers of the former mapping has none in the new one.
+        resends.removeAll(keepingCapacity: true)
+        newestSequence = nil
         firstSequence = entry.sequence
         sequenceOffset = nextSequence - entry.sequence
         if let lastTimestamp { timestampOffset = lastTimestamp &+ timestampGap &- entry.timestamp }

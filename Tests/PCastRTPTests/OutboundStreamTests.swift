@@ -1,0 +1,226 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct OutboundStreamTests {
+    /// A packet as the peer gets it.
+    private struct Sent: Equatable {
+        var ssrc: UInt32 = 1000
+        var payloadType: UInt8 = 96
+        var sequenceNumber: UInt16
+        var timestamp: UInt32
+        /// The number that a retransmission repeats.
+        var original: UInt16?
+        var position: Int64
+    }
+
+    private static func parameters(retransmission: Bool = true) -> OutboundStream.Parameters {
+        var extensions = RTPHeaderExtensionMap()
+        extensions[3] = .transportSequenceNumber
+        extensions[5] = .mid
+        return OutboundStream.Parameters(
+            ssrc: 1000, payloadType: 96,
+            retransmission: retransmission ? .init(ssrc: 1001, payloadType: 97) : nil,
+            mid: RTPStreamIdentifier("0"), extensions: extensions, clockRate: .video)
+    }
+
+    private func stream(first: UInt16 = 500, retransmission: Bool = true) -> OutboundStream {
+        OutboundStream(
+            Self.parameters(retransmission: retransmission), firstSequenceNumber: first,
+            retransmissionSequenceNumber: 40)
+    }
+
+    private func append(_ sequences: [Int64], to log: inout PacketLog) {
+        for sequence in sequences {
+            log.append(
+                PacketLog.Entry(
+                    sequence: sequence, timestamp: UInt32(truncatingIfNeeded: sequence * 3000), marker: true,
+                    startsKeyFrame: false, arrival: .at(0)), payload: [1, 2])
+        }
+    }
+
+    private func drain(
+        _ stream: inout OutboundStream, _ log: borrowing PacketLog, at now: Instant = .at(0)
+    ) -> [Sent] {
+        var counter: UInt16 = 0
+        var sent: [Sent] = []
+        var room = [UInt8](repeating: 0, count: 256)
+        while true {
+            let packet = room.withUnsafeMutableBytes {
+                stream.next(
+                    in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counter, into: $0)
+            }
+            guard let packet, let header = RTPHeader.parse(room) else { return sent }
+            let size = packet.headerSize
+            sent.append(
+                Sent(
+                    ssrc: header.ssrc, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber,
+                    timestamp: header.timestamp,
+                    original: packet.isRetransmission ? UInt16(room[size]) << 8 | UInt16(room[size + 1]) : nil,
+                    position: packet.position))
+            #expect(header.headerSize == size)
+            #expect(counter == UInt16(sent.count))
+        }
+    }
+
+    @Test("SW1: the peer's numbers go on from its first, whatever the source's are")
+    func sw1() {
+        var log = PacketLog(capacity: 16)
+        append([65_535, 65_536, 65_538, 65_537], to: &log)
+        var stream = stream()
+        stream.begin(at: 0, in: log)
+        let sent = drain(&stream, log)
+        #expect(sent.map(\.sequenceNumber) == [500, 501, 503, 502])
+        #expect(sent.map(\.timestamp) == [65_535, 65_536, 65_538, 65_537].map { UInt32($0) * 3000 })
+        #expect(stream.packetsSent == 4 && stream.octetsSent == 8)
+        #expect(stream.hasPackets(in: log) == false)
+    }
+
+    @Test("SW1: a second beginning goes on with the next number and a later time")
+    func sw1Switch() {
+        var log = PacketLog(capacity: 16)
+        append([10, 11], to: &log)
+        var stream = stream()
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        append([900, 901], to: &log)
+        stream.begin(at: 2, in: log, timestampGap: 3000)
+        let sent = drain(&stream, log)
+        #expect(sent.map(\.sequenceNumber) == [502, 503])
+        #expect(sent.map(\.timestamp) == [12 * 3000, 13 * 3000])
+        #expect(stream.timestamp(of: 902 * 3000) == 14 * 3000)
+    }
+
+    @Test("SW2: a packet from before the beginning that arrives late is not sent")
+    func sw2() {
+        var log = PacketLog(capacity: 16)
+        append([20, 22], to: &log)
+        var stream = stream()
+        stream.begin(at: 1, in: log)
+        append([21, 19, 23], to: &log)
+        let sent = drain(&stream, log)
+        #expect(sent.map(\.sequenceNumber) == [500, 501])
+        #expect(sent.map(\.position) == [1, 4])
+    }
+
+    @Test("SRTP3: numbers begin below 2^15 and pass 2^16 like any other")
+    func srtp3() {
+        var log = PacketLog(capacity: 65_536)
+        append(Array(0..<32_770), to: &log)
+        var stream = stream(first: 32_767)
+        stream.begin(at: 0, in: log)
+        let sent = drain(&stream, log)
+        #expect(sent.first?.sequenceNumber == 32_767)
+        #expect(sent.suffix(2).map(\.sequenceNumber) == [65_535, 0])
+    }
+
+    @Test("SRTP3: a first number from 2^15 on is a broken contract")
+    func srtp3Contract() async {
+        await #expect(processExitsWith: .failure) {
+            _ = OutboundStream(
+                OutboundStreamTests.parameters(), firstSequenceNumber: 32_768, retransmissionSequenceNumber: 0)
+        }
+    }
+
+    @Test("NACK5: a retransmission has its own SSRC, type and numbers, and leads with the original's number")
+    func nack5() {
+        var log = PacketLog(capacity: 16)
+        append([7, 8, 9], to: &log)
+        var stream = stream()
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        stream.requestRetransmission(of: 501, in: log, roundTrip: .zero, at: .at(20))
+        #expect(stream.hasPackets(in: log) == true)
+        let sent = drain(&stream, log, at: .at(20))
+        #expect(
+            sent == [
+                Sent(
+                    ssrc: 1001, payloadType: 97, sequenceNumber: 40, timestamp: 8 * 3000, original: 501, position: 1)
+            ])
+        #expect(stream.packetsRetransmitted == 1 && stream.packetsSent == 3)
+    }
+
+    @Test("NACK2: a number is sent once in a round trip, and in 20 ms, its first sending included")
+    func nack2() {
+        var log = PacketLog(capacity: 16)
+        append([7], to: &log)
+        var stream = stream()
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        var times: [Int64] = []
+        for time in 0..<110 as Range<Int64> {
+            stream.requestRetransmission(of: 500, in: log, roundTrip: .milliseconds(50), at: .at(time))
+            if !drain(&stream, log, at: .at(time)).isEmpty { times.append(time) }
+        }
+        #expect(times == [50, 100])
+    }
+
+    @Test("NACK4: numbers never sent, or no longer in the log, are counted and not sent")
+    func missed() {
+        var log = PacketLog(capacity: 4)
+        append([0, 1, 2, 3], to: &log)
+        var stream = stream()
+        stream.requestRetransmission(of: 500, in: log, roundTrip: .zero, at: .at(100))
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        append([4], to: &log)
+        for number in [499, 500, 504, 40_000] as [UInt16] {
+            stream.requestRetransmission(of: number, in: log, roundTrip: .zero, at: .at(100))
+        }
+        #expect(stream.retransmissionsMissed == 4)
+        #expect(drain(&stream, log).map(\.sequenceNumber) == [504])
+    }
+
+    @Test("what was asked for before a new beginning is forgotten, for its number means another packet now")
+    func restartForgets() {
+        var log = PacketLog(capacity: 16)
+        append([7, 8], to: &log)
+        var stream = stream()
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        stream.requestRetransmission(of: 500, in: log, roundTrip: .zero, at: .at(100))
+        append([9], to: &log)
+        stream.pause()
+        stream.begin(at: 2, in: log)
+        #expect(!stream.hasResends)
+        stream.requestRetransmission(of: 501, in: log, roundTrip: .zero, at: .at(100))
+        #expect(drain(&stream, log, at: .at(100)).map(\.sequenceNumber) == [502])
+    }
+
+    @Test func withoutARetransmissionStreamNothingIsSentAgain() {
+        var log = PacketLog(capacity: 16)
+        append([7, 8], to: &log)
+        var stream = stream(retransmission: false)
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        stream.requestRetransmission(of: 500, in: log, roundTrip: .zero, at: .at(100))
+        #expect(!stream.hasResends)
+    }
+
+    @Test func aStreamThatBeginsAtTheEndSendsOnlyWhatComes() {
+        var log = PacketLog(capacity: 16)
+        append([7, 8], to: &log)
+        var stream = stream()
+        stream.beginAtEnd(of: log)
+        #expect(stream.hasPackets(in: log) == false)
+        #expect(drain(&stream, log) == [])
+        append([9, 8, 10], to: &log)
+        #expect(drain(&stream, log).map(\.sequenceNumber) == [500, 501])
+    }
+
+    @Test func theLogGoesOnPastAStreamThatIsNotSent() {
+        var log = PacketLog(capacity: 4)
+        append([0], to: &log)
+        var stream = stream()
+        #expect(stream.hasFallenBehind(log) == false)
+        stream.begin(at: 0, in: log)
+        append([1, 2, 3], to: &log)
+        #expect(stream.hasFallenBehind(log) == false)
+        append([4], to: &log)
+        #expect(stream.hasFallenBehind(log) == true)
+        stream.pause()
+        #expect(stream.hasFallenBehind(log) == false)
+        #expect(stream.hasPackets(in: log) == false)
+        #expect(drain(&stream, log) == [])
+    }
+}

@@ -1,0 +1,81 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct PacketLogTests {
+    private func entry(_ sequence: Int64, timestamp: UInt32 = 0, key: Bool = false) -> PacketLog.Entry {
+        PacketLog.Entry(
+            sequence: sequence, timestamp: timestamp, marker: false, startsKeyFrame: key,
+            arrival: Instant(nanoseconds: sequence))
+    }
+
+    @Test("NACK9: packets stand in the order of their arrival, and are found by their numbers")
+    func nack9() {
+        var log = PacketLog(capacity: 8)
+        for sequence in [70, 72, 71] as [Int64] { log.append(entry(sequence), payload: [UInt8(sequence)]) }
+        #expect(log.start == 0 && log.end == 3)
+        #expect((0..<3).map { log[$0].sequence } == [70, 72, 71])
+        #expect((0..<3).map { log.bytes(at: $0) } == [[70], [72], [71]])
+        #expect(log.position(ofSequence: 71) == 2 && log.position(ofSequence: 72) == 1)
+        #expect(log.position(ofSequence: 73) == nil && log.position(ofSequence: 79) == nil)
+        #expect(log.newestSequence == 72)
+    }
+
+    @Test func aFullLogOverwritesTheOldest() {
+        var log = PacketLog(capacity: 4)
+        for sequence in 0..<10 as Range<Int64> { log.append(entry(sequence), payload: [UInt8(sequence)]) }
+        #expect(log.start == 6 && log.end == 10)
+        #expect((6..<10).map { log[$0].sequence } == [6, 7, 8, 9])
+        #expect((6..<10).map { log.bytes(at: $0) } == [[6], [7], [8], [9]])
+        #expect(log.position(ofSequence: 5) == nil)
+        #expect(log.position(ofSequence: 6) == 6)
+    }
+
+    @Test func numbersBelowZeroAndAtTheWrapAreFound() {
+        var log = PacketLog(capacity: 4)
+        for sequence in [-1, 0, 65_535, 65_536] as [Int64] { log.append(entry(sequence), payload: []) }
+        #expect(log.position(ofSequence: -1) == nil)
+        #expect(log.position(ofSequence: 65_535) == 2 && log.position(ofSequence: 65_536) == 3)
+    }
+
+    @Test func theNewestKeyFrameBeginsAtItsFirstPacketToArrive() {
+        var log = PacketLog(capacity: 8)
+        let none = log.newestKeyFrame
+        #expect(none == nil)
+        log.append(entry(1, timestamp: 10), payload: [])
+        log.append(entry(2, timestamp: 20, key: true), payload: [])
+        log.append(entry(3, timestamp: 20, key: true), payload: [])
+        #expect(log.newestKeyFrame == 1)
+        log.append(entry(4, timestamp: 30, key: true), payload: [])
+        #expect(log.newestKeyFrame == 3)
+    }
+
+    @Test func aKeyFrameThatIsOverwrittenIsForgotten() {
+        var log = PacketLog(capacity: 4)
+        log.append(entry(0, timestamp: 7, key: true), payload: [])
+        for sequence in 1..<4 as Range<Int64> { log.append(entry(sequence), payload: []) }
+        #expect(log.newestKeyFrame == 0)
+        log.append(entry(4), payload: [])
+        #expect(log.newestKeyFrame == nil)
+        log.append(entry(5, timestamp: 7, key: true), payload: [])
+        #expect(log.newestKeyFrame == 5)
+    }
+
+    @Test func aPayloadThatNoPathCarriesIsRefused() {
+        var log = PacketLog(capacity: 2)
+        let largest = [UInt8](repeating: 9, count: PacketLog.maximumPayloadSize)
+        #expect(log.append(entry(0), payload: largest + [9]) == nil)
+        #expect(log.end == 0)
+        #expect(log.append(entry(0), payload: largest) == 0)
+        #expect(log.bytes(at: 0) == largest)
+    }
+}
+
+extension PacketLog {
+    @discardableResult
+    mutating func append(_ entry: Entry, payload: [UInt8]) -> Int64? {
+        payload.withUnsafeBytes { append(entry, payload: $0) }
+    }
+
+    func bytes(at position: Int64) -> [UInt8] { Array(payload(at: position)) }
+}

@@ -25,9 +25,14 @@ export class Refusal extends Error {
   }
 }
 
-/** One WHIP or WHEP session: posts the offer, trickles candidates, tells when the platform ends it, and deletes it. */
+/**
+ * One WHIP or WHEP session: posts the offer, trickles candidates, restarts ICE when the path is lost, tells when the
+ * platform ends it, and deletes its resource.
+ */
 export class Session {
-  #connection; #endpoint; #token; #resource = null; #tag = null; #waiting = []; #closed = false;
+  #connection; #endpoint; #token;
+  #resource = null; #tag = null; #closed = false;
+  #waiting = []; #holdsCandidates = true; #interruption = null;
 
   /** Called once when the platform has closed the connection. */
   onEnded = () => {};
@@ -45,6 +50,7 @@ export class Session {
   async open(editOffer = (sdp) => sdp) {
     const connection = this.#connection;
     connection.addEventListener("icecandidate", (event) => this.#trickle(event.candidate));
+    connection.addEventListener("connectionstatechange", () => this.#noteState());
     const offer = await connection.createOffer();
     offer.sdp = editOffer(offer.sdp);
     await connection.setLocalDescription(offer);
@@ -62,13 +68,45 @@ export class Session {
     if (this.#closed) { this.#delete(); return; }
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
     this.#watchTransport();
-    for (const candidate of this.#waiting.splice(0)) this.#trickle(candidate);
+    this.#release();
+  }
+
+  /** Restarts ICE (RFC 9725, section 4.3.3): new credentials both ways, the same resource, stream and keys. */
+  async restart() {
+    const connection = this.#connection;
+    if (this.#closed || !this.#resource || connection.signalingState !== "stable") return;
+    this.#holdsCandidates = true;
+    try {
+      await connection.setLocalDescription(await connection.createOffer({ iceRestart: true }));
+      const response = await fetch(this.#resource, {
+        method: "PATCH",
+        headers: { "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*", ...this.#authorization() },
+        body: [...this.#credentials(), ""].join("\r\n"),
+      });
+      if (response.status !== 200) throw new Refusal(response.status, (await response.text()).slice(0, 200));
+      this.#tag = response.headers.get("ETag");
+      const fragment = await response.text();
+      let answer = connection.currentRemoteDescription.sdp;
+      for (const name of ["ice-ufrag", "ice-pwd"]) {
+        const value = attribute(fragment, name);
+        answer = answer.replace(new RegExp(`^a=${name}:.*$`, "gm"), () => `a=${name}:${value}`);
+      }
+      await connection.setRemoteDescription({ type: "answer", sdp: answer });
+    } catch (error) {
+      if (connection.signalingState === "have-local-offer") {
+        await connection.setLocalDescription({ type: "rollback" }).catch(() => {});
+      }
+      throw error;
+    } finally {
+      this.#release();
+    }
   }
 
   /** Ends the session at the platform; harmless when it has ended already, or twice. */
   close() {
     if (this.#closed) return;
     this.#closed = true;
+    clearTimeout(this.#interruption);
     this.#connection.close();
     if (this.#resource) this.#delete();
   }
@@ -89,11 +127,9 @@ export class Session {
 
   #trickle(candidate) {
     if (this.#closed || !candidate?.candidate) return;
-    if (!this.#resource) { this.#waiting.push(candidate); return; }
-    const local = this.#connection.localDescription.sdp;
-    const find = (name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(local)?.[1].trim();
+    if (this.#holdsCandidates) { this.#waiting.push(candidate); return; }
     const lines = [
-      `a=ice-ufrag:${find("ice-ufrag")}`, `a=ice-pwd:${find("ice-pwd")}`,
+      ...this.#credentials(),
       "m=audio 9 UDP/TLS/RTP/SAVPF 0", `a=mid:${candidate.sdpMid}`, `a=${candidate.candidate}`, "",
     ];
     fetch(this.#resource, {
@@ -105,7 +141,29 @@ export class Session {
       body: lines.join("\r\n"),
     }).catch(() => {});
   }
+
+  #release() {
+    this.#holdsCandidates = false;
+    const ufrag = attribute(this.#connection.localDescription?.sdp ?? "", "ice-ufrag");
+    for (const candidate of this.#waiting.splice(0)) {
+      if (!candidate.usernameFragment || candidate.usernameFragment === ufrag) this.#trickle(candidate);
+    }
+  }
+
+  #credentials() {
+    const local = this.#connection.localDescription.sdp;
+    return ["ice-ufrag", "ice-pwd"].map((name) => `a=${name}:${attribute(local, name)}`);
+  }
+
+  // Two seconds without an answer: the network may be another one. A shorter gap mends itself.
+  #noteState() {
+    clearTimeout(this.#interruption);
+    if (this.#connection.connectionState !== "disconnected") return;
+    this.#interruption = setTimeout(() => this.restart().catch(() => {}), 2000);
+  }
 }
+
+const attribute = (text, name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(text)?.[1].trim();
 
 /** Asks for stereo: what the viewer's own offer does not ask for, browsers play in mono. */
 export function askForStereo(sdp) {

@@ -1,4 +1,6 @@
-import { Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken } from "/assets/pcast.js";
+import {
+  Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken,
+} from "/assets/pcast.js";
 
 const element = (id) => document.getElementById(id);
 const video = element("video");
@@ -133,7 +135,7 @@ async function publish() {
 
 function refuse(error) {
   badge("refused", "bad");
-  if (error instanceof TypeError) return tell("The platform cannot be reached.", "Check the network, then publish again.");
+  if (error instanceof TypeError) return tell("The platform cannot be reached.", "Publish again when it is back.");
   const needsToken = error instanceof Refusal && [401, 403].includes(error.status);
   tell(needsToken ? "Publishing needs a valid token." : "The platform refused.", error.message);
 }

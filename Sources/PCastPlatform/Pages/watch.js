@@ -1,4 +1,6 @@
-import { Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken } from "/assets/pcast.js";
+import {
+  Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken,
+} from "/assets/pcast.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");

@@ -227,6 +227,14 @@ class Page:
                 raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
             self._browser.pump(0.05)
 
+    def text(self, selector):
+        """What an element shows, on one line; empty where it is hidden."""
+        shown = self.evaluate(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            return element?.checkVisibility() ? element.innerText : "";
+        }})()""")
+        return " ".join(shown.split())
+
     def rest(self, seconds):
         """Leaves the page alone for a while."""
         self._browser.pump(seconds)

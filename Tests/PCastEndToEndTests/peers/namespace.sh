@@ -54,7 +54,9 @@ within ip address add 127.0.1.1/32 dev inside0
 within ip link set inside0 up
 within ip link set inside1 up
 
-$privileged ip netns exec "$name" "$@" <&0 &
+# A command in the background would read /dev/null.
+exec 3<&0
+$privileged ip netns exec "$name" "$@" <&3 3<&- &
 child=$!
 status=0
 wait "$child" || status=$?

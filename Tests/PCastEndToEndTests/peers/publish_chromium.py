@@ -64,7 +64,7 @@ def publish(run, options):
             state = "document.getElementById('state').textContent"
             page.wait(f"['publishing', 'refused', 'failed'].includes({state})", options.join, "the page to publish")
             if page.evaluate(state) != "publishing":
-                raise chromium.BrowserError(page.evaluate("document.getElementById('message').textContent"))
+                raise chromium.BrowserError(page.text("#message"))
             link = page.wait("document.getElementById('watch').href", 5, "the link to watch")
             run.figures.update(
                 connectMilliseconds=page.evaluate("Math.round(performance.now())"), watch=link,

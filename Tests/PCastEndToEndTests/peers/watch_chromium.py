@@ -55,8 +55,8 @@ def measure(run, page, seconds):
         framesDecoded=video.get("framesDecoded", 0), framesDecodedMeasured=grown("framesDecoded"),
         framesDropped=grown("framesDropped"), framesPerSecond=video.get("framesPerSecond"),
         keyFramesDecoded=video.get("keyFramesDecoded"), freezeCount=grown("freezeCount"),
-        freezeCountTotal=video.get("freezeCount"), packetsLost=video.get("packetsLost"), nackCount=video.get("nackCount"),
-        pliCount=video.get("pliCount"),
+        freezeCountTotal=video.get("freezeCount"), packetsLost=video.get("packetsLost"),
+        nackCount=video.get("nackCount"), pliCount=video.get("pliCount"),
         jitterBufferMilliseconds=round(grown("jitterBufferDelay") / emitted * 1000, 1) if emitted else None,
         totalAudioEnergy=round(grown("totalAudioEnergy", audio, earlier_audio), 6), audioLevel=audio.get("audioLevel"),
         concealedSamples=grown("concealedSamples", audio, earlier_audio),
@@ -77,7 +77,10 @@ def watch(run, options):
         page = browser.page(hook)
         try:
             page.open(with_token(options.url, options.token))
-            page.wait("document.getElementById('video')?.currentTime > 0", options.join, "a picture")
+            try:
+                page.wait("document.getElementById('video')?.currentTime > 0", options.join, "a picture")
+            finally:
+                run.figures["message"] = page.text("#message")
             run.figures["firstPictureMilliseconds"] = page.evaluate("Math.round(performance.now())")
             page.wait("!document.getElementById('unmute').hidden", 5, "the button that turns the sound on")
             run.check("starts muted", page.evaluate("document.getElementById('video').muted"))

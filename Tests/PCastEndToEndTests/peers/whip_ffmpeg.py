@@ -34,9 +34,10 @@ def publish(run, options):
     finally:
         process.kill()
     last = dict(re.findall(r"^(\w+)=\s*(\S+)", progress, re.MULTILINE))
-    problems = [line for line in log.splitlines() if re.search(r"error|fail|invalid|could not", line, re.IGNORECASE)]
+    complaint = re.compile(r"error|fail|invalid|could not", re.IGNORECASE)
+    problems = [line for line in log.splitlines() if complaint.search(line)]
     # It names the resource only in its complaint about DELETE, which it makes after a good answer too.
-    resource = re.search(r"url=(\S+)", log)
+    resource = re.search(r"DELETE url=(\S+)", log)
     run.figures.update(
         exitStatus=process.returncode, framesSent=int(last.get("frame", 0)),
         mediaSent=dict(re.findall(r"\b(video|audio):(\d+KiB)", log)), resource=resource and resource[1],
@@ -48,7 +49,7 @@ def publish(run, options):
 def main():
     parser = program.arguments(__doc__, "WHIP endpoint")
     parser.add_argument("--size", default="1280x720")
-    parser.add_argument("--dtls-active", action="store_true", help="be the DTLS client (the muxer is passive otherwise)")
+    parser.add_argument("--dtls-active", action="store_true", help="be the DTLS client; otherwise it is the server")
     options = parser.parse_args()
     run = program.Program(f"FFmpeg {imageio_ffmpeg.get_ffmpeg_version()}", options.seconds)
     run.run(lambda: publish(run, options))

@@ -7,6 +7,8 @@ final class PacedThread: Sendable {
     private let sleep = CancellableSleep()
     private let thread = Mutex<WorkerThread?>(nil)
 
+    deinit { stop() }
+
     /// - Parameters:
     ///   - origin: the moment from which beats are counted.
     ///   - due: how long after the origin a beat is due.

@@ -24,7 +24,8 @@ public struct ClapperDetector: Sendable {
     /// Samples since the tone may have begun, and the level at each.
     private var samples: [Double] = []
     private var levels: [Double] = []
-    private var quietSamples = Self.pause
+    /// Samples of quiet before this one; a listener who comes in the middle of a tone has heard none.
+    private var quietSamples = 0
 
     public init() {
         cosine = (0..<Self.period).map { Self.cosine(turn: Double($0) / Double(Self.period)) }

@@ -5,7 +5,7 @@ public struct RendererOptions: Sendable {
     /// Pictures at once, or in step with the sound.
     public var synchronization: MediaSynchronizer.Mode
 
-    /// Whether latency and skew are read from the test signal; costs a third of a millisecond a picture at most.
+    /// Whether latency and skew are read from the test signal; costs some microseconds a picture.
     public var measuresTestSignal: Bool
 
     /// The sound that encoder and decoder hold back together; taken out of the measured skew. Opus at 48 kHz: 6.5 ms

@@ -21,6 +21,8 @@ public final class StreamRenderer: Sendable {
         audio = try AudioPipeline(shared: shared, callbacks: callbacks, options: options)
     }
 
+    deinit { stop() }
+
     /// Takes the next frame of a track, in decoding order and without holes after a key frame. A picture that cannot
     /// be decoded, or for which there is no room, is dropped and a key frame asked for.
     public func push(_ frame: EncodedFrame) {

@@ -266,6 +266,9 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
+    /// Asks the publisher for a key frame, as a decoder that has lost its way must.
+    public mutating func requestKeyFrame() { receiver?.requestKeyFrame() }
+
     private mutating func noteKeyFrame(_ frame: JitterBuffer.Frame, at now: Instant) {
         receiver?.keyFrameArrived(sequence: frame.sequenceNumbers.lowerBound, at: now)
     }

@@ -18,6 +18,11 @@ if [ "$(id -u)" != 0 ]; then
 fi
 PATH=$PATH:/usr/sbin:/sbin
 
+# The command itself runs as who asked for it, with the same home and search path.
+if [ -n "$privileged" ]; then
+    set -- $privileged -u "#$(id -u)" env "HOME=$HOME" "PATH=$PATH" "XDG_CACHE_HOME=${XDG_CACHE_HOME:-}" "$@"
+fi
+
 if [ -e "/run/netns/$name" ]; then
     exec $privileged ip netns exec "$name" "$@"
 fi

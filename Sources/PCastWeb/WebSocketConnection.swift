@@ -32,14 +32,19 @@ public struct WebSocketConnection: Sendable {
 
     /// Calls `body` for each message until the other side closes or the connection breaks.
     ///
-    /// - Throws: what `body` throws, or `WebError.protocolViolation`.
-    public func forEachMessage(_ body: (WebSocketMessage) async throws -> Void) async throws {
+    /// - Parameter onActivity: called for each ping and pong, by which the other side shows that it is there.
+    /// - Throws: what `body` throws, or an error of the connection.
+    public func forEachMessage(
+        _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {}
+    ) async throws {
         for try await received in inbound {
             switch received.opcode {
             case .text: try await body(.text(String(buffer: received.unmaskedData)))
             case .binary: try await body(.binary(Array(buffer: received.unmaskedData)))
             case .ping:
                 try await outbound.write(frame(.pong, received.unmaskedData))
+                await onActivity()
+            case .pong: await onActivity()
             case .connectionClose:
                 try? await outbound.write(frame(.connectionClose, received.unmaskedData))
                 return
@@ -55,6 +60,9 @@ public struct WebSocketConnection: Sendable {
         case .binary(let bytes): try await outbound.write(frame(.binary, ByteBuffer(bytes: bytes)))
         }
     }
+
+    /// Asks the other side for a sign of life.
+    public func ping() async throws { try await outbound.write(frame(.ping, ByteBuffer())) }
 
     /// Says goodbye with status 1000; the other side answers and the connection ends.
     public func close() async {

@@ -3,7 +3,7 @@
 /// It is a `Machine` in all but shape: input is a datagram in the driver's buffer, which the machine may decrypt in
 /// place, and output fills a batch in the driver's memory, so that nothing is allocated or copied for a packet.
 /// One event loop (module IO) drives any of them.
-public protocol DatagramMachine: ~Copyable {
+public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// Takes in one datagram. The bytes are the machine's to overwrite until it returns, and not to keep.
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
 

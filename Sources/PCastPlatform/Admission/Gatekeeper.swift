@@ -1,0 +1,59 @@
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+
+/// Reads tokens at every door alike: finds the application, checks the signature, enforces each restriction.
+struct Gatekeeper: Sendable {
+    private let secrets: [String: String]
+    private let owner: ApplicationID
+    /// Somebody on this machine needs no token.
+    let isOpenToThisMachine: Bool
+
+    init(_ configuration: PlatformConfiguration) {
+        secrets = Dictionary(
+            configuration.applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
+        owner = configuration.applications.first?.id ?? ApplicationID("local")
+        isOpenToThisMachine = configuration.isLoopback
+    }
+
+    /// Verifies a token's signature. What it allows is enforced by `authorize`.
+    func identify(_ encoded: String?, visitor: Visitor) throws(Refusal) -> Grant {
+        guard let encoded, !encoded.isEmpty else {
+            guard isOpenToThisMachine, visitor.isOnThisMachine else { throw .noToken }
+            return Grant(application: owner, token: nil)
+        }
+        guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
+        // An unknown application costs the same as a wrong secret, so that names cannot be tried out.
+        let secret = secrets[application] ?? "\u{0}"
+        let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded)
+        guard secrets[application] != nil else { throw .token("unknown application") }
+        guard let token = verification.token else { throw .token(verification.code.rawValue) }
+        return Grant(application: ApplicationID(application), token: token)
+    }
+
+    /// Enforces every restriction of the grant's token for one purpose.
+    func authorize(_ grant: Grant, for purpose: TokenRequest.Purpose, visitor: Visitor) throws(Refusal) {
+        guard let token = grant.token else { return }
+        let request = TokenRequest(
+            purpose, sessionID: visitor.sessionID?.description, remoteAddress: visitor.address,
+            capabilities: [])
+        do {
+            try TokenAuthorization(token).authorize(request, at: MonotonicClock.wallTime())
+        } catch {
+            throw .token("\(error)")
+        }
+    }
+
+    /// Checks an application's own credentials (HTTP Basic), in constant time.
+    func isApplication(_ id: String, secret: String) -> Bool {
+        let expected = Array((secrets[id] ?? "\u{0}").utf8)
+        let given = Array(secret.utf8)
+        var difference = expected.count ^ given.count
+        for index in expected.indices { difference |= Int(expected[index] ^ given[index % max(given.count, 1), or: 0]) }
+        return difference == 0 && secrets[id] != nil
+    }
+}
+
+extension [UInt8] {
+    fileprivate subscript(index: Int, or fallback: UInt8) -> UInt8 { indices.contains(index) ? self[index] : fallback }
+}

@@ -1,0 +1,49 @@
+import PCastMedia
+
+/// Why a door stayed shut: what its visitor is told, and, for the log alone, which restriction it was.
+struct Refusal: Error, Sendable {
+    enum Kind: Sendable {
+        case badRequest
+        case unauthorized
+        case noStreamPlaying
+        case gone
+        case unsupported
+        case capacity
+        case conflict
+        case failed
+    }
+
+    let kind: Kind
+    /// For the visitor; says what to do next, and nothing of what a token holds.
+    let message: String
+    /// For the log.
+    let detail: String
+
+    init(_ kind: Kind, _ message: String, detail: String? = nil) {
+        self.kind = kind
+        self.message = message
+        self.detail = detail ?? message
+    }
+
+    static let noToken = Refusal(.unauthorized, "A token is needed: send it as “Authorization: Bearer …”.")
+
+    static func token(_ detail: String) -> Refusal {
+        Refusal(.unauthorized, "The token is not valid for this.", detail: detail)
+    }
+
+    static let noStream = Refusal(.noStreamPlaying, "No such stream is playing.")
+
+    /// As the protocol says it.
+    var status: RequestStatus {
+        switch kind {
+        case .badRequest: .badRequest
+        case .unauthorized: .unauthorized
+        case .noStreamPlaying: .noStreamPlaying
+        case .gone: .gone
+        case .unsupported: .badRequest
+        case .capacity: .capacity
+        case .conflict: .conflict
+        case .failed: .failed
+        }
+    }
+}

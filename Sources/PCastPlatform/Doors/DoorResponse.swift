@@ -1,0 +1,49 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+extension HTTPField.Name {
+    static let acceptPatch = Self("Accept-Patch")!
+    static let acceptPost = Self("Accept-Post")!
+    static let link = Self("Link")!
+    static let streamID = Self("PCast-Stream-Id")!
+    static let referrerPolicy = Self("Referrer-Policy")!
+}
+
+/// Media types of WHIP and WHEP (RFC 9725).
+enum MediaTypeName {
+    static let description = "application/sdp"
+    static let trickle = "application/trickle-ice-sdpfrag"
+}
+
+/// Answers as all doors give them.
+enum DoorResponse {
+    static func text(_ status: HTTPResponse.Status, _ text: String, _ headers: HTTPFields = [:]) -> Response {
+        var headers = headers
+        headers[.contentType] = "text/plain; charset=utf-8"
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+
+    static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
+        Response(
+            status: status, headers: [.contentType: "application/json"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+
+    static func refusal(_ refusal: Refusal) -> Response {
+        switch refusal.kind {
+        case .badRequest: text(.badRequest, refusal.message)
+        case .unauthorized: text(.unauthorized, refusal.message, [.wwwAuthenticate: "Bearer"])
+        case .noStreamPlaying: text(.notFound, refusal.message)
+        case .gone: text(.notFound, refusal.message)
+        case .unsupported: text(.notAcceptable, refusal.message)
+        case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: "5"])
+        case .conflict: text(.conflict, refusal.message)
+        case .failed: text(.internalServerError, refusal.message)
+        }
+    }
+
+    static func methodNotAllowed(_ allowed: String) -> Response {
+        text(.methodNotAllowed, "Allowed here: \(allowed).", [.allow: allowed])
+    }
+}

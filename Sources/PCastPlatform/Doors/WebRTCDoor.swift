@@ -1,0 +1,196 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PCastEdgeAuth
+import PCastMedia
+import PCastWeb
+import PCastWebRTC
+
+/// WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): an offer by POST, an answer in the response, and a resource to
+/// trickle to, to restart and to delete.
+struct WebRTCDoor: Sendable {
+    enum Kind: String, Sendable {
+        case whip
+        case whep
+    }
+
+    let kind: Kind
+    let gatekeeper: Gatekeeper
+    let directory: StreamDirectory
+    let logger: Logger
+    private let resources = WebRTCResources()
+
+    init(_ kind: Kind, gatekeeper: Gatekeeper, directory: StreamDirectory, logger: Logger) {
+        self.kind = kind
+        self.gatekeeper = gatekeeper
+        self.directory = directory
+        self.logger = logger
+    }
+
+    /// The largest offer or fragment; browsers' are a tenth of it.
+    private static let bodyLimit = 64 * 1024
+    private static let resourceMethods = "PATCH, DELETE, OPTIONS"
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        let group = router.group("/\(kind.rawValue)").add(middleware: CrossOriginMiddleware())
+        for path: RouterPath in kind == .whep ? ["", ":stream"] : [""] {
+            group.on(path, method: .post) { request, context in
+                await respond { () throws(Refusal) in try await join(request, context) }
+            }
+            group.on(path, method: .options) { _, _ in
+                CrossOriginMiddleware.preflight(allow: "POST, OPTIONS", accept: MediaTypeName.description)
+            }
+            for method: HTTPRequest.Method in [.get, .head, .put, .patch, .delete] {
+                group.on(path, method: method) { _, _ in DoorResponse.methodNotAllowed("POST, OPTIONS") }
+            }
+        }
+        let resource: RouterPath = "resource/:name"
+        group.on(resource, method: .patch) { request, context in
+            await respond { () throws(Refusal) in try await patch(request, context) }
+        }
+        group.on(resource, method: .delete) { request, context in
+            await respond { () throws(Refusal) in try await delete(request, context) }
+        }
+        group.on(resource, method: .options) { _, _ in
+            CrossOriginMiddleware.preflight(allow: Self.resourceMethods, accept: nil)
+        }
+        for method: HTTPRequest.Method in [.get, .head, .put, .post] {
+            group.on(resource, method: method) { _, _ in DoorResponse.methodNotAllowed(Self.resourceMethods) }
+        }
+    }
+
+    private func respond(_ body: () async throws(Refusal) -> Response) async -> Response {
+        do {
+            return try await body()
+        } catch {
+            if error.kind == .unauthorized || error.kind == .badRequest {
+                logger.info("refused", metadata: ["door": "\(kind.rawValue)", "why": "\(error.detail)"])
+            }
+            return DoorResponse.refusal(error)
+        }
+    }
+
+    // MARK: POST
+
+    private func join(_ request: Request, _ context: WebRequestContext) async throws(Refusal) -> Response {
+        guard request.hasBody(ofType: MediaTypeName.description) else {
+            return DoorResponse.text(
+                .unsupportedMediaType, "Send an offer as \(MediaTypeName.description).",
+                [.acceptPost: MediaTypeName.description])
+        }
+        let visitor = request.visitor(context)
+        let grant = try gatekeeper.identify(request.token, visitor: visitor)
+        let offer: SessionDescription
+        do {
+            offer = try SessionDescription(parsing: try await body(request))
+        } catch let error as SDPError {
+            throw Refusal(.badRequest, "The offer cannot be read: \(error).")
+        } catch let error as Refusal {
+            throw error
+        } catch {
+            throw Refusal(.badRequest, "The offer could not be received.")
+        }
+        let name = RandomIdentifier.make()
+        let resources = resources
+        let onEnd: @Sendable (StreamEnd) async -> Void = { _ in await resources.remove(name) }
+        let participation: Participation
+        switch kind {
+        case .whip:
+            participation = try await directory.publish(
+                grant, visitor: visitor, offer: offer, tags: [], onEnd: onEnd)
+        case .whep:
+            let origin = context.parameters.get("stream").map { StreamID($0) }
+            participation = try await directory.view(
+                grant, visitor: visitor, origin: origin, offer: offer, onEnd: onEnd)
+        }
+        let tag = WebRTCResources.newEntityTag()
+        let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""
+        await resources.insert(
+            WebRTCResource(participation: participation, remoteUfrag: ufrag, entityTag: tag), name: name)
+        return created(participation, name: name, tag: tag)
+    }
+
+    private func created(_ participation: Participation, name: String, tag: String) -> Response {
+        Response(
+            status: .created,
+            headers: [
+                .contentType: MediaTypeName.description, .location: "/\(kind.rawValue)/resource/\(name)", .eTag: tag,
+                .acceptPatch: MediaTypeName.trickle, .streamID: participation.streamID.description,
+                .cacheControl: "no-store",
+            ],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))
+    }
+
+    private func body(_ request: Request) async throws(Refusal) -> String {
+        var request = request
+        do {
+            return String(buffer: try await request.collectBody(upTo: Self.bodyLimit))
+        } catch {
+            throw Refusal(.badRequest, "The body is too large, or was cut: \(Self.bodyLimit / 1024) KiB are taken.")
+        }
+    }
+
+    // MARK: The resource
+
+    private func find(_ context: WebRequestContext) async throws(Refusal) -> (name: String, resource: WebRTCResource) {
+        guard let name = context.parameters.get("name"), let resource = await resources.find(name) else {
+            throw Refusal(.gone, "The session has ended, or never was.")
+        }
+        return (name, resource)
+    }
+
+    private func patch(_ request: Request, _ context: WebRequestContext) async throws(Refusal) -> Response {
+        let (name, resource) = try await find(context)
+        guard request.hasBody(ofType: MediaTypeName.trickle) else {
+            return DoorResponse.text(
+                .unsupportedMediaType, "Send a fragment as \(MediaTypeName.trickle).",
+                [.acceptPatch: MediaTypeName.trickle])
+        }
+        let text = try await body(request)
+        let fragment: TrickleFragment
+        do {
+            fragment = try TrickleFragment(parsing: text)
+        } catch {
+            throw Refusal(.badRequest, "The fragment cannot be read: \(error).")
+        }
+        let condition = request.headers[.ifMatch]
+        if let ufrag = fragment.iceUfrag, ufrag != resource.remoteUfrag {
+            guard condition == "*" else {
+                return DoorResponse.text(.preconditionFailed, "A restart comes with “If-Match: *”.")
+            }
+            return try await restart(name, resource, fragment)
+        }
+        switch condition {
+        case resource.entityTag, "*": break
+        // Older clients leave the condition out; that is harmless until there was a restart (WH3).
+        case nil where !resource.hasRestarted: break
+        case nil: return DoorResponse.text(.preconditionRequired, "Send the session's ETag as If-Match.")
+        default: return DoorResponse.text(.preconditionFailed, "The session has restarted since.")
+        }
+        // A lite agent answers checks and makes none, so candidates mean nothing to it (ICE8).
+        return Response(status: .noContent, headers: [.eTag: resource.entityTag])
+    }
+
+    private func restart(
+        _ name: String, _ resource: WebRTCResource, _ fragment: TrickleFragment
+    ) async throws(Refusal) -> Response {
+        guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
+            let remote = ICECredentials(ufrag: ufrag, password: password)
+        else { throw Refusal(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
+        let ours = try await directory.restart(resource.participation.peer, remote: remote)
+        guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else {
+            throw Refusal(.gone, "The session has ended.")
+        }
+        return Response(
+            status: .ok, headers: [.contentType: MediaTypeName.trickle, .eTag: tag],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: ours.text)))
+    }
+
+    private func delete(_ request: Request, _ context: WebRequestContext) async throws(Refusal) -> Response {
+        let (name, resource) = try await find(context)
+        await resources.remove(name)
+        await directory.end(resource.participation.streamID, reason: .ended, description: "")
+        return Response(status: .ok)
+    }
+}

@@ -1,0 +1,92 @@
+import PCastIO
+import PCastMedia
+import PCastRelay
+import PCastWebRTC
+
+/// The relay on its own thread, as the control plane sees it: calls go in, events come out, packets never pass here.
+final class MediaRouter: Sendable {
+    private let loop: EventLoop<Relay>
+
+    /// What the relay tells; to be read by one reader.
+    let events: AsyncStream<RelayEvent>
+
+    /// Where peers reach us, as every answer says.
+    let advertised: [TransportAddress]
+
+    /// - Throws: `IOError` when the port cannot be opened.
+    init(
+        listen: [TransportAddress], advertise: (UInt16) -> [TransportAddress], certificate: DTLSCertificate
+    ) throws(IOError) {
+        let (events, continuation) = AsyncStream<RelayEvent>.makeStream()
+        self.events = events
+        var advertised: [TransportAddress] = []
+        loop = try EventLoop(
+            name: "pcast-relay", listen: listen, tcpListen: true,
+            makeMachine: { bound in
+                advertised = advertise(bound.first?.port ?? 0)
+                return Relay(
+                    configuration: RelayConfiguration(
+                        certificate: certificate, advertised: advertised, offersTCP: true,
+                        clock: MonotonicClock.reference()),
+                    generator: SystemRandomNumberGenerator())
+            },
+            afterTurn: { relay, _ in
+                while let event = relay.pollEvent() { continuation.yield(event) }
+            })
+        self.advertised = advertised
+    }
+
+    var rtcPort: UInt16 { loop.boundAddresses.first?.port ?? 0 }
+
+    func publish(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec]
+    ) async throws(RelayError) -> SessionDescription {
+        try await ask { relay, now throws(RelayError) in
+            try relay.publish(peer, stream: stream, offer: offer, preferring: preferring, at: now)
+        }
+    }
+
+    func view(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription
+    ) async throws(RelayError) -> SessionDescription {
+        try await ask { relay, now throws(RelayError) in
+            try relay.view(peer, stream: stream, offer: offer, at: now)
+        }
+    }
+
+    func restart(_ peer: PeerID, remote: ICECredentials) async throws(RelayError) -> TrickleFragment {
+        try await ask { relay, _ throws(RelayError) in try relay.restart(peer, remote: remote) }
+    }
+
+    /// A relay that does not keep up with what it is asked, or is stopping, is full.
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer
+    ) async throws(RelayError) -> Answer {
+        let result: Result<Answer, RelayError>
+        do {
+            result = try await loop.call { relay, now in
+                do throws(RelayError) {
+                    return .success(try question(&relay, now))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw .full
+        }
+        return try result.get()
+    }
+
+    func end(_ peer: PeerID, reason: StreamEndedReason) async {
+        _ = try? await loop.call { relay, now in relay.end(peer, reason: reason, at: now) }
+    }
+
+    func statistics(of peer: PeerID) async -> PeerStatistics? {
+        (try? await loop.call { relay, _ in relay.statistics(of: peer) }) ?? nil
+    }
+
+    /// Packets sent to viewers since the beginning.
+    func packetsForwarded() async -> Int { (try? await loop.call { relay, _ in relay.packetsForwarded }) ?? 0 }
+
+    func stop() { loop.stop() }
+}

@@ -1,0 +1,104 @@
+import Hummingbird
+public import Logging
+import PCastIO
+import PCastMedia
+import PCastWeb
+import PCastWebRTC
+
+/// The server: doors for publishers and viewers, the relay behind them, and the pages.
+public struct Platform: Sendable {
+    private let configuration: PlatformConfiguration
+    private let logger: Logger
+
+    public init(_ configuration: PlatformConfiguration, logger: Logger = Logger(label: "pcast.platform")) {
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    /// Serves until the task is cancelled.
+    ///
+    /// - Parameter onListening: called once, when everything is open.
+    /// - Throws: `PlatformError`.
+    public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
+        guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
+        let router = try openRouter(address)
+        defer { router.stop() }
+        let gatekeeper = Gatekeeper(configuration)
+        let directory = StreamDirectory(router: router, gatekeeper: gatekeeper, logger: logger)
+        let registry = SessionRegistry()
+        let server = server(router, gatekeeper, directory, registry)
+        let configuration = configuration
+        let onOpen: @Sendable (Int) async -> Void = { port in
+            await onListening(Self.listening(configuration, port: port, router: router))
+        }
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await directory.follow(router.events) }
+                group.addTask { try await server.run(onListening: onOpen) }
+                try await group.next()
+                group.cancelAll()
+            }
+        } catch let error as WebError {
+            throw PlatformError.addressInUse("\(error)")
+        }
+    }
+
+    private func openRouter(_ address: IPAddress) throws(PlatformError) -> MediaRouter {
+        do {
+            let certificate = try DTLSCertificate.generate(at: MonotonicClock.wallTime())
+            let advertise = configuration.advertise
+            return try MediaRouter(
+                listen: [TransportAddress(ip: address, port: configuration.rtcPort)],
+                advertise: { port in Self.candidates(advertise, listen: address, port: port) },
+                certificate: certificate)
+        } catch let error as IOError {
+            throw .media("\(error)")
+        } catch {
+            throw .media("\(error)")
+        }
+    }
+
+    /// What candidates name: what was configured, else the address that is listened on, or all of this machine's.
+    private static func candidates(
+        _ advertise: [IPAddress], listen: IPAddress, port: UInt16
+    ) -> [TransportAddress] {
+        let addresses =
+            !advertise.isEmpty
+            ? advertise
+            : listen.isUnspecified ? ((try? LocalAddress.all()) ?? []).map(\.ip).filter { $0.family == listen.family } : [listen]
+        return addresses.map { TransportAddress(ip: $0, port: port) }
+    }
+
+    private func server(
+        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry
+    ) -> WebServer {
+        let routes = Router(context: WebRequestContext.self)
+        for kind in [WebRTCDoor.Kind.whip, .whep] {
+            WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, logger: logger).addRoutes(to: routes)
+        }
+        PageDoor().addRoutes(to: routes)
+        AdministrationDoor(gatekeeper: gatekeeper, directory: directory, router: router).addRoutes(to: routes)
+        let logger = logger
+        return WebServer(
+            binding: .init(host: configuration.host, port: configuration.port), router: routes, webSocketPath: "/ws",
+            logger: logger
+        ) { connection in
+            await SignalingSession(
+                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, logger: logger
+            ).run()
+        }
+    }
+
+    private static func listening(
+        _ configuration: PlatformConfiguration, port: Int, router: MediaRouter
+    ) -> PlatformListening {
+        var host = configuration.host
+        if let address = configuration.listenAddress, address.isUnspecified {
+            host = (configuration.advertise.first ?? router.advertised.first?.ip ?? .loopbackV4).description
+        }
+        let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        return PlatformListening(
+            uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
+            isOpenToThisMachine: configuration.isLoopback)
+    }
+}

@@ -1,0 +1,54 @@
+public import PCastMedia
+
+/// What a platform is started with.
+public struct PlatformConfiguration: Sendable {
+    /// Where HTTP, WebSockets and the pages are served.
+    public var host: String
+    /// Zero takes a free port.
+    public var port: Int
+    /// The UDP port of all media, and the TCP port of ICE-TCP; zero takes a free one.
+    public var rtcPort: UInt16
+    /// What candidates and links name; empty for the addresses that are listened on.
+    public var advertise: [IPAddress]
+    /// STUN servers asked for our public address when the platform starts (ICE9); none by default.
+    public var stunServers: [TransportAddress]
+    /// Whose tokens are taken.
+    public var applications: [Application]
+
+    /// An application and the secret that its tokens are signed with.
+    public struct Application: Sendable {
+        public var id: ApplicationID
+        public var secret: String
+
+        public init(id: ApplicationID, secret: String) {
+            self.id = id
+            self.secret = secret
+        }
+    }
+
+    public static let defaultPort = 8080
+    public static let defaultRTCPort: UInt16 = 8189
+
+    public init(
+        host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
+        advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = []
+    ) {
+        self.host = host
+        self.port = port
+        self.rtcPort = rtcPort
+        self.advertise = advertise
+        self.stunServers = stunServers
+        self.applications = applications
+    }
+
+    /// The address to listen on; nil when `host` is no address but a name other than `localhost`.
+    var listenAddress: IPAddress? { host == "localhost" ? .loopbackV4 : IPAddress(host) }
+
+    /// Only programs of this machine reach the platform.
+    var isLoopback: Bool { listenAddress?.isLoopback ?? false }
+}
+
+extension PlatformConfiguration.Application: CustomStringConvertible {
+    /// Without the secret.
+    public var description: String { "application \(id)" }
+}

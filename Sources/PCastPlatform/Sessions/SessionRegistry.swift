@@ -1,0 +1,67 @@
+import PCastMedia
+
+/// The sessions of clients, so that one that comes back after a broken connection is known again.
+actor SessionRegistry {
+    private struct Entry {
+        let application: ApplicationID
+        /// Where events of the session go; nil while its connection is broken.
+        var deliver: (@Sendable (StreamEnd) async -> Void)?
+        /// Which connection the session is on; an older one that ends later changes nothing.
+        var connection: Int
+        var streams: Set<StreamID> = []
+        var leftAt: Instant?
+    }
+
+    /// Sessions kept at most; when full, those that are away longest make room, and with none away, new ones are
+    /// refused.
+    private static let capacity = 50_000
+
+    /// A session that stays away so long is forgotten; its streams live and die by their own consent.
+    private static let absence = TimeSpan.seconds(180)
+
+    private var sessions: [SessionID: Entry] = [:]
+    private var nextConnection = 0
+
+    /// Opens a session, or takes up again the one that `previous` names, of the same application.
+    ///
+    /// - Returns: the session and the number of this connection; nil when there is no room.
+    func open(
+        _ application: ApplicationID, previous: SessionID?, at now: Instant,
+        deliver: @escaping @Sendable (StreamEnd) async -> Void
+    ) -> (id: SessionID, connection: Int)? {
+        nextConnection += 1
+        sessions = sessions.filter { _, entry in entry.leftAt.map { now - $0 < Self.absence } ?? true }
+        if let previous, sessions[previous]?.application == application {
+            sessions[previous]?.deliver = deliver
+            sessions[previous]?.connection = nextConnection
+            sessions[previous]?.leftAt = nil
+            return (previous, nextConnection)
+        }
+        guard sessions.count < Self.capacity else { return nil }
+        let id = SessionID(RandomIdentifier.make(prefix: "session-"))
+        sessions[id] = Entry(application: application, deliver: deliver, connection: nextConnection)
+        return (id, nextConnection)
+    }
+
+    /// The connection is gone; the session stays for a while.
+    func connectionLost(_ id: SessionID, connection: Int, at now: Instant) {
+        guard sessions[id]?.connection == connection else { return }
+        sessions[id]?.deliver = nil
+        sessions[id]?.leftAt = now
+    }
+
+    /// The client said goodbye.
+    ///
+    /// - Returns: its streams, which end with it.
+    func close(_ id: SessionID) -> Set<StreamID> { sessions.removeValue(forKey: id)?.streams ?? [] }
+
+    func began(_ stream: StreamID, in id: SessionID) { sessions[id]?.streams.insert(stream) }
+
+    func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }
+
+    /// A stream of the session ended: tells its client, if it is there.
+    func ended(_ end: StreamEnd, in id: SessionID) async {
+        guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
+        await sessions[id]?.deliver?(end)
+    }
+}

@@ -1,0 +1,269 @@
+import Logging
+import NIOCore
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastSignaling
+import PCastWeb
+import PCastWebRTC
+
+/// One client's WebSocket: drives the conversation, and answers its requests.
+actor SignalingSession {
+    private let connection: WebSocketConnection
+    private let gatekeeper: Gatekeeper
+    private let directory: StreamDirectory
+    private let registry: SessionRegistry
+    private let logger: Logger
+    private let remoteAddress: IPAddress?
+
+    private var conversation: ServerConversation
+    private var session: (id: SessionID, connection: Int)?
+    private var grant: Grant?
+    private var outgoing: AsyncStream<Outgoing>.Continuation
+    private let queue: AsyncStream<Outgoing>
+    private var isClosing = false
+
+    private enum Outgoing: Sendable {
+        case frame(SignalingFrame)
+        case ping
+        case close
+    }
+
+    /// Frames that wait for a slow client; beyond it the connection is given up.
+    private static let queueLimit = 1024
+
+    init(
+        _ connection: WebSocketConnection, gatekeeper: Gatekeeper, directory: StreamDirectory,
+        registry: SessionRegistry, logger: Logger
+    ) {
+        self.connection = connection
+        self.gatekeeper = gatekeeper
+        self.directory = directory
+        self.registry = registry
+        self.logger = logger
+        remoteAddress = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        conversation = ServerConversation(at: MonotonicClock.now())
+        (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
+    }
+
+    /// Runs as long as the connection.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.write() }
+            group.addTask { await self.keepTime() }
+            group.addTask { await self.read() }
+            _ = await group.next()
+            group.cancelAll()
+            outgoing.finish()
+        }
+        if let session {
+            await registry.connectionLost(session.id, connection: session.connection, at: MonotonicClock.now())
+        }
+    }
+
+    private func read() async {
+        try? await connection.forEachMessage { message in
+            switch message {
+            case .text(let text): await self.feed(.received(.text(text)))
+            case .binary(let bytes): await self.feed(.received(.binary(bytes)))
+            }
+        } onActivity: {
+            await self.feed(.heard)
+        }
+    }
+
+    private func write() async {
+        for await item in queue {
+            do {
+                switch item {
+                case .frame(.text(let text)): try await connection.send(.text(text))
+                case .frame(.binary(let bytes)): try await connection.send(.binary(bytes))
+                case .ping: try await connection.ping()
+                case .close:
+                    await connection.close()
+                    return
+                }
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// Advances the conversation whenever its deadline comes; a new deadline is noticed within a second.
+    private func keepTime() async {
+        while !Task.isCancelled, !isClosing {
+            let now = MonotonicClock.now()
+            let wait = min(conversation.deadline.map { $0 - now } ?? .seconds(1), .seconds(1))
+            if wait > .zero {
+                guard (try? await Task.sleep(for: wait.duration)) != nil else { return }
+            }
+            conversation.advance(to: MonotonicClock.now())
+            drain()
+        }
+    }
+
+    private func feed(_ input: ServerConversation.Input) {
+        conversation.handle(input, at: MonotonicClock.now())
+        drain()
+    }
+
+    private func drain() {
+        while let output = conversation.poll() {
+            switch output {
+            case .send(let frame): put(.frame(frame))
+            case .ping: put(.ping)
+            case .request(let id, let request): answer(id, request)
+            case .expired: break
+            case .close:
+                isClosing = true
+                put(.close)
+            }
+        }
+    }
+
+    private func put(_ item: Outgoing) {
+        if case .dropped = outgoing.yield(item) { outgoing.finish() }
+    }
+
+    // MARK: Requests
+
+    private func answer(_ id: SignalingRequestID, _ request: SignalingRequest) {
+        Task {
+            let response = await respond(to: request)
+            feed(.respond(id, response))
+        }
+    }
+
+    private func respond(to request: SignalingRequest) async -> SignalingResponse {
+        switch request {
+        case .authenticate(let message): return .authenticate(await authenticate(message))
+        case .setupStream(let message): return .setupStream(await setUp(message))
+        case .destroyStream(let message): return .destroyStream(await destroy(message))
+        case .bye: return await sayGoodbye(request)
+        case .addIceCandidates, .updateStreamState:
+            // A lite agent makes no checks, so candidates mean nothing to it; states are the client's own affair.
+            return request.response(.ok)
+        default:
+            logger.info("refused a request", metadata: ["type": "\(request.typeName)"])
+            return request.response(.badRequest)
+        }
+    }
+
+    private var visitor: Visitor {
+        Visitor(address: remoteAddress, sessionID: session?.id, isOnThisMachine: false)
+    }
+
+    private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
+        var response = PCastAuthenticateResponse()
+        do throws(Refusal) {
+            let grant = try gatekeeper.identify(message.authenticationToken, visitor: visitor)
+            let previous = message.hasSessionID ? SessionID(message.sessionID) : nil
+            let entering = Visitor(address: remoteAddress, sessionID: previous, isOnThisMachine: false)
+            try gatekeeper.authorize(grant, for: .authenticate, visitor: entering)
+            let opened = await registry.open(
+                grant.application, previous: previous, at: MonotonicClock.now()
+            ) { [weak self] end in await self?.tell(end) }
+            guard let opened else { throw Refusal(.capacity, "The platform is full.") }
+            session = opened
+            self.grant = grant
+            response.status = RequestStatus.ok.wire
+            response.sessionID = opened.id.description
+        } catch {
+            logger.info("authentication refused", metadata: ["why": "\(error.detail)"])
+            response.status = error.status.wire
+        }
+        return response
+    }
+
+    private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {
+        var response = PCastSetupStreamResponse()
+        do throws(Refusal) {
+            let created = try await createStream(message)
+            response.createStreamResponse = created
+            response.status = created.status
+        } catch {
+            logger.info("stream refused", metadata: ["why": "\(error.detail)"])
+            response.status = error.status.wire
+        }
+        return response
+    }
+
+    private func createStream(_ message: PCastSetupStream) async throws(Refusal) -> PCastCreateStreamResponse {
+        guard let session else { throw .noToken }
+        let create = message.createStream
+        guard create.sessionID.isEmpty || create.sessionID == session.id.description else {
+            throw Refusal(.unauthorized, "The session is another's.")
+        }
+        let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
+        guard create.hasSetRemoteDescription else {
+            throw Refusal(.badRequest, "Send an offer in createStream.setRemoteDescription.")
+        }
+        let offer: SessionDescription
+        do {
+            offer = try SessionDescription(parsing: create.setRemoteDescription.sessionDescription.sdp)
+        } catch {
+            throw Refusal(.badRequest, "The offer cannot be read: \(error).")
+        }
+        let sessionID = session.id
+        let registry = registry
+        let onEnd: @Sendable (StreamEnd) async -> Void = { end in await registry.ended(end, in: sessionID) }
+        let participation: Participation
+        if offer.media.contains(where: { $0.direction.sends }) {
+            participation = try await directory.publish(
+                grant, visitor: visitor, offer: offer, tags: create.tags, onEnd: onEnd)
+        } else {
+            let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+            participation = try await directory.view(
+                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, onEnd: onEnd)
+        }
+        await registry.began(participation.streamID, in: sessionID)
+        return Self.response(participation)
+    }
+
+    private static func response(_ participation: Participation) -> PCastCreateStreamResponse {
+        var response = PCastCreateStreamResponse()
+        response.status = RequestStatus.ok.wire
+        response.streamID = participation.streamID.description
+        var remote = PCastSetRemoteDescriptionResponse()
+        remote.status = RequestStatus.ok.wire
+        response.setRemoteDescriptionResponse = remote
+        var answer = PCastCreateAnswerDescriptionResponse()
+        answer.status = RequestStatus.ok.wire
+        answer.sessionDescription.type = .answer
+        answer.sessionDescription.sdp = participation.answer.text
+        response.createAnswerDescriptionResponse = answer
+        return response
+    }
+
+    private func destroy(_ message: PCastDestroyStream) async -> PCastDestroyStreamResponse {
+        var response = PCastDestroyStreamResponse()
+        let stream = StreamID(message.streamID)
+        guard let session, await registry.owns(stream, session.id) else {
+            response.status = RequestStatus.gone.wire
+            return response
+        }
+        await directory.end(stream, reason: StreamEndedReason(wire: message.reason), description: message.reason)
+        response.status = RequestStatus.ok.wire
+        return response
+    }
+
+    private func sayGoodbye(_ request: SignalingRequest) async -> SignalingResponse {
+        if let session {
+            for stream in await registry.close(session.id) {
+                await directory.end(stream, reason: .ended, description: "")
+            }
+            self.session = nil
+        }
+        return request.response(.ok)
+    }
+
+    /// Tells the client that a stream of its session ended.
+    private func tell(_ end: StreamEnd) {
+        guard let session else { return }
+        var message = PCastStreamEnded()
+        message.sessionID = session.id.description
+        message.streamID = end.streamID.description
+        message.reason = end.wire
+        feed(.event(.streamEnded(message)))
+    }
+}

@@ -1,0 +1,23 @@
+import PCastMedia
+import PCastRelay
+import PCastWebRTC
+
+/// A publisher or a viewer at the platform: what its door keeps of it.
+struct Participation: Sendable {
+    let peer: PeerID
+    /// A viewer has a stream id of its own, as in the protocol.
+    let streamID: StreamID
+    let isPublisher: Bool
+    let answer: SessionDescription
+}
+
+/// How a participation ended.
+struct StreamEnd: Sendable {
+    let streamID: StreamID
+    let reason: StreamEndedReason
+    /// The text of a custom reason.
+    let description: String
+
+    /// As `StreamEnded.reason` on the wire.
+    var wire: String { reason == .custom ? description : reason.rawValue }
+}

@@ -1,0 +1,207 @@
+import Logging
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastRelay
+import PCastWebRTC
+
+/// Who publishes what, and who watches it.
+actor StreamDirectory {
+    private struct Participant {
+        let streamID: StreamID
+        let origin: StreamID
+        let isPublisher: Bool
+        let onEnd: @Sendable (StreamEnd) async -> Void
+        /// The words of whoever ended it on purpose.
+        var ending: (reason: StreamEndedReason, description: String)?
+    }
+
+    private let router: MediaRouter
+    private let gatekeeper: Gatekeeper
+    private let logger: Logger
+    private var streams: [StreamID: LiveStream] = [:]
+    private var participants: [PeerID: Participant] = [:]
+    private var peers: [StreamID: PeerID] = [:]
+    private var nextPeer: UInt64 = 1
+    private var nextOrdinal = 0
+
+    init(router: MediaRouter, gatekeeper: Gatekeeper, logger: Logger) {
+        self.router = router
+        self.gatekeeper = gatekeeper
+        self.logger = logger
+    }
+
+    // MARK: Joining
+
+    /// Lets a publisher in.
+    ///
+    /// - Parameter onEnd: called once, when the stream has ended.
+    func publish(
+        _ grant: Grant, visitor: Visitor, offer: SessionDescription, tags: [String],
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) async throws(Refusal) -> Participation {
+        try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
+        let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd)
+        streams[id] = LiveStream(
+            id: id, peer: peer, application: grant.application, session: visitor.sessionID,
+            tags: tags + grant.tags, capabilities: grant.capabilities, startTime: MonotonicClock.wallTime(),
+            ordinal: nextOrdinal)
+        nextOrdinal += 1
+        do {
+            let answer = try await router.publish(
+                peer, stream: id, offer: offer, preferring: grant.preferredCodecs)
+            logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
+            return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
+        } catch {
+            forget(peer)
+            throw Self.refusal(error)
+        }
+    }
+
+    /// Lets a viewer in.
+    ///
+    /// - Parameter origin: the stream asked for; nil for the one that the token names, or else the newest.
+    func view(
+        _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) async throws(Refusal) -> Participation {
+        let stream = try find(origin, for: grant, visitor: visitor)
+        let id = StreamID(RandomIdentifier.make(prefix: "view-"))
+        let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd)
+        do {
+            let answer = try await router.view(peer, stream: stream.id, offer: offer)
+            logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
+            return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
+        } catch {
+            forget(peer)
+            throw Self.refusal(error)
+        }
+    }
+
+    /// The stream that a viewer may see: asked for, named by the token, tagged as the token says, or the newest.
+    private func find(_ asked: StreamID?, for grant: Grant, visitor: Visitor) throws(Refusal) -> LiveStream {
+        let named = asked ?? grant.token?.originStreamID.map { StreamID($0) }
+        let candidates = streams.values.filter { $0.application == grant.application }
+        guard let named else {
+            let tag = grant.token?.requiredTag
+            let tagged = candidates.filter { stream in tag.map { stream.tags.contains($0) } ?? true }
+            guard let newest = tagged.max(by: { $0.ordinal < $1.ordinal }) else {
+                try authorize(grant, visitor, origin: "", tags: tag.map { [$0] } ?? [])
+                throw .noStream
+            }
+            try authorize(grant, visitor, origin: newest.id.description, tags: newest.tags)
+            return newest
+        }
+        let stream = candidates.first { $0.id == named }
+        try authorize(
+            grant, visitor, origin: named.description,
+            tags: stream?.tags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
+        guard let stream else { throw .noStream }
+        return stream
+    }
+
+    private func authorize(
+        _ grant: Grant, _ visitor: Visitor, origin: String, tags: [String]
+    ) throws(Refusal) {
+        try gatekeeper.authorize(grant, for: .subscribe(originStreamID: origin, tags: tags), visitor: visitor)
+    }
+
+    private func enter(
+        _ id: StreamID, origin: StreamID, isPublisher: Bool, onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) -> PeerID {
+        let peer = PeerID(nextPeer)
+        nextPeer += 1
+        participants[peer] = Participant(streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd)
+        peers[id] = peer
+        return peer
+    }
+
+    private func forget(_ peer: PeerID) {
+        guard let participant = participants.removeValue(forKey: peer) else { return }
+        peers[participant.streamID] = nil
+        if participant.isPublisher { streams[participant.streamID] = nil }
+    }
+
+    private static func refusal(_ error: RelayError) -> Refusal {
+        switch error {
+        case .description(let problem):
+            Refusal(.badRequest, "The session description cannot be used: \(problem).")
+        case .noCommonCodec:
+            Refusal(.unsupported, "None of the codecs offered can be used: H.264, VP8 and Opus are spoken here.")
+        case .unknownStream: .noStream
+        case .streamExists: Refusal(.conflict, "The stream exists already.")
+        case .unknownPeer: Refusal(.gone, "The session has ended.")
+        case .full: Refusal(.capacity, "The platform is full: try again later.")
+        }
+    }
+
+    // MARK: While it runs
+
+    /// New ICE credentials for a peer (RFC 9725, section 4.3.2).
+    func restart(_ peer: PeerID, remote: ICECredentials) async throws(Refusal) -> TrickleFragment {
+        do {
+            return try await router.restart(peer, remote: remote)
+        } catch {
+            throw Self.refusal(error)
+        }
+    }
+
+    /// Streams of one application, oldest first, each with the number of its viewers.
+    func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] {
+        streams.values.filter { $0.application == application }
+            .sorted { $0.ordinal < $1.ordinal }
+            .map { stream in (stream, participants.values.filter { !$0.isPublisher && $0.origin == stream.id }.count) }
+    }
+
+    /// Publishers and viewers at the moment.
+    var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
+
+    // MARK: Ending
+
+    /// Ends a stream, or one viewer's, for a reason; false when there is none of that id.
+    @discardableResult
+    func end(
+        _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
+    ) async -> Bool {
+        guard let peer = peers[id], participants[peer] != nil else { return false }
+        if let application, streams[id]?.application != application { return false }
+        participants[peer]?.ending = (reason, description)
+        for (viewer, participant) in participants where participant.origin == id && viewer != peer {
+            participants[viewer]?.ending = participant.ending ?? (reason, description)
+        }
+        await router.end(peer, reason: reason)
+        return true
+    }
+
+    /// Follows what the relay tells, until it stops.
+    func follow(_ events: AsyncStream<RelayEvent>) async {
+        for await event in events {
+            switch event {
+            case .mediaStarted(let peer): noteMedia(peer)
+            case .ended(let peer, let reason): await noteEnd(peer, reason)
+            case .connected(let peer, let profile):
+                logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
+            case .away(let peer): logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
+            case .back(let peer): logger.info("heard again", metadata: ["peer": "\(peer.value)"])
+            case .closeConnection: break
+            }
+        }
+    }
+
+    private func noteMedia(_ peer: PeerID) {
+        guard let participant = participants[peer] else { return }
+        streams[participant.streamID]?.hasMedia = true
+        logger.info("media flows", metadata: ["stream": "\(participant.streamID)"])
+    }
+
+    private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
+        guard let participant = participants[peer] else { return }
+        forget(peer)
+        let end = StreamEnd(
+            streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
+            description: participant.ending?.description ?? "")
+        logger.info("ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
+        await participant.onEnd(end)
+    }
+}

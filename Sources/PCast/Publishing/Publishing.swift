@@ -31,12 +31,9 @@ final class Publishing: Sendable {
         }
         let life = StreamLife()
         let limits = BandwidthLimits()
-        // The encoders send into the call, and the call's events reach the encoders.
-        let happened = Broadcast<MediaCall.Event>()
-        let events = happened.listen()
         let call = try MediaCall(
             .publish(video: media.video == nil ? nil : options.videoCodec, audio: media.audio != nil), at: platform,
-            received: { _ in }, happened: { happened.send($0) })
+            received: { _ in })
         video = media.video.map { source in
             VideoEncoding(
                 codec: options.videoCodec, bitrate: options.videoBitrate, frameRate: source.nominalFrameRate,
@@ -52,13 +49,10 @@ final class Publishing: Sendable {
         self.call = call
         self.life = life
         self.limits = limits
-        life.whenEnded { [self] _ in
-            happened.finish()
-            stop()
-        }
+        life.whenEnded { [self] _ in stop() }
         media.life.whenEnded { [weak life] in life?.end($0) }
         Task { [weak self] in
-            for await event in events { self?.follow(event, from: stream) }
+            for await event in call.events { self?.follow(event, from: stream) }
         }
     }
 

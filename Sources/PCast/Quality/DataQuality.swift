@@ -1,4 +1,3 @@
-public import PCastMedia
 import PCastSignaling
 
 /// How well a stream gets through, for showing to people (seed 004, "Data Quality Feedback", has the matrix).

@@ -1,5 +1,6 @@
 public import PCastDevices
 public import PCastMedia
+import Synchronization
 
 /// The callback forms of seed 004. Each promised callback is called exactly once, with `timeout` if need be; those of
 /// `start` as often as there is something to tell.
@@ -58,7 +59,8 @@ extension PCast {
     }
 
     public func getUserMedia(
-        _ options: UserMediaOptions, _ userMediaCallback: @escaping @Sendable (PCast, RequestStatus, UserMediaStream?) -> Void
+        _ options: UserMediaOptions,
+        _ userMediaCallback: @escaping @Sendable (PCast, RequestStatus, UserMediaStream?) -> Void
     ) {
         Task {
             do throws(PCastError) {

@@ -81,7 +81,9 @@ public final class PCast: Sendable {
     /// Opens sources; they run from their publication on. Needs no session.
     ///
     /// - Throws: `badRequest` for what is no source, `failed` for one that is not there or cannot be opened.
-    public func getUserMedia(_ options: UserMediaOptions = UserMediaOptions()) async throws(PCastError) -> UserMediaStream {
+    public func getUserMedia(_ options: UserMediaOptions = UserMediaOptions()) async throws(PCastError)
+        -> UserMediaStream
+    {
         guard options.video != nil || options.audio != nil else {
             throw PCastError(.badRequest, .usage, "neither video nor audio is asked for")
         }
@@ -130,12 +132,14 @@ public final class PCast: Sendable {
         let feed = ReceivedMediaFeed()
         let life = StreamLife()
         let call = try MediaCall(
-            .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) },
-            happened: { life.follow($0) })
+            .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
+        Task {
+            for await event in call.events { life.follow(event) }
+        }
         let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
         let stream = try await setup.run(call, life: life, session: session)
         let media = RemoteMedia(streamID: stream, call: call, feed: feed, life: life)
-        return MediaStream(remote: media, mediaTypes: await call.receivedMediaTypes())
+        return MediaStream(remote: media, codecs: await call.receivedCodecs())
     }
 
     private func platform(for what: String) throws(PCastError) -> PlatformAddress {

@@ -56,7 +56,8 @@ final class LocalMedia: Sendable {
         state.withLock { $0.running = (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
         do throws(DeviceError) {
             try video?.start(
-                deliver: { [weak self] in self?.deliver(.picture($0)) }, ended: { [weak self] in self?.sourceEnded($0) })
+                deliver: { [weak self] in self?.deliver(.picture($0)) }, ended: { [weak self] in self?.sourceEnded($0) }
+            )
             try audio?.start(
                 deliver: { [weak self] in self?.deliver(.sound($0)) }, ended: { [weak self] in self?.sourceEnded($0) })
         } catch {

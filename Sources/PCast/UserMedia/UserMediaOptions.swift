@@ -28,11 +28,11 @@ public struct UserMediaOptions: Hashable, Sendable {
     /// Sources as people write them.
     ///
     /// - Throws: `badRequest` for text that names no source.
-    public init(video: String?, audio: String?) throws(PCastError) {
+    public init(videoSource: String?, audioSource: String?) throws(PCastError) {
         do throws(DeviceError) {
             var options = UserMediaOptions(video: nil, audio: nil)
-            if let video { options.video = try SourceSpecification(video) }
-            if let audio { options.audio = try SourceSpecification(audio) }
+            if let videoSource { options.video = try SourceSpecification(videoSource) }
+            if let audioSource { options.audio = try SourceSpecification(audioSource) }
             self = options
         } catch {
             throw PCastError(.badRequest, .usage, "\(error)")

@@ -16,21 +16,25 @@ public final class MediaStream: Sendable {
 
     let origin: Origin
     let life: StreamLife
+    /// Of a subscribed stream's tracks.
+    private let codecs: [Codec]
 
     init(local media: LocalMedia) {
         origin = .local(media)
         life = media.life
         streamID = nil
+        codecs = []
         tracks =
             (media.video == nil ? [] : [MediaStreamTrack(.video)])
             + (media.audio == nil ? [] : [MediaStreamTrack(.audio)])
     }
 
-    init(remote media: RemoteMedia, mediaTypes: [MediaType]) {
+    init(remote media: RemoteMedia, codecs: [Codec]) {
         origin = .remote(media)
         life = media.life
         streamID = media.streamID
-        tracks = mediaTypes.map { MediaStreamTrack($0) }
+        tracks = codecs.map { MediaStreamTrack($0.mediaType) }
+        self.codecs = codecs
     }
 
     public var videoTracks: [MediaStreamTrack] { tracks.filter { $0.mediaType == .video } }
@@ -68,5 +72,16 @@ public final class MediaStream: Sendable {
     /// Makes a renderer, which is started by itself.
     public func createRenderer(_ options: RendererOptions = RendererOptions()) -> Renderer {
         Renderer(stream: self, options: options)
+    }
+
+    /// Writes the stream into an MP4, Matroska or WebM file by the path's extension, from the next key frame on. An
+    /// existing file is replaced.
+    ///
+    /// - Throws: `badRequest` for sources of this machine, `failed` when the file cannot be written.
+    public func record(to path: String) throws(PCastError) -> StreamRecording {
+        guard case .remote(let media) = origin else {
+            throw PCastError(.badRequest, .usage, "only a subscribed stream can be recorded")
+        }
+        return try StreamRecording(of: media, codecs: codecs, to: path)
     }
 }

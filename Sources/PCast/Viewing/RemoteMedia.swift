@@ -1,4 +1,6 @@
+import PCastIO
 import PCastMedia
+import Synchronization
 
 /// The viewer's side of a stream: its call, and what arrives by it.
 final class RemoteMedia: Sendable {
@@ -6,12 +8,23 @@ final class RemoteMedia: Sendable {
     let call: MediaCall
     let feed: ReceivedMediaFeed
     let life: StreamLife
+    private let began = MonotonicClock.now()
+    private let endedAt = Mutex<Instant?>(nil)
 
     init(streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, life: StreamLife) {
         self.streamID = streamID
         self.call = call
         self.feed = feed
         self.life = life
-        life.whenEnded { _ in call.close() }
+        life.whenEnded { [weak self] _ in
+            self?.endedAt.withLock { $0 = MonotonicClock.now() }
+            call.close()
+        }
+    }
+
+    /// Bits a second, while the stream went on.
+    func meanBitrate(of bytes: Int) -> Int {
+        let span = (endedAt.withLock { $0 } ?? MonotonicClock.now()) - began
+        return span > .zero ? Int(Double(bytes) * 8 / span.seconds) : 0
     }
 }

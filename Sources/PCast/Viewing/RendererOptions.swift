@@ -1,8 +1,13 @@
 /// How a renderer shows a stream (Phenix: `PhenixRendererOptions`).
 public struct RendererOptions: Hashable, Sendable {
-    /// Pictures wait for the sound that belongs to them, and the sound for them; without, each is shown as soon as it
-    /// is decoded.
+    /// Pictures and sound wait for each other; without, each is shown as soon as it is decoded.
     public var lipSync: Bool
 
-    public init(lipSync: Bool = true) { self.lipSync = lipSync }
+    /// Whether latency and skew are read from the test picture and the clapper, where the stream has them.
+    public var measuresTestSignal: Bool
+
+    public init(lipSync: Bool = true, measuresTestSignal: Bool = true) {
+        self.lipSync = lipSync
+        self.measuresTestSignal = measuresTestSignal
+    }
 }

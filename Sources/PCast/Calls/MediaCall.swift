@@ -1,0 +1,165 @@
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+
+/// The media connection of one stream: a ``PeerConnection`` on an event loop and a UDP port of its own.
+final class MediaCall: Sendable {
+    /// What becomes of the connection.
+    enum Event: Hashable, Sendable {
+        /// Media flows from now on.
+        case connected
+        /// Some viewer cannot go on without a key frame.
+        case keyFrameRequested
+        /// Nothing is heard of the platform for the moment, and it is heard again.
+        case away, back
+        /// The platform said goodbye.
+        case closed
+        /// The reason is for people.
+        case failed(String)
+    }
+
+    /// What is sent to the platform.
+    let offer: String
+
+    /// One reader; ends with the call.
+    let events: AsyncStream<Event>
+
+    private let loop: EventLoop<PeerConnection>
+    private let happened: AsyncStream<PeerConnection.Event>.Continuation
+    /// As they were when the call was closed.
+    private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
+
+    /// - Parameter received: is called on the loop's thread, which it must not hold up.
+    init(
+        _ purpose: PeerConnection.Purpose, at platform: PlatformAddress,
+        received: @escaping @Sendable (PeerConnection.Media) -> Void
+    ) throws(PCastError) {
+        let certificate = try ProcessCertificate.get()
+        let (raw, happened) = AsyncStream.makeStream(of: PeerConnection.Event.self)
+        var offer = ""
+        do throws(IOError) {
+            loop = try EventLoop(
+                name: "call", listen: try LocalAddresses.toListen(for: platform), tcpListen: false,
+                makeMachine: { bound in
+                    var generator = SystemRandomNumberGenerator()
+                    let configuration = PeerConnection.Configuration(
+                        certificate: certificate, addresses: LocalAddresses.candidates(of: bound),
+                        clock: MonotonicClock.reference(), cname: RandomText.identifier())
+                    let machine = PeerConnection(purpose, configuration: configuration, using: &generator)
+                    offer = machine.offer.text
+                    return machine
+                },
+                afterTurn: { machine, now in
+                    while let media = machine.pollFrame(at: now) { received(media) }
+                    while let event = machine.pollEvent() { happened.yield(event) }
+                })
+        } catch {
+            throw PCastError(.failed, .media, "no media connection could be begun: \(error)")
+        }
+        self.offer = offer
+        self.happened = happened
+        let (events, told) = AsyncStream.makeStream(of: Event.self)
+        self.events = events
+        Task { [weak loop] in
+            for await event in raw { await Self.follow(event, on: loop, telling: told) }
+            told.finish()
+        }
+    }
+
+    deinit { happened.finish() }
+
+    /// Lets the connection begin.
+    ///
+    /// - Throws: `failed` when the answer does not fit the offer.
+    func accept(_ answer: String) async throws(PCastError) {
+        do {
+            let description = try SessionDescription(parsing: answer)
+            let refusal: SDPError? = try await loop.call { machine, now in
+                do throws(SDPError) {
+                    try machine.accept(description, at: now)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            if let refusal { throw refusal }
+        } catch {
+            throw PCastError(.failed, .media, "the platform's answer cannot be used (\(error)): is it a PCast one?")
+        }
+    }
+
+    /// Sends a frame; lost before the call is connected and after it is closed.
+    func send(_ frame: EncodedFrame) {
+        try? loop.submit { machine, now in machine.send(frame, at: now) }
+    }
+
+    /// Counts since the call began, or of the whole of it after it was closed.
+    func statistics() async -> PeerConnectionStatistics? {
+        if let fresh = try? await loop.call({ machine, _ in machine.statistics }) { return fresh }
+        return lastStatistics.withLock { $0 }
+    }
+
+    /// Asks the publisher for a key frame.
+    func requestKeyFrame() {
+        try? loop.submit { machine, _ in machine.requestKeyFrame() }
+    }
+
+    /// The codecs of the tracks that the platform agreed to send, video first.
+    func receivedCodecs() async -> [Codec] {
+        let agreed = try? await loop.call { machine, _ in
+            [machine.receivingCodec(.video), machine.receivingCodec(.audio)].compactMap { $0 }
+        }
+        return agreed ?? []
+    }
+
+    /// Says goodbye and ends the loop's thread; harmless when called again.
+    func close() {
+        try? loop.submit { [weak self] machine, now in
+            self?.lastStatistics.withLock { $0 = machine.statistics }
+            machine.close(at: now)
+        }
+        loop.stop()
+        happened.finish()
+    }
+
+    private static func follow(
+        _ event: PeerConnection.Event, on loop: EventLoop<PeerConnection>?,
+        telling told: AsyncStream<Event>.Continuation
+    ) async {
+        switch event {
+        case .connected: told.yield(.connected)
+        case .keyFrameRequested: told.yield(.keyFrameRequested)
+        case .away: told.yield(.away)
+        case .back: told.yield(.back)
+        case .closed: told.yield(.closed)
+        case .failed(let failure): told.yield(.failed(failure.words))
+        case .closeConnection(let path): loop?.close(path)
+        case .openConnection(let address): open(address, on: loop)
+        }
+    }
+
+    /// ICE over TCP, where UDP does not get through (RFC 6544).
+    private static func open(_ address: TransportAddress, on loop: EventLoop<PeerConnection>?) {
+        Task { [weak loop] in
+            do {
+                guard let path = try await loop?.connect(to: address) else { return }
+                try loop?.submit { machine, now in machine.pathOpened(path, at: now) }
+            } catch {
+                try? loop?.submit { machine, _ in machine.connectionFailed(to: address) }
+            }
+        }
+    }
+}
+
+extension TransportFailure {
+    /// For people, with what to do.
+    fileprivate var words: String {
+        switch self {
+        case .setupTimeout:
+            "no media connection: the platform's media port cannot be reached over UDP or TCP, look at firewalls between"
+        case .consentExpired: "nothing was heard of the platform for 30 s: look at the network, and start again"
+        case .handshake(let reason): "the media connection could not be secured: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,173 @@
+public import PCastMedia
+import PCastRendering
+import PCastWebRTC
+import Synchronization
+
+/// Decodes a stream and shows it (Phenix: `PhenixRenderer`). Without a window its devices are null: everything is
+/// decoded, timed and measured, and the last picture can be asked for.
+public final class Renderer: Sendable {
+    private struct State {
+        var rendering: Rendering?
+        var isMuted = false
+        var isStopped = false
+        var frameReceived: (@Sendable (Renderer, VideoFrame?) -> Void)?
+    }
+
+    private let stream: MediaStream
+    private let options: RendererOptions
+    private let first = Once<Instant?>()
+    private let sizes = Broadcast<Dimensions>()
+    private let measured = Broadcast<ViewerStatistics>()
+    private let state = Mutex(State())
+
+    init(stream: MediaStream, options: RendererOptions) {
+        self.stream = stream
+        self.options = options
+    }
+
+    deinit { stop() }
+
+    // MARK: Starting and stopping
+
+    /// Begins to show the stream, with the last key frame that arrived or the next. Once in a renderer's life.
+    public func start() -> RendererStartStatus {
+        guard case .remote(let media) = stream.origin else { return .badRequest }
+        guard media.life.endedInfo == nil else { return .failed }
+        return state.withLock { state in
+            guard state.rendering == nil, !state.isStopped else { return .conflict }
+            do {
+                let rendering = try Rendering(media, of: stream, options: options, first: first, sizes: sizes)
+                rendering.isMuted = state.isMuted
+                rendering.tell(measured)
+                state.rendering = rendering
+                media.life.whenEnded { [weak self] _ in self?.stop() }
+                return .ok
+            } catch {
+                return .failed
+            }
+        }
+    }
+
+    /// Ends showing; the last picture and the summary can still be asked for. Harmless when called again.
+    public func stop() {
+        let rendering = state.withLock { state in
+            state.isStopped = true
+            return state.rendering
+        }
+        rendering?.stop()
+        first.settle(nil)
+        sizes.finish()
+        measured.finish()
+    }
+
+    private var rendering: Rendering? { state.withLock { $0.rendering } }
+
+    // MARK: Sound
+
+    public var isAudioMuted: Bool { state.withLock { $0.isMuted } }
+
+    public func muteAudio() { setMuted(true) }
+
+    public func unmuteAudio() { setMuted(false) }
+
+    private func setMuted(_ isMuted: Bool) {
+        state.withLock { state in
+            state.isMuted = isMuted
+            state.rendering?.isMuted = isMuted
+        }
+    }
+
+    // MARK: Pictures
+
+    /// When the first whole picture was shown, on the machine's monotonic clock; waits for it. Nil when the renderer
+    /// was stopped or the stream ended before.
+    public var firstFrame: Instant? { get async { await first.settled } }
+
+    /// Calls back once, with the moment at which the first picture was shown on the machine's monotonic clock; never
+    /// when there was none.
+    public func setFirstFrameRenderedCallback(_ callback: @escaping @Sendable (Renderer, Instant) -> Void) {
+        first.whenSettled { [weak self] instant in
+            guard let self, let instant else { return }
+            Task { callback(self, instant) }
+        }
+    }
+
+    /// The size of the picture that is shown; nil before the first.
+    public var videoDisplayDimensions: Dimensions? { rendering?.lastFrame?.dimensions }
+
+    /// Each size from now on, until the renderer stops.
+    public var videoDisplayDimensionsChanges: AsyncStream<Dimensions> { sizes.listen() }
+
+    /// Calls back with each size from now on (seed 004, `setVideoDisplayDimensionsChangedCallback`).
+    public func setVideoDisplayDimensionsChangedCallback(
+        _ callback: @escaping @Sendable (Renderer, Dimensions) -> Void
+    ) {
+        let changes = videoDisplayDimensionsChanges
+        Task { [weak self] in
+            for await dimensions in changes {
+                guard let self else { return }
+                callback(self, dimensions)
+            }
+        }
+    }
+
+    /// The picture that was shown last; nil before the first.
+    public var lastVideoFrameRendered: VideoFrame? { rendering?.lastFrame }
+
+    /// What ``requestLastVideoFrameRendered()`` calls, with nil when no picture has been shown.
+    public func setLastVideoFrameRenderedReceivedCallback(
+        _ callback: @escaping @Sendable (Renderer, VideoFrame?) -> Void
+    ) {
+        state.withLock { $0.frameReceived = callback }
+    }
+
+    /// Asks for the picture that was shown last (seed 004, "Taking a Screenshot").
+    public func requestLastVideoFrameRendered() {
+        guard let callback = state.withLock({ $0.frameReceived }) else { return }
+        Task { callback(self, lastVideoFrameRendered) }
+    }
+
+    /// Writes the picture that was shown last as PNG or JPEG, as the path's extension says.
+    ///
+    /// - Returns: its size.
+    /// - Throws: `notReady` before the first picture, `failed` when the file cannot be written.
+    public func screenshot(to path: String) async throws(PCastError) -> Dimensions {
+        guard let rendering else {
+            throw PCastError(.notReady, .usage, "no picture has been shown, the renderer was not started")
+        }
+        do {
+            if let dimensions = try rendering.screenshot(to: path) { return dimensions }
+        } catch {
+            throw PCastError(.failed, .device, "the screenshot \(path) cannot be written: \(error)")
+        }
+        throw PCastError(.notReady, .media, "no picture has been shown yet")
+    }
+
+    // MARK: What gets through
+
+    /// What the platform says of the way to here, or the last connection check.
+    public var dataQuality: DataQuality { stream.life.dataQuality }
+
+    /// Each change of ``dataQuality`` from now on, until the stream ends.
+    public var dataQualities: AsyncStream<DataQuality> { stream.life.qualities.listen() }
+
+    /// Calls back at each change, until the stream ends (seed 004, `setDataQualityChangedCallback`).
+    public func setDataQualityChangedCallback(
+        _ callback: @escaping @Sendable (Renderer, DataQuality.Status, DataQuality.Reason) -> Void
+    ) {
+        let qualities = dataQualities
+        Task { [weak self] in
+            for await quality in qualities {
+                guard let self else { return }
+                callback(self, quality.status, quality.reason)
+            }
+        }
+    }
+
+    /// What arrived and was shown, each second from now on, until the renderer stops. Each access makes a stream of its
+    /// own.
+    public var statistics: AsyncStream<ViewerStatistics> { measured.listen() }
+
+    /// Counts, and percentiles, of the whole run; also after the renderer stopped.
+    public func summary() async -> ViewerStatistics { await rendering?.summary() ?? ViewerStatistics() }
+}

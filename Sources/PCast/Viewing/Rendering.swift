@@ -1,0 +1,97 @@
+import PCastIO
+import PCastMedia
+import PCastRTP
+import PCastRendering
+import PCastWebRTC
+import Synchronization
+
+/// One run of a renderer: what arrives goes into a ``StreamRenderer``, and each second it is measured.
+final class Rendering: Sendable {
+    private struct State {
+        var taking: Int?
+        var sampler: Task<Void, Never>?
+        var rate = RateMeter()
+    }
+
+    private let media: RemoteMedia
+    private let renderer: StreamRenderer
+    private let state = Mutex(State())
+
+    init(
+        _ media: RemoteMedia, of stream: MediaStream, options: RendererOptions, first: Once<Instant?>,
+        sizes: Broadcast<Dimensions>
+    ) throws {
+        self.media = media
+        var rendering = PCastRendering.RendererOptions()
+        rendering.synchronization = options.lipSync ? .lipSync : .immediate
+        rendering.measuresTestSignal = options.measuresTestSignal
+        let renderer = try StreamRenderer(
+            options: rendering,
+            callbacks: RendererCallbacks(
+                onFirstFrame: { first.settle(MonotonicClock.now()) }, onDimensions: { sizes.send($0) },
+                onKeyFrameNeeded: { [call = media.call] in call.requestKeyFrame() }))
+        self.renderer = renderer
+        let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
+        let taking = media.feed.add { media in
+            switch media {
+            case .frame(let frame, _):
+                let track = frame.codec.mediaType == .video ? tracks.video : tracks.audio
+                if track?.isEnabled == true { renderer.push(frame) }
+            case .gap(let gap): if tracks.audio?.isEnabled == true { renderer.concealAudio(gap.duration) }
+            }
+        }
+        state.withLock { $0.taking = taking }
+    }
+
+    /// Sends what was measured each second, until stopped.
+    func tell(_ listeners: Broadcast<ViewerStatistics>) {
+        let sampler = Task { [weak self] in
+            while !Task.isCancelled {
+                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                guard let self else { return }
+                listeners.send(await self.measure())
+            }
+        }
+        state.withLock { $0.sampler = sampler }
+    }
+
+    func stop() {
+        let (taking, sampler) = state.withLock { state in
+            defer { (state.taking, state.sampler) = (nil, nil) }
+            return (state.taking, state.sampler)
+        }
+        if let taking { media.feed.remove(taking) }
+        sampler?.cancel()
+        renderer.stop()
+    }
+
+    var isMuted: Bool {
+        get { renderer.isMuted }
+        set { renderer.isMuted = newValue }
+    }
+
+    var lastFrame: VideoFrame? { renderer.lastFrame }
+
+    func screenshot(to path: String) throws -> Dimensions? { try renderer.screenshot(to: path) }
+
+    // MARK: Measuring
+
+    private func measure() async -> ViewerStatistics {
+        var result = ViewerStatistics(renderer.statistics())
+        guard let call = await media.call.statistics() else { return result }
+        result.add(call)
+        result.bitrate = state.withLock { state in
+            state.rate.read(bytes: call.bytesReceived, at: MonotonicClock.now())
+            return state.rate.bitsPerSecond
+        }
+        return result
+    }
+
+    func summary() async -> ViewerStatistics {
+        var result = ViewerStatistics(renderer.summary())
+        guard let call = await media.call.statistics() else { return result }
+        result.add(call)
+        result.bitrate = media.meanBitrate(of: call.bytesReceived)
+        return result
+    }
+}

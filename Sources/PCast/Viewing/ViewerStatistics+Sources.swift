@@ -1,0 +1,25 @@
+import PCastMedia
+import PCastRendering
+import PCastWebRTC
+
+extension ViewerStatistics {
+    init(_ rendering: RenderStatistics) {
+        framesDecoded = rendering.framesDecoded
+        framesRendered = rendering.framesRendered
+        framesDropped = rendering.framesDropped
+        freezeCount = rendering.freezeCount
+        freezeDuration = rendering.freezeDuration.milliseconds
+        latencyP50 = rendering.latencyP50?.milliseconds
+        latencyP99 = rendering.latencyP99?.milliseconds
+        audioVideoSkew = rendering.audioVideoSkew?.milliseconds
+    }
+
+    /// All but the rate, which needs two readings.
+    mutating func add(_ call: PeerConnectionStatistics) {
+        packetsLost = call.packetsLost
+        nackCount = call.nackCount
+        pliCount = call.pliCount
+        jitter = call.jitter?.milliseconds
+        roundTripTime = call.roundTrip?.milliseconds
+    }
+}

@@ -1,6 +1,5 @@
 import CLinux
 import Glibc
-import PCastMedia
 import Synchronization
 
 /// Work for the loop's thread from any other: appended under a lock that is held for an append alone, taken in one go.
@@ -27,40 +26,35 @@ final class LoopMailbox<Item: Sendable>: Sendable {
     var overflows: Int { contents.withLock { $0.overflows } }
 
     func append(_ item: Item) throws(IOError) {
-        let refusal: IOError? = contents.withLock { contents in
-            if contents.isClosed { return .stopped }
+        // Mutex passes on errors of any type, hence the result.
+        let wasEmpty: Result<Bool, IOError> = contents.withLock { contents in
+            if contents.isClosed { return .failure(.stopped) }
             guard contents.items.count < Self.capacity else {
                 contents.overflows += 1
-                return .mailboxFull
+                return .failure(.mailboxFull)
             }
             contents.items.append(item)
-            return nil
+            return .success(contents.items.count == 1)
         }
-        if let refusal { throw refusal }
-        ring()
+        // Whoever appends to what is not empty knows that the wake is on its way.
+        if try wasEmpty.get() { ring() }
     }
 
     /// Refuses what comes from now on; what is there is still taken.
-    ///
-    /// - Returns: false when it was closed already.
-    func close() -> Bool {
-        let wasOpen = contents.withLock { contents in
-            defer { contents.isClosed = true }
-            return !contents.isClosed
-        }
+    func close() {
+        contents.withLock { $0.isClosed = true }
         ring()
-        return wasOpen
     }
 
     private func ring() {
         var one: UInt64 = 1
-        _ = write(wake.number, &one, 8)
+        _ = write(wake.number, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Everything there is, and whether more may come.
+    /// Everything there is, and whether it was the last. To be called when the descriptor is readable.
     func take() -> (items: [Item], isClosed: Bool) {
         var count: UInt64 = 0
-        _ = read(wake.number, &count, 8)
+        _ = read(wake.number, &count, MemoryLayout<UInt64>.size)
         return contents.withLock { contents in
             defer { contents.items = [] }
             return (contents.items, contents.isClosed)

@@ -16,6 +16,7 @@ final class TCPConnection {
 
     let descriptor: Descriptor
     let path: NetworkPath
+    let number: UInt32
     var phase: Phase
 
     /// When the phase must have ended: the connection is closed then.
@@ -27,21 +28,50 @@ final class TCPConnection {
     /// Whether frames were appended since the last flush.
     var isDirty = false
 
+    /// Whether the loop has forgotten it.
+    var isClosed = false
+
     private var reassembler = FrameReassembler()
     private var queue = FrameWriteQueue()
 
     /// Video that waits in the kernel cannot be dropped, so little may wait there (IO11).
     private static let unsentLimit: Int32 = 64 * 1024
 
-    init(_ descriptor: Descriptor, path: NetworkPath, phase: Phase, deadline: Instant) {
+    init(_ descriptor: Descriptor, path: NetworkPath, number: UInt32, phase: Phase, deadline: Instant) {
         self.descriptor = descriptor
         self.path = path
+        self.number = number
         self.phase = phase
         self.deadline = deadline
         if case .connecting = phase { watchesWritability = true } else { watchesWritability = false }
         descriptor.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         descriptor.set(Int32(IPPROTO_TCP), Int32(CLINUX_TCP_NOTSENT_LOWAT), Self.unsentLimit)
     }
+
+    /// Begins to connect; answers the address that the connection leaves from.
+    static func begin(
+        _ descriptor: Descriptor, to remote: TransportAddress, from local: IPAddress?
+    ) throws(IOError) -> TransportAddress {
+        if let local {
+            let source = TransportAddress(ip: local, port: 0)
+            guard SocketAddress.with(source, { bind(descriptor.number, $0, $1) }) == 0 else {
+                throw Errno.binding("bind", source)
+            }
+        }
+        let result = SocketAddress.with(remote) { Glibc.connect(descriptor.number, $0, $1) }
+        guard result == 0 || Errno.current == EINPROGRESS else {
+            throw .connectFailed(remote, errno: Errno.current)
+        }
+        guard let address = SocketAddress.ask(descriptor.number, getsockname) else {
+            throw .system(call: "getsockname", errno: Errno.current)
+        }
+        return address
+    }
+
+    var isOpen: Bool { if case .open = phase { true } else { false } }
+
+    /// The other side has shown that it speaks our language.
+    func hasFrame() { phase = .open }
 
     /// What a read came to.
     enum ReadResult { case some, nothing, end }

@@ -26,14 +26,27 @@ final class TCPListener: Sendable {
         self.address = address
     }
 
-    /// The next connection that waits; nil when there is none.
-    func accept() -> Descriptor? {
+    /// What `accept` came to.
+    enum Arrival {
+        case connection(Descriptor)
+        case none
+
+        /// The process, or the machine, has no descriptor left: the connection stays, and would wake the loop for ever.
+        case outOfDescriptors
+    }
+
+    /// The next connection that waits.
+    func accept() -> Arrival {
         while true {
             let number = clinux_accept4(
                 self.number, nil, nil, Int32(CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC))
-            if number >= 0 { return try? Descriptor(number, from: "accept4") }
+            if let descriptor = try? Descriptor(number, from: "accept4") { return .connection(descriptor) }
+            switch Errno.current {
             // A connection that broke while it waited is skipped.
-            if Errno.current != EINTR, Errno.current != ECONNABORTED { return nil }
+            case EINTR, ECONNABORTED: continue
+            case EMFILE, ENFILE: return .outOfDescriptors
+            default: return .none
+            }
         }
     }
 }

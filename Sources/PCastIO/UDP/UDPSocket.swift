@@ -43,6 +43,15 @@ final class UDPSocket: Sendable {
         return address.ip.isUnspecified || local.ip.isUnspecified || local.ip == address.ip
     }
 
+    /// What to do about buffers that are smaller than asked for; nil when they are not (IO9).
+    var bufferWarning: String? {
+        guard min(bufferSizes.receive, bufferSizes.send) < bufferSizes.asked else { return nil }
+        return """
+            the socket buffers of \(address) are \(bufferSizes.receive) and \(bufferSizes.send) bytes, not \
+            \(bufferSizes.asked): packets get lost in bursts. Raise net.core.rmem_max and net.core.wmem_max.
+            """
+    }
+
     /// Waits until the socket takes more; answers false when `milliseconds` passed first.
     func waitUntilWritable(milliseconds: Int32) -> Bool {
         var wanted = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)

@@ -1,0 +1,204 @@
+import PCastMedia
+
+/// What an event loop's thread does. A turn takes in what has come, at most a few batches of it, does the work of
+/// others, lets the machine's time pass when its deadline has come, and sends what the machine has.
+///
+/// Unchecked: made by one thread and handed to the loop's own, which alone uses it from then on.
+final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
+    /// Batches taken from a socket in one turn, before everything else has its turn (FAN1).
+    private static var batchesPerTurn: Int { 4 }
+
+    private let sockets: LoopSockets
+    private let mailbox: LoopMailbox<LoopItem<M>>
+    private let afterTurn: @Sendable (inout M, Instant) -> Void
+    private let poller: Poller
+    private var machine: M
+    private var batch = DatagramBatch()
+    private var receiver = DatagramReceiver()
+    private var sender = DatagramSender()
+    private var connections = TCPConnections()
+    private var counts = EventLoopStatistics()
+    private var kernelDrops: [UInt32]
+    private var isClosed = false
+
+    /// The last instant that the machine was told; time never goes backwards for it.
+    private var lastInstant = MonotonicClock.now()
+
+    init(
+        machine: consuming sending M, sockets: LoopSockets, mailbox: LoopMailbox<LoopItem<M>>,
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void
+    ) throws(IOError) {
+        let poller = try Poller()
+        try poller.add(mailbox.number, as: .mailbox)
+        for (index, socket) in sockets.udp.enumerated() { try poller.add(socket.number, as: .socket(index)) }
+        for (index, listener) in sockets.tcp.enumerated() { try poller.add(listener.number, as: .listener(index)) }
+        self.poller = poller
+        self.machine = machine
+        self.sockets = sockets
+        self.mailbox = mailbox
+        self.afterTurn = afterTurn
+        kernelDrops = Array(repeating: 0, count: sockets.udp.count)
+    }
+
+    func run() {
+        // What the machine wants to send at its start waits for no event.
+        finishTurn()
+        while !isClosed { turn() }
+        connections.failConnecting()
+    }
+
+    private func turn() {
+        let count = poller.wait(until: Instant.earlier(machine.deadline, connections.deadline))
+        // Datagrams are media, and go before streams and the work of others.
+        for index in 0..<count {
+            if case .socket(let socket) = poller.event(index).source { receive(from: socket) }
+        }
+        for index in 0..<count { handle(poller.event(index)) }
+        expire()
+        finishTurn()
+    }
+
+    private func finishTurn() {
+        sendAll()
+        afterTurn(&machine, tick())
+        sendAll()
+    }
+
+    /// The time for the machine: read anew, as a batch's packets must not all look as late as its first (CC6).
+    private func tick() -> Instant {
+        lastInstant = max(lastInstant, MonotonicClock.now())
+        return lastInstant
+    }
+
+    private func expire() {
+        if let deadline = machine.deadline {
+            let now = tick()
+            if now >= deadline { machine.advance(to: now) }
+        }
+        guard let deadline = connections.deadline, tick() >= deadline else { return }
+        for path in connections.closeOverdue(at: lastInstant, poller) { machine.pathClosed(path, at: lastInstant) }
+    }
+
+    private func handle(_ event: Poller.Event) {
+        switch event.source {
+        case .socket: break
+        case .mailbox:
+            let mail = mailbox.take()
+            isClosed = mail.isClosed
+            for item in mail.items { perform(item) }
+        case .listener(let index): connections.accept(from: sockets.tcp[index], index: index, at: tick(), poller)
+        case .connection(let number): handle(connection: number, event)
+        }
+    }
+
+    private func perform(_ item: LoopItem<M>) {
+        switch item {
+        case .work(let work): work(&machine, tick())
+        case .connect(let remote, let local, let done):
+            connections.connect(to: remote, from: local, at: tick(), poller, done)
+        case .close(let path):
+            // What the machine has for it, such as a goodbye, goes first.
+            sendAll()
+            connections.close(path)
+        case .statistics(let answer): answer(statistics())
+        }
+    }
+
+    private func statistics() -> EventLoopStatistics {
+        var result = counts
+        result.sent = sender.counts.sent + connections.framesQueued
+        result.sendErrors = sender.counts.errors + sender.counts.tooLarge
+        result.sendDrops = sender.counts.dropped + connections.framesDropped
+        result.segmentedMessages = sender.counts.segmentedMessages
+        result.segments = sender.counts.segments
+        result.segmentationRefusals = sender.counts.segmentationRefusals
+        result.kernelDrops = kernelDrops.reduce(0) { $0 + Int($1) }
+        result.mailboxOverflows = mailbox.overflows
+        result.connections = connections.count
+        result.connectionsRefused = connections.refused
+        return result
+    }
+}
+
+// MARK: - Datagrams
+
+extension LoopDriver where M: ~Copyable {
+    private func receive(from index: Int) {
+        let socket = sockets.udp[index]
+        for _ in 0..<Self.batchesPerTurn {
+            let count = receiver.receive(from: socket)
+            let clocks = MonotonicClock.reference()
+            for position in 0..<count {
+                guard let datagram = receiver.datagram(position) else { continue }
+                kernelDrops[index] = max(kernelDrops[index], datagram.drops)
+                if datagram.isTruncated {
+                    counts.truncated += 1
+                } else if !datagram.bytes.isEmpty {
+                    handle(datagram, from: socket, clocks)
+                }
+            }
+            if count < DatagramReceiver.batchSize { return }
+            // Others wait for what has just been received: send it before receiving more.
+            sendAll()
+        }
+    }
+
+    /// The kernel's time of arrival is on a clock that may be set, so it counts only between the machine's last
+    /// instant and now.
+    private func handle(
+        _ datagram: DatagramReceiver.Datagram, from socket: UDPSocket, _ clocks: WallClockReference
+    ) {
+        let arrival = datagram.arrival.map { clocks.instant(at: $0) } ?? clocks.instant
+        lastInstant = max(lastInstant, min(arrival, clocks.instant))
+        counts.received += 1
+        let local = TransportAddress(ip: datagram.local ?? socket.address.ip, port: socket.address.port)
+        machine.handle(datagram.bytes, from: NetworkPath(local: local, remote: datagram.remote), at: lastInstant)
+    }
+
+    private func sendAll() {
+        var hasMore = true
+        while hasMore {
+            let now = tick()
+            hasMore = machine.poll(into: &batch, at: now)
+            if batch.isEmpty { break }
+            sender.send(batch, over: sockets.udp, at: now)
+            if connections.count > 0 { connections.append(framesOf: batch) }
+            batch.removeAll()
+        }
+        while let path = connections.flushNext(poller) { machine.pathClosed(path, at: tick()) }
+    }
+}
+
+// MARK: - Streams
+
+extension LoopDriver where M: ~Copyable {
+    private func handle(connection number: UInt32, _ event: Poller.Event) {
+        guard let connection = connections.ready(number, event, poller) else { return }
+        if event.isWritable, !connections.flush(connection, poller) { return closed(connection) }
+        if event.isReadable { read(connection) }
+    }
+
+    /// One read a turn, so that a fast sender holds nobody up; what is left makes the next turn come at once.
+    private func read(_ connection: TCPConnection) {
+        switch connection.read() {
+        case .nothing: return
+        case .end: return closed(connection)
+        case .some: break
+        }
+        let now = tick()
+        while true {
+            switch connection.nextFrame() {
+            case .frame(let frame):
+                connection.hasFrame()
+                counts.received += 1
+                machine.handle(frame, from: connection.path, at: now)
+            case .incomplete: return
+            case .oversize: return closed(connection)
+            }
+        }
+    }
+
+    private func closed(_ connection: TCPConnection) {
+        if connections.close(connection.path) { machine.pathClosed(connection.path, at: tick()) }
+    }
+}

@@ -1,0 +1,9 @@
+import PCastMedia
+
+/// What other threads ask of an event loop's thread.
+enum LoopItem<M: DatagramMachine & ~Copyable>: Sendable {
+    case work(@Sendable (inout M, Instant) -> Void)
+    case connect(TransportAddress, from: IPAddress?, @Sendable (Result<NetworkPath, IOError>) -> Void)
+    case close(NetworkPath)
+    case statistics(@Sendable (EventLoopStatistics) -> Void)
+}

@@ -1,0 +1,36 @@
+import PCastMedia
+
+/// The sockets of one event loop; their number never changes while it runs (IO7).
+struct LoopSockets: Sendable {
+    private(set) var udp: [UDPSocket] = []
+    private(set) var tcp: [TCPListener] = []
+
+    /// A free UDP port need not be free for TCP, or on every address: then another one is tried.
+    private static let attempts = 16
+
+    private static let bufferSize = 4 * 1024 * 1024
+
+    /// Binds every address or none.
+    init(binding addresses: [TransportAddress], tcpListen: Bool) throws(IOError) {
+        precondition(!addresses.isEmpty, "an event loop listens somewhere")
+        var attempt = 1
+        while true {
+            do {
+                self = try LoopSockets(oneAttempt: addresses, tcpListen: tcpListen)
+                return
+            } catch {
+                guard addresses[0].port == 0, case .addressInUse = error, attempt < Self.attempts else { throw error }
+                attempt += 1
+            }
+        }
+    }
+
+    private init(oneAttempt addresses: [TransportAddress], tcpListen: Bool) throws(IOError) {
+        for var address in addresses {
+            if address.port == 0, let first = udp.first { address.port = first.address.port }
+            let socket = try UDPSocket(binding: address, bufferSize: Self.bufferSize)
+            udp.append(socket)
+            if tcpListen { tcp.append(try TCPListener(binding: socket.address)) }
+        }
+    }
+}

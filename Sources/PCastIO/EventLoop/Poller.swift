@@ -1,0 +1,85 @@
+import CLinux
+import PCastMedia
+
+/// The epoll instance of one loop's thread. What is watched is told apart by a token.
+struct Poller: ~Copyable {
+    /// What became ready.
+    enum Source {
+        case mailbox
+        case socket(Int)
+        case listener(Int)
+        case connection(UInt32)
+
+        fileprivate var token: UInt64 {
+            switch self {
+            case .mailbox: 0
+            case .socket(let index): 1 << 32 | UInt64(index)
+            case .listener(let index): 2 << 32 | UInt64(index)
+            case .connection(let number): 3 << 32 | UInt64(number)
+            }
+        }
+
+        fileprivate init(token: UInt64) {
+            let value = UInt32(truncatingIfNeeded: token)
+            switch token >> 32 {
+            case 0: self = .mailbox
+            case 1: self = .socket(Int(value))
+            case 2: self = .listener(Int(value))
+            default: self = .connection(value)
+            }
+        }
+    }
+
+    struct Event {
+        let source: Source
+        let isReadable: Bool
+        let isWritable: Bool
+    }
+
+    private let descriptor: Descriptor
+    private let ready = UnsafeMutablePointer<clinux_event>.allocate(capacity: Int(CLINUX_EVENTS_PER_WAIT))
+
+    init() throws(IOError) {
+        descriptor = try Descriptor(clinux_epoll_create(), from: "epoll_create1")
+    }
+
+    deinit { ready.deallocate() }
+
+    /// Waits until something is ready or `deadline` has come; answers how many events there are.
+    func wait(until deadline: Instant?) -> Int {
+        let span = deadline.map { max(0, ($0 - MonotonicClock.now()).nanoseconds) } ?? -1
+        return max(0, Int(clinux_epoll_wait(descriptor.number, ready, span)))
+    }
+
+    /// An event of the last wait. Broken is readable: reading tells how.
+    func event(_ index: Int) -> Event {
+        let event = ready[index]
+        return Event(
+            source: Source(token: event.token),
+            isReadable: event.events & UInt32(CLINUX_READABLE | CLINUX_BROKEN) != 0,
+            isWritable: event.events & UInt32(CLINUX_WRITABLE | CLINUX_BROKEN) != 0)
+    }
+
+    /// Watches a descriptor, which closing ends.
+    ///
+    /// - Throws: when the user has as many watches as the kernel allows.
+    func add(_ number: Int32, as source: Source, writability: Bool = false) throws(IOError) {
+        guard control(CLINUX_ADD, number, source, writability) else {
+            throw .system(call: "epoll_ctl", errno: Errno.current)
+        }
+    }
+
+    /// Watches a descriptor for room to write as well, or no more.
+    func change(_ number: Int32, as source: Source, writability: Bool) {
+        precondition(control(CLINUX_CHANGE, number, source, writability), "the descriptor is watched")
+    }
+
+    func remove(_ number: Int32, as source: Source) {
+        precondition(control(CLINUX_REMOVE, number, source, false), "the descriptor is watched")
+    }
+
+    private func control(_ operation: Int, _ number: Int32, _ source: Source, _ writability: Bool) -> Bool {
+        let events = CLINUX_READABLE | (writability ? CLINUX_WRITABLE : 0)
+        return clinux_epoll_control(descriptor.number, Int32(operation), number, UInt32(events), source.token) == 0
+    }
+}

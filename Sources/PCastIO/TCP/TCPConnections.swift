@@ -1,0 +1,206 @@
+import CLinux
+import Glibc
+import PCastMedia
+
+/// The TCP connections of one event loop, by number. A number is not used again while it could be mistaken.
+struct TCPConnections: ~Copyable {
+    /// Connections at most; further ones are closed on arrival.
+    static let capacity = 4096
+
+    /// A connection on which no frame has come by then is closed.
+    private static let firstFrameTimeout = TimeSpan.seconds(30)
+    private static let connectTimeout = TimeSpan.seconds(10)
+
+    /// Connections accepted in one turn.
+    private static let acceptedPerTurn = 64
+
+    /// How long no connection is accepted after the process ran out of descriptors.
+    private static let acceptPause = TimeSpan.seconds(1)
+
+    private var table: [UInt32: TCPConnection] = [:]
+    private var nextNumber: UInt32 = 1
+    private var dirty: [TCPConnection] = []
+    private var paused: [(listener: TCPListener, index: Int)] = []
+
+    /// Arrivals closed because of the limit.
+    private(set) var refused = 0
+
+    private(set) var framesQueued = 0
+    private(set) var framesDropped = 0
+
+    /// When `closeOverdue` wants to be called: not later than the first connection is overdue.
+    private(set) var deadline: Instant?
+
+    var count: Int { table.count }
+
+    mutating func accept(from listener: TCPListener, index: Int, at now: Instant, _ poller: borrowing Poller) {
+        for _ in 0..<Self.acceptedPerTurn {
+            switch listener.accept() {
+            case .none: return
+            case .connection(let descriptor): admit(descriptor, at: now, poller)
+            case .outOfDescriptors:
+                poller.remove(listener.number, as: .listener(index))
+                paused.append((listener, index))
+                deadline = Instant.earlier(deadline, now + Self.acceptPause)
+                return
+            }
+        }
+    }
+
+    private mutating func admit(_ descriptor: Descriptor, at now: Instant, _ poller: borrowing Poller) {
+        guard count < Self.capacity else {
+            refused += 1
+            return
+        }
+        guard let local = SocketAddress.ask(descriptor.number, getsockname),
+            let remote = SocketAddress.ask(descriptor.number, getpeername)
+        else { return }
+        _ = add(
+            descriptor, local: local, remote: remote, phase: .awaitingFirstFrame,
+            deadline: now + Self.firstFrameTimeout, poller)
+    }
+
+    mutating func connect(
+        to remote: TransportAddress, from local: IPAddress?, at now: Instant, _ poller: borrowing Poller,
+        _ done: @escaping @Sendable (Result<NetworkPath, IOError>) -> Void
+    ) {
+        do throws(IOError) {
+            guard count < Self.capacity else { throw .tooManyConnections(limit: Self.capacity) }
+            let descriptor = try Descriptor.socket(remote.ip.family, CLINUX_SOCK_STREAM)
+            let local = try TCPConnection.begin(descriptor, to: remote, from: local)
+            guard
+                add(
+                    descriptor, local: local, remote: remote, phase: .connecting(done),
+                    deadline: now + Self.connectTimeout, poller)
+            else { throw .system(call: "epoll_ctl", errno: Errno.current) }
+        } catch {
+            done(.failure(error))
+        }
+    }
+
+    private mutating func add(
+        _ descriptor: Descriptor, local: TransportAddress, remote: TransportAddress, phase: TCPConnection.Phase,
+        deadline: Instant, _ poller: borrowing Poller
+    ) -> Bool {
+        while table[nextNumber] != nil { nextNumber &+= 1 }
+        let number = nextNumber
+        let path = NetworkPath(transport: .tcp(connection: number), local: local, remote: remote)
+        let connection = TCPConnection(descriptor, path: path, number: number, phase: phase, deadline: deadline)
+        do {
+            try poller.add(
+                descriptor.number, as: .connection(number), writability: connection.watchesWritability)
+        } catch {
+            return false
+        }
+        nextNumber &+= 1
+        table[number] = connection
+        self.deadline = Instant.earlier(self.deadline, deadline)
+        return true
+    }
+
+    /// The connection to read and write now, if any: while connecting, the first event tells how that ended.
+    mutating func ready(_ number: UInt32, _ event: Poller.Event, _ poller: borrowing Poller) -> TCPConnection? {
+        guard let connection = table[number] else { return nil }
+        guard case .connecting(let done) = connection.phase else { return connection }
+        let error = connection.connectError()
+        guard error == 0 else {
+            table[number] = nil
+            done(.failure(.connectFailed(connection.path.remote, errno: error)))
+            return nil
+        }
+        guard event.isWritable else { return nil }
+        connection.phase = .open
+        watch(connection, writability: connection.hasPendingBytes, poller)
+        done(.success(connection.path))
+        return nil
+    }
+
+    /// Forgets the connection, whose socket closes; answers whether there was one.
+    @discardableResult
+    mutating func close(_ path: NetworkPath) -> Bool {
+        guard case .tcp(let number) = path.transport, let connection = table.removeValue(forKey: number) else {
+            return false
+        }
+        if case .connecting(let done) = connection.phase { done(.failure(.connectTimedOut(path.remote))) }
+        connection.isClosed = true
+        return true
+    }
+
+    /// Closes what is overdue, and accepts again after a pause; answers the paths that the machine may know.
+    mutating func closeOverdue(at now: Instant, _ poller: borrowing Poller) -> [NetworkPath] {
+        deadline = nil
+        for (listener, index) in paused { try? poller.add(listener.number, as: .listener(index)) }
+        paused.removeAll()
+        let overdue = findOverdue(at: now)
+        for connection in overdue { close(connection.path) }
+        return overdue.compactMap { if case .connecting = $0.phase { nil } else { $0.path } }
+    }
+
+    private mutating func findOverdue(at now: Instant) -> [TCPConnection] {
+        var overdue: [TCPConnection] = []
+        for connection in table.values where !connection.isOpen {
+            if now < connection.deadline {
+                deadline = Instant.earlier(deadline, connection.deadline)
+            } else {
+                overdue.append(connection)
+            }
+        }
+        return overdue
+    }
+
+    /// The loop ends.
+    mutating func failConnecting() {
+        for connection in table.values {
+            if case .connecting(let done) = connection.phase { done(.failure(.stopped)) }
+        }
+        table.removeAll()
+    }
+}
+
+// MARK: - Writing
+
+extension TCPConnections {
+    /// Queues the batch's datagrams for streams, whole or not at all.
+    mutating func append(framesOf batch: borrowing DatagramBatch) {
+        for index in 0..<batch.count {
+            let entry = batch[index]
+            guard case .tcp(let number) = entry.path.transport else { continue }
+            guard let connection = table[number], connection.append(batch.bytes(of: entry)) else {
+                framesDropped += 1
+                continue
+            }
+            framesQueued += 1
+            if !connection.isDirty {
+                connection.isDirty = true
+                dirty.append(connection)
+            }
+        }
+    }
+
+    /// Writes what was queued, connection by connection, until one turns out to be broken, which is closed and
+    /// answered; nil when all is written.
+    mutating func flushNext(_ poller: borrowing Poller) -> NetworkPath? {
+        while let connection = dirty.popLast() {
+            connection.isDirty = false
+            if connection.isClosed || flush(connection, poller) { continue }
+            close(connection.path)
+            return connection.path
+        }
+        return nil
+    }
+
+    /// Writes what the socket takes, and has the poller watch for room where something is left. Answers false when
+    /// the connection is broken.
+    func flush(_ connection: TCPConnection, _ poller: borrowing Poller) -> Bool {
+        if case .connecting = connection.phase { return true }
+        guard connection.flush() else { return false }
+        watch(connection, writability: connection.hasPendingBytes, poller)
+        return true
+    }
+
+    private func watch(_ connection: TCPConnection, writability: Bool, _ poller: borrowing Poller) {
+        guard connection.watchesWritability != writability else { return }
+        connection.watchesWritability = writability
+        poller.change(connection.descriptor.number, as: .connection(connection.number), writability: writability)
+    }
+}

@@ -134,6 +134,9 @@ let package = Package(
             name: "PublishExample", dependencies: ["PCast"], path: "Examples/Publish", swiftSettings: settings),
         .executableTarget(
             name: "WatchExample", dependencies: ["PCast"], path: "Examples/Watch", swiftSettings: settings),
+        .executableTarget(
+            name: "ServeExample", dependencies: ["PCastPlatform", "PCastMedia"], path: "Examples/Serve",
+            swiftSettings: settings),
 
         // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
         .target(

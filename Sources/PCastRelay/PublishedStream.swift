@@ -40,7 +40,7 @@ struct PublishedStream: ~Copyable {
 
     var deadline: Instant? {
         let checks = transport.deadline
-        return transport.isConnected ? Instant.earlier(checks, receiver.deadline) : checks
+        return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks
     }
 
     /// Writes checks, handshakes and reports that are due; true when the batch is full.

@@ -67,16 +67,17 @@ public struct Relay: ~Copyable, DatagramMachine {
         }
     }
 
-    /// Puts a peer's next deadline into the heap, if it comes before the one that stands there.
+    /// Puts a peer's next deadline into the heap, if it comes before the one that stands there. One that has something
+    /// to send is scheduled when that is sent, for until then its deadline is the one that has just come.
     mutating func schedule(publisher index: Int) {
-        guard let deadline = streams[index].deadline else { return }
+        guard !streams[index].hasControl, let deadline = streams[index].deadline else { return }
         if let scheduled = streams[index].scheduled, scheduled <= deadline { return }
         streams[index].scheduled = deadline
         deadlines.insert(deadline, .publisher(index))
     }
 
     mutating func schedule(viewer index: Int) {
-        guard let deadline = viewers[index].deadline else { return }
+        guard !viewers[index].hasControl, let deadline = viewers[index].deadline else { return }
         if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
         viewers[index].scheduled = deadline
         deadlines.insert(deadline, .viewer(index))

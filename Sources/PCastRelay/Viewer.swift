@@ -27,7 +27,7 @@ struct Viewer: ~Copyable {
 
     var deadline: Instant? {
         let checks = transport.deadline
-        return transport.isConnected ? Instant.earlier(checks, sender.deadline) : checks
+        return transport.canSend ? Instant.earlier(checks, sender.deadline) : checks
     }
 
     /// Writes checks, handshakes and reports that are due; true when the batch is full.

@@ -307,7 +307,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     public var deadline: Instant? {
         guard transport != nil else { return nil }
         var deadline = transport!.value.deadline
-        if transport!.value.isConnected {
+        if transport!.value.canSend {
             deadline = Instant.earlier(deadline, sender?.deadline)
             deadline = Instant.earlier(deadline, receiver?.deadline)
             deadline = Instant.earlier(deadline, videoBuffer?.value.deadline)

@@ -70,6 +70,9 @@ public struct SecureTransport: ~Copyable {
     /// Whether media can be protected.
     public var isConnected: Bool { sender != nil && !hasEnded }
 
+    /// Whether media can be protected, and there is a way to send it.
+    public var canSend: Bool { isConnected && path != nil }
+
     /// A server's end: answers checks.
     /// - Parameter seed: for transaction ids; from a secure source.
     public init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {

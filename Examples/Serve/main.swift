@@ -1,0 +1,11 @@
+// A platform inside a program of one's own: serves WHIP, WHEP, the PCast protocol and the pages until it is ended.
+import PCastMedia
+import PCastPlatform
+
+let platform = Platform(
+    PlatformConfiguration(
+        host: "127.0.0.1", port: 8080, rtcPort: 8189,
+        applications: [.init(id: .init("my-application"), secret: "my-secret")]))
+try await platform.run { listening in
+    print("publish and watch at \(listening.uri)")
+}

@@ -1,0 +1,12 @@
+import ArgumentParser
+import PCastMedia
+
+/// An IP address, IPv4 or IPv6.
+struct AddressArgument: ExpressibleByArgument, Equatable {
+    let address: IPAddress
+
+    init?(argument: String) {
+        guard let address = IPAddress(argument) else { return nil }
+        self.address = address
+    }
+}

@@ -1,0 +1,26 @@
+import ArgumentParser
+
+/// An application and its secret, `ID:SECRET`; the secret may hold colons.
+struct ApplicationArgument: ExpressibleByArgument, Equatable {
+    let id: String
+    let secret: String
+
+    init(id: String, secret: String) {
+        self.id = id
+        self.secret = secret
+    }
+
+    init?(argument: String) {
+        guard let colon = argument.firstIndex(of: ":") else { return nil }
+        id = String(argument[..<colon])
+        secret = String(argument[argument.index(after: colon)...])
+        guard !id.isEmpty, !secret.isEmpty else { return nil }
+    }
+}
+
+/// The secret is not for logs.
+extension ApplicationArgument: CustomStringConvertible, CustomReflectable {
+    var description: String { "\(id):…" }
+
+    var customMirror: Mirror { Mirror(self, children: ["id": id]) }
+}

@@ -1,0 +1,6 @@
+import ArgumentParser
+
+/// Which devices to list.
+enum DeviceMediaArgument: String, ExpressibleByArgument, CaseIterable {
+    case video, audio
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+
+/// Where a platform listens: `127.0.0.1:8080`, `[::1]:8080`, `0.0.0.0:0`.
+struct ListenArgument: ExpressibleByArgument, Equatable {
+    let host: String
+    let port: UInt16
+
+    /// Where a platform listens unless told otherwise.
+    static let standard = ListenArgument(host: "127.0.0.1", port: 8080)
+
+    init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    init?(argument: String) {
+        guard let colon = argument.lastIndex(of: ":"), let port = UInt16(argument[argument.index(after: colon)...])
+        else { return nil }
+        var host = argument[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return nil
+        }
+        guard !host.isEmpty else { return nil }
+        self.init(host: String(host), port: port)
+    }
+
+    /// Only programs on this computer can reach it.
+    var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+}
+
+extension ListenArgument: CustomStringConvertible {
+    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

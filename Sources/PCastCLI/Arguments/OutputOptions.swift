@@ -1,0 +1,7 @@
+import ArgumentParser
+
+/// What every command has.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "One JSON object a line on standard output; everything for people on standard error.")
+    var json = false
+}

@@ -1,0 +1,118 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+
+/// `pcast serve`
+struct ServeCommand: AsyncCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the platform that publishers publish to and viewers watch from.",
+        discussion: """
+            Listening on loopback, it serves the people of this computer without tokens. On any other address \
+            everyone needs a token of one of the applications (“pcast token create”).
+
+            Without --application one is made up, and left in a file for your own programs on this computer: \
+            “pcast subscribe” and “pcast streams” find it by themselves.
+            """)
+
+    @OptionGroup var configuration: ConfigurationOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen; port 0 takes a free one. (default: 127.0.0.1:8080)", valueName: "host:port"))
+    var listen: ListenArgument?
+
+    @Option(
+        help: ArgumentHelp("The UDP and TCP port of all media; 0 takes a free one. (default: 8189)", valueName: "port"))
+    var rtcPort: UInt16?
+
+    @Option(
+        help: ArgumentHelp(
+            "What candidates and links name instead of the listening address; may be repeated.", valueName: "address"))
+    var advertise: [AddressArgument] = []
+
+    @Option(help: ArgumentHelp("Where lasting things go; this version keeps none.", valueName: "directory"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
+    var application: [ApplicationArgument] = []
+
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let console = Console(output)
+        let settings = try Settings(command: "serve", config: configuration.config)
+        var applications = try settings.values("application", application)
+        let isMadeUp = applications.isEmpty
+        if isMadeUp { applications = [RandomApplication.make(id: "local")] }
+        if let directory = try settings.value("data", data) { try prepare(directory, console) }
+        let running = try await start(settings, applications)
+        defer { console.finish() }
+        let uri = running.listening.uri
+        let file = isMadeUp ? try leaveCredentials(uri, applications[0]) : nil
+        defer { file?.remove(ifOf: getpid()) }
+        announce(uri, running.listening, applications, console)
+        try await serve(running, console)
+    }
+
+    private func start(_ settings: Settings, _ applications: [ApplicationArgument]) async throws -> RunningPlatform {
+        let place = try settings.value("listen", listen) ?? .standard
+        return try await RunningPlatform.start(
+            PlatformConfiguration(
+                host: place.host, port: Int(place.port),
+                rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
+                advertise: try settings.values("advertise", advertise).map(\.address),
+                applications: applications.map(\.platformApplication)))
+    }
+
+    private func prepare(_ directory: String, _ console: Console) throws {
+        do {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        } catch {
+            throw CommandFailure(.unusableArguments, "The directory \(directory) cannot be made or entered.")
+        }
+        console.say("Nothing is kept in \(directory) yet: this version records no streams.")
+    }
+
+    private func leaveCredentials(
+        _ uri: String, _ application: ApplicationArgument
+    ) throws(CommandFailure) -> LocalCredentialsFile {
+        let credentials = LocalCredentials(
+            uri: uri, applicationId: application.id, secret: application.secret, pid: getpid())
+        return try LocalCredentialsFile.write(credentials, in: .standard())
+    }
+
+    private func announce(
+        _ uri: String, _ listening: PlatformListening, _ applications: [ApplicationArgument], _ console: Console
+    ) {
+        console.event("listening", ["uri": .string(uri), "rtcPort": .count(listening.rtcPort)])
+        console.say("The platform listens at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
+        if listening.isOpenToThisMachine {
+            console.say("Everyone on this computer may publish and watch: \(uri)/publish")
+        } else {
+            console.say("Publishers and viewers need a token of \(applications.map(\.id).joined(separator: ", ")).")
+        }
+        console.say("Ctrl-C ends it.")
+    }
+
+    private func serve(_ running: RunningPlatform, _ console: Console) async throws {
+        let task = Task { try await running.waitForEnd() }
+        let interruption = Interruption { task.cancel() }
+        let result = await task.result
+        if interruption.hasCome {
+            console.event("ended", ["reason": .string("ended"), "description": .string("interrupted")])
+            console.say("Ended: every stream was told.")
+        } else if case .failure(let error) = result {
+            console.event("ended", ["reason": .string("failed"), "description": .string("\(error)")])
+            throw CommandFailure(.failed, "The platform failed: \(error).")
+        }
+    }
+}
+
+extension ApplicationArgument {
+    var platformApplication: PlatformConfiguration.Application {
+        PlatformConfiguration.Application(id: ApplicationID(id), secret: secret)
+    }
+}

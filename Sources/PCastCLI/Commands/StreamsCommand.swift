@@ -1,0 +1,9 @@
+import ArgumentParser
+
+/// `pcast streams …`
+struct StreamsCommand: AsyncCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "streams",
+        abstract: "List and end the streams of a platform.",
+        subcommands: [StreamsListCommand.self, StreamsEndCommand.self])
+}

@@ -1,0 +1,33 @@
+import ArgumentParser
+import PCastEdgeAuth
+import PCastMedia
+
+/// `pcast streams list`
+struct StreamsListCommand: AsyncCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the streams that play, the newest last.")
+
+    @OptionGroup var administration: AdministrationOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let console = Console(output)
+        let streams = try await administration.administration().streams()
+        for stream in streams { tell(stream, console) }
+        if streams.isEmpty { console.say("Nothing plays there.") }
+    }
+
+    private func tell(_ stream: PlatformAdministration.Stream, _ console: Console) {
+        let tags = stream.tags ?? []
+        let start = stream.startTime.map { WallTime(millisecondsSinceEpoch: $0).timestampText }
+        console.event(
+            "stream",
+            [
+                "streamId": .string(stream.streamId), "tags": .array(tags.map(JSONValue.string)),
+                "startTime": .text(start), "viewers": stream.viewers.map(JSONValue.count) ?? .null,
+            ])
+        var columns = [stream.streamId, start ?? "–", "\(stream.viewers ?? 0) viewers"]
+        columns += tags.map { "#\($0)" }
+        console.result(columns.joined(separator: "  "))
+    }
+}

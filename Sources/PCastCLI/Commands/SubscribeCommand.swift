@@ -1,0 +1,63 @@
+import ArgumentParser
+import PCast
+
+/// `pcast subscribe`
+struct SubscribeCommand: AsyncCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "subscribe",
+        abstract: "Watch a stream, measure it, take its picture, record it.",
+        discussion: """
+            Alone, it finds the platform that “pcast publish” or “pcast serve” started on this computer, and watches \
+            its newest stream. For a platform elsewhere give --uri and --token.
+            """)
+
+    @OptionGroup var configuration: ConfigurationOptions
+
+    @Option(help: "The platform; without it, the one that the token names or that runs on this computer.")
+    var uri: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "An EdgeAuth token; two where one authenticates and the other views.", valueName: "token"))
+    var token: [String] = []
+
+    @Option(
+        help: ArgumentHelp("The stream, where the token leaves that open. (default: the newest)", valueName: "id"))
+    var stream: String?
+
+    @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
+    var duration: DurationArgument?
+
+    @Option(help: "Where pictures are shown; this version knows null, which decodes and measures. (default: null)")
+    var render: RenderArgument?
+
+    @Option(help: ArgumentHelp("Write the last picture at the end, as .png or .jpg.", valueName: "file"))
+    var screenshot: String?
+
+    @Option(help: ArgumentHelp("Record what arrives, without encoding it anew.", valueName: "file"))
+    var record: String?
+
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let plan = try plan(Settings(command: "subscribe", config: configuration.config))
+        try await SubscribeRun(plan, Console(output)).run()
+    }
+
+    func plan(_ settings: Settings) throws -> SubscribePlan {
+        let place = try settings.value("render", render) ?? .null
+        guard place == .null else {
+            throw CommandFailure(
+                .unusableArguments,
+                "This version has no \(place.rawValue) to show it in: use --screenshot, --record or the watch page.")
+        }
+        let plan = SubscribePlan(
+            uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
+            stream: try settings.value("stream", stream), duration: try settings.value("for", duration)?.span,
+            screenshot: try settings.value("screenshot", screenshot), recording: try settings.value("record", record))
+        if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
+            throw CommandFailure(.unusableArguments, "--screenshot writes a .png, .jpg or .jpeg file.")
+        }
+        return plan
+    }
+}

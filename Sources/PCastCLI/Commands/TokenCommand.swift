@@ -1,0 +1,9 @@
+import ArgumentParser
+
+/// `pcast token …`
+struct TokenCommand: AsyncCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Make and check EdgeAuth tokens.",
+        subcommands: [TokenCreateCommand.self, TokenVerifyCommand.self])
+}

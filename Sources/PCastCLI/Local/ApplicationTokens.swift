@@ -1,0 +1,30 @@
+import PCastEdgeAuth
+import PCastMedia
+
+/// The tokens that an application makes for its own publisher and viewers.
+struct ApplicationTokens {
+    /// Long enough for a day's stream with its reconnections, short enough that a link that leaked dies.
+    static let lifetime = TimeSpan.seconds(24 * 3_600)
+
+    let application: ApplicationArgument
+
+    /// Lets a client authenticate, and nothing else.
+    func authentication() throws(EdgeAuthError) -> String {
+        try builder.forAuthenticationOnly().build()
+    }
+
+    /// Lets a client publish one stream.
+    func publishing() throws(EdgeAuthError) -> String {
+        try builder.forPublishingOnly().build()
+    }
+
+    /// Lets view one stream.
+    func viewing(stream: String) throws(EdgeAuthError) -> String {
+        try builder.forOriginStream(stream).forStreamingOnly().build()
+    }
+
+    private var builder: EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
+            .expiresIn(Self.lifetime, from: SystemClock.now())
+    }
+}

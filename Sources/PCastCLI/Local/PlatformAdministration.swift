@@ -1,0 +1,75 @@
+import Foundation
+import PCastWeb
+
+/// The REST interface of a platform, as one application may use it.
+struct PlatformAdministration {
+    /// One stream that plays.
+    struct Stream: Decodable, Equatable {
+        let streamId: String
+        let tags: [String]?
+        /// In milliseconds since 1970, UTC.
+        let startTime: Int64?
+        let viewers: Int?
+    }
+
+    private struct StreamList: Decodable {
+        let status: String
+        let streams: [Stream]
+    }
+
+    private struct Outcome: Decodable {
+        let status: String
+    }
+
+    let uri: String
+    let application: ApplicationArgument
+
+    /// The newest last.
+    func streams() async throws -> [Stream] {
+        let answer = try await request("GET", "/pcast/streams", body: nil)
+        guard answer.status == 200, let list = try? JSONDecoder().decode(StreamList.self, from: Data(answer.body))
+        else { throw failure(answer) }
+        return list.streams
+    }
+
+    /// Ends a stream for everyone; viewers are told the reason.
+    func end(stream: String, reason: String) async throws {
+        let body = try JSONEncoder().encode(["streamId": stream, "reason": reason])
+        let answer = try await request("DELETE", "/pcast/stream", body: Array(body))
+        if answer.status == 404 || answer.status == 410 {
+            throw CommandFailure(.nothingToPlay, "The platform has no stream “\(stream)”.")
+        }
+        guard answer.status == 200 else { throw failure(answer) }
+    }
+
+    private func request(_ method: String, _ path: String, body: [UInt8]?) async throws -> HTTPAnswer {
+        let credentials = Data("\(application.id):\(application.secret)".utf8).base64EncodedString()
+        var headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
+        if body != nil { headers.append(("Content-Type", "application/json")) }
+        let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
+        do {
+            return try await HTTPRequests.send(method, base + path, headers: headers, body: body)
+        } catch let error as WebError {
+            if case .invalidURI = error { throw CommandFailure(.unusableArguments, "\(error).") }
+            throw CommandFailure(.platformUnreachable, "\(error)")
+        }
+    }
+
+    private func failure(_ answer: HTTPAnswer) -> CommandFailure {
+        if answer.status == 401 || answer.status == 403 {
+            return CommandFailure(.notAuthorized, "The platform at \(uri) does not know this application and secret.")
+        }
+        let status = (try? JSONDecoder().decode(Outcome.self, from: Data(answer.body)))?.status
+        return CommandFailure(
+            .failed, "The platform at \(uri) answered \(answer.status)\(status.map { " (\($0))" } ?? "").")
+    }
+}
+
+extension LocalCredentials {
+    /// Whether the platform is the one at that address, however the address is written.
+    func isOf(uri other: String?) -> Bool {
+        guard let other, let mine = try? WebAddress(uri), let theirs = try? WebAddress(other) else { return false }
+        let same = [mine, theirs].map { $0.host == "localhost" ? "127.0.0.1" : $0.host.lowercased() }
+        return same[0] == same[1] && mine.port == theirs.port
+    }
+}

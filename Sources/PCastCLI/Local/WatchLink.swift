@@ -1,0 +1,24 @@
+/// The address at which a browser watches a stream.
+enum WatchLink {
+    /// - Parameter token: lets view the stream; nil where none is needed.
+    static func text(platform uri: String, stream: String, token: String?) -> String {
+        let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
+        let query = token.map { "?token=\(percentEncoded($0))" } ?? ""
+        return "\(base)/watch/\(percentEncoded(stream))\(query)"
+    }
+
+    /// All but the unreserved characters (RFC 3986, section 2.3).
+    private static func percentEncoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                encoded += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+import Synchronization
+
+/// Where a command writes: events for programs, sentences for people, and the live status block.
+///
+/// With `--json` standard output holds events alone and people read standard error; otherwise there are no events.
+final class Console: Sendable {
+    private struct State {
+        var shownLines = 0
+        var block: StatusBlock?
+    }
+
+    /// Whether a status block is drawn: on a terminal that can, unless programs read along.
+    let isLive: Bool
+    private let writesEvents: Bool
+    private let state = Mutex(State())
+
+    init(_ options: OutputOptions) {
+        writesEvents = options.json
+        let terminal = ProcessInfo.processInfo.environment["TERM"] ?? "dumb"
+        isLive = !options.json && isatty(STDOUT_FILENO) == 1 && terminal != "dumb"
+    }
+
+    /// One line for programs, at once.
+    func event(_ name: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) {
+        guard writesEvents else { return }
+        let line = EventLine(name: name, time: SystemClock.now(), fields: fields).text
+        state.withLock { _ in Self.write(line + "\n", to: STDOUT_FILENO) }
+    }
+
+    /// What a person asked for and may hand on to another program; in an event where there are events.
+    func result(_ text: String) {
+        guard !writesEvents else { return }
+        state.withLock { _ in Self.write(text + "\n", to: STDOUT_FILENO) }
+    }
+
+    /// A sentence for people, above the status block.
+    func say(_ sentence: String) {
+        let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
+        state.withLock { state in
+            Self.write(erasure(&state) + sentence + "\n" + drawing(&state), to: descriptor)
+        }
+    }
+
+    /// Draws the status block in the place of the last one; nothing where there is no terminal.
+    func show(_ block: StatusBlock) {
+        guard isLive else { return }
+        state.withLock { state in
+            let erasure = erasure(&state)
+            state.block = block
+            Self.write(erasure + drawing(&state), to: STDOUT_FILENO)
+        }
+    }
+
+    /// Leaves the last status block standing, and what follows below it.
+    func finish() {
+        state.withLock { state in
+            state.block = nil
+            state.shownLines = 0
+        }
+    }
+
+    /// Back to the block's first line, and everything from there on cleared.
+    private func erasure(_ state: inout State) -> String {
+        defer { state.shownLines = 0 }
+        return state.shownLines > 0 ? "\u{1B}[\(state.shownLines)A\r\u{1B}[J" : ""
+    }
+
+    private func drawing(_ state: inout State) -> String {
+        guard let block = state.block else { return "" }
+        let lines = block.lines(width: Self.terminalWidth)
+        state.shownLines = lines.count
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static var terminalWidth: Int {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 20 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Whole, without a buffer in between. A reader that has gone is no reason to stop.
+    private static func write(_ text: String, to descriptor: Int32) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR && errno != EAGAIN { return }
+        }
+    }
+}

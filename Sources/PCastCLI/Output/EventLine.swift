@@ -1,0 +1,35 @@
+import PCastEdgeAuth
+import PCastMedia
+
+/// One line of what programs read: a JSON object with `event` and `time` first, then the event's own fields in order.
+struct EventLine {
+    let name: String
+    let time: WallTime
+    let fields: KeyValuePairs<String, JSONValue>
+
+    /// Without the end of the line.
+    var text: String {
+        var object = JSONObject()
+        object["event"] = .string(name)
+        object["time"] = .string(time.timestampText)
+        for (name, value) in fields { object[name] = value }
+        return object.text
+    }
+}
+
+extension JSONValue {
+    /// Null for a figure that is not known or not finite.
+    static func figure(_ value: Double?) -> JSONValue {
+        guard let value, value.isFinite else { return .null }
+        return .number(value)
+    }
+
+    /// Rounded to a thousandth, as measured figures are.
+    static func measured(_ value: Double?) -> JSONValue {
+        figure(value.map { ($0 * 1_000).rounded() / 1_000 })
+    }
+
+    static func count(_ value: some BinaryInteger) -> JSONValue { .number(Double(value)) }
+
+    static func text(_ value: String?) -> JSONValue { value.map(JSONValue.string) ?? .null }
+}

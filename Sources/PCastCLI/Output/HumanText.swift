@@ -1,0 +1,62 @@
+import Foundation
+import PCastMedia
+
+extension WallTime {
+    /// UTC in ISO 8601 with milliseconds: `2026-08-01T12:00:00.000Z`.
+    var timestampText: String {
+        let (days, millisecondsOfDay) = millisecondsSinceEpoch.flooredQuotientAndRemainder(dividingBy: 86_400_000)
+        let (year, month, day) = Self.civilDate(daysSinceEpoch: days)
+        let (seconds, milliseconds) = millisecondsOfDay.quotientAndRemainder(dividingBy: 1_000)
+        let date = "\(year.padded(4))-\(month.padded(2))-\(day.padded(2))"
+        let time = "\((seconds / 3_600).padded(2)):\((seconds / 60 % 60).padded(2)):\((seconds % 60).padded(2))"
+        return "\(date)T\(time).\(milliseconds.padded(3))Z"
+    }
+
+    /// The proleptic Gregorian date, counted in years that begin in March so that a leap day is their last.
+    private static func civilDate(daysSinceEpoch: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let (era, dayOfEra) = (daysSinceEpoch + 719_468).flooredQuotientAndRemainder(dividingBy: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+    }
+}
+
+extension Int64 {
+    fileprivate func padded(_ width: Int) -> String {
+        let digits = String(self)
+        return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+    }
+
+    fileprivate func flooredQuotientAndRemainder(dividingBy divisor: Int64) -> (Int64, Int64) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}
+
+extension TimeSpan {
+    /// `1:02:03`, or `02:03` below an hour.
+    var clockText: String {
+        let total = Swift.max(0, nanoseconds / 1_000_000_000)
+        let rest = "\((total / 60 % 60).padded(2)):\((total % 60).padded(2))"
+        return total < 3_600 ? rest : "\(total / 3_600):\(rest)"
+    }
+}
+
+/// Figures as people read them; a figure that is not known is a dash.
+enum Figure {
+    static func bitrate(_ bitsPerSecond: Double?) -> String {
+        guard let bitsPerSecond else { return "–" }
+        return bitsPerSecond < 1e6
+            ? String(format: "%.0f kbit/s", bitsPerSecond / 1e3) : String(format: "%.2f Mbit/s", bitsPerSecond / 1e6)
+    }
+
+    static func milliseconds(_ value: Double?) -> String {
+        value.map { String(format: $0 < 10 ? "%.1f ms" : "%.0f ms", $0) } ?? "–"
+    }
+
+    static func percent(_ part: Double, of whole: Double) -> String {
+        whole > 0 ? String(format: "%.1f %%", 100 * part / whole) : "–"
+    }
+}

@@ -1,0 +1,66 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+
+/// A publisher's statistics as events, as a status block and as a line of a log.
+enum PublishFigures {
+    static func fields(_ statistics: PublisherStatistics) -> KeyValuePairs<String, JSONValue> {
+        [
+            "framesCaptured": .count(statistics.framesCaptured),
+            "framesEncoded": .count(statistics.framesEncoded),
+            "framesDropped": .count(statistics.framesDropped),
+            "bitrate": .count(statistics.bitrate),
+            "targetBitrate": .count(statistics.targetBitrate),
+            "packetsSent": .count(statistics.packetsSent),
+            "packetsRetransmitted": .count(statistics.packetsRetransmitted),
+            "roundTripTime": .measured(statistics.roundTripTime),
+            "encodeTime": .measured(statistics.encodeTime),
+        ]
+    }
+
+    static func block(
+        _ statistics: PublisherStatistics, elapsed: TimeSpan, link: LinkState.Value, dimensions: Dimensions?,
+        quality: DataQuality
+    ) -> StatusBlock {
+        let size = dimensions.map { "\($0.width)x\($0.height), " } ?? ""
+        let sent = Double(statistics.packetsSent)
+        return StatusBlock(
+            title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
+            rows: [
+                .init("sending", "\(size)\(rate(statistics))"),
+                .init(
+                    "frames",
+                    "\(statistics.framesCaptured) captured, \(statistics.framesEncoded) encoded, "
+                        + "\(statistics.framesDropped) dropped"),
+                .init(
+                    "network",
+                    "round trip \(Figure.milliseconds(statistics.roundTripTime)), "
+                        + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) sent again"),
+                .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) a picture"),
+                .init("quality", quality.text),
+            ])
+    }
+
+    static func line(_ statistics: PublisherStatistics, elapsed: TimeSpan) -> String {
+        "\(elapsed.clockText)  \(rate(statistics)), \(statistics.framesEncoded) frames, "
+            + "\(statistics.framesDropped) dropped, round trip \(Figure.milliseconds(statistics.roundTripTime))"
+    }
+
+    private static func rate(_ statistics: PublisherStatistics) -> String {
+        "\(Figure.bitrate(Double(statistics.bitrate))), video aims at "
+            + Figure.bitrate(Double(statistics.targetBitrate))
+    }
+}
+
+extension DataQuality {
+    /// For people.
+    var text: String {
+        let what =
+            switch status {
+            case .all: "picture and sound get through"
+            case .audioOnly: "only sound gets through"
+            case .noData: "nothing gets through"
+            }
+        return reason == .none ? what : "\(what) (\(reason.rawValue))"
+    }
+}

@@ -1,0 +1,19 @@
+import PCast
+
+/// What `pcast publish` was asked for.
+struct PublishPlan: Sendable {
+    var uri: String?
+    var tokens: [String]
+    var listen: ListenArgument?
+    /// What it is made of; nil for the best there is.
+    var video: SourceSpecification?
+    var audio: SourceSpecification?
+    var size: SizeArgument
+    var frameRate: Int
+    var tags: [String]
+    var encoding: PublishOptions
+    var duration: TimeSpan?
+
+    /// Whether a platform is started along.
+    var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
+}

@@ -1,0 +1,108 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+
+/// One run of `pcast publish`, from the platform that it may start to what it exits with.
+struct PublishRun: Sendable {
+    let plan: PublishPlan
+    private let client: ClientRun
+
+    private var console: Console { client.console }
+
+    init(_ plan: PublishPlan, _ console: Console) {
+        self.plan = plan
+        client = ClientRun(as: .publisher, console)
+    }
+
+    func run() async throws {
+        try await client.run {
+            let place =
+                plan.isEmbedded
+                ? try await PublishPlace.embedded(listen: plan.listen)
+                : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
+            announce(place)
+            let result: Result<RunEnd.Cause, any Error>
+            do {
+                result = .success(try await client.withClient(at: place.uri) { try await publish(by: $0, to: place) })
+            } catch {
+                result = .failure(error)
+            }
+            await place.close()
+            return try result.get()
+        }
+    }
+
+    private func announce(_ place: PublishPlace) {
+        guard let listening = place.running?.listening else { return }
+        console.event("listening", ["uri": .string(listening.uri), "rtcPort": .count(listening.rtcPort)])
+        if plan.listen == nil, !listening.uri.hasSuffix(":\(ListenArgument.standard.port)") {
+            console.say("Port \(ListenArgument.standard.port) is taken by another program; a free one is used.")
+        }
+    }
+
+    /// Publishes until something ends the run.
+    private func publish(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
+        let media = try await pcast.getUserMedia(sources())
+        defer { media.stop() }
+        let publisher = try await client.settingUp(pcast) { () throws(PCastError) in
+            _ = try await pcast.start(authenticationToken: place.tokens.authentication)
+            return try await pcast.publish(
+                streamToken: place.tokens.stream, mediaStream: media.mediaStream, tags: plan.tags,
+                options: plan.encoding)
+        }
+        let end = client.end
+        publisher.setPublisherEndedCallback { publisher, _, _ in
+            if let info = publisher.endedInfo { end.end(.stream(info)) }
+        }
+        try tell(publisher, place)
+        return await withTaskGroup { group in
+            group.addTask { await reportStatistics(of: publisher, media) }
+            group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
+            group.addTask { await client.elapse(plan.duration) }
+            let cause = await end.wait()
+            publisher.stop()
+            group.cancelAll()
+            return cause
+        }
+    }
+
+    private func sources() -> UserMediaOptions {
+        let missing = [plan.video == nil ? "camera" : nil, plan.audio == nil ? "microphone" : nil].compactMap(\.self)
+        if !missing.isEmpty {
+            let names = missing.joined(separator: " and no ")
+            console.say("There is no \(names) that this version can open: the synthetic source stands in.")
+        }
+        return UserMediaOptions(
+            video: plan.video ?? .synthetic, audio: plan.audio ?? .synthetic,
+            dimensions: Dimensions(width: plan.size.width, height: plan.size.height), frameRate: plan.frameRate)
+    }
+
+    private func tell(_ publisher: Publisher, _ place: PublishPlace) throws {
+        let stream = publisher.streamID.description
+        let watch = try place.watchLink(stream: stream)
+        console.event("publishing", ["streamId": .string(stream), "watch": .string(watch)])
+        console.say("Publishing. Watch at \(watch)")
+        if place.viewers != nil {
+            console.say("Whoever has this link can see the picture, for 24 hours at most; hand it on with care.")
+        } else if place.running != nil {
+            console.say("Only people on this computer can see the picture; “pcast subscribe” shows it to you too.")
+        }
+        if !console.isLive { console.say("Ctrl-C ends it.") }
+    }
+
+    private func reportStatistics(of publisher: Publisher, _ media: UserMediaStream) async {
+        let beginning = SystemClock.monotonic()
+        var seconds = 0
+        for await statistics in publisher.statistics {
+            let elapsed = SystemClock.monotonic() - beginning
+            console.event("stats", PublishFigures.fields(statistics))
+            console.show(
+                PublishFigures.block(
+                    statistics, elapsed: elapsed, link: client.link.current, dimensions: media.dimensions,
+                    quality: publisher.dataQuality))
+            seconds += 1
+            if !console.isLive, seconds % 10 == 0 { console.say(PublishFigures.line(statistics, elapsed: elapsed)) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import PCast
+
+/// How a run is said to have ended, and what the process exits with.
+struct RunOutcome: Equatable {
+    /// Whose stream it was.
+    enum Role { case publisher, viewer }
+
+    let reason: String
+    let description: String
+    let status: ExitStatus
+    let sentence: String
+
+    init(_ cause: RunEnd.Cause, as role: Role) {
+        switch cause {
+        case .interrupted: self = Self.asAsked("interrupted", "Ended, as you asked.")
+        case .elapsed: self = Self.asAsked("the time asked for has passed", "Ended after the time you gave.")
+        case .session(let status):
+            self.init(
+                reason: "failed", description: "the platform refuses the session", status: .of(status),
+                sentence: "The platform refuses to go on: a new token is needed.")
+        case .stream(let info): self.init(info, as: role)
+        }
+    }
+
+    private init(reason: String, description: String, status: ExitStatus, sentence: String) {
+        self.reason = reason
+        self.description = description
+        self.status = status
+        self.sentence = sentence
+    }
+
+    private init(_ info: StreamEndedInfo, as role: Role) {
+        let why = "\(info.reason.rawValue)\(Self.addition(info))"
+        let (status, sentence): (ExitStatus, String) =
+            switch info.ender {
+            case .stop: (.ended, "Ended.")
+            case .source:
+                info.reason == .ended
+                    ? (.ended, "Ended with its source.") : (.deviceTrouble, "The source failed: \(why).")
+            case .connection: (.failed, "The media connection failed (\(why)): try again.")
+            case .platform where role == .viewer && Self.isByPublisher(info.reason):
+                (.ended, "The publisher ended the stream.")
+            case .platform: (.endedByPlatform, "The platform ended the stream: \(why).")
+            }
+        self.init(
+            reason: info.reason.rawValue, description: info.reasonDescription, status: status, sentence: sentence)
+    }
+
+    private static func asAsked(_ description: String, _ sentence: String) -> RunOutcome {
+        RunOutcome(reason: "ended", description: description, status: .ended, sentence: sentence)
+    }
+
+    private static func addition(_ info: StreamEndedInfo) -> String {
+        let text = info.reasonDescription
+        return text.isEmpty || text == info.reason.rawValue ? "" : " (\(text))"
+    }
+
+    /// Reasons with which a publisher itself goes; the others are the platform's.
+    private static func isByPublisher(_ reason: StreamEndedReason) -> Bool {
+        switch reason {
+        case .ended, .pcastStop, .appBackground: true
+        default: false
+        }
+    }
+}
+
+extension ExitStatus {
+    /// How a request that ended so ends the process.
+    static func of(_ status: RequestStatus) -> ExitStatus {
+        switch status {
+        case .ok: .ended
+        case .unauthorized: .notAuthorized
+        case .noStreamPlaying, .gone: .nothingToPlay
+        case .badRequest: .unusableArguments
+        default: .failed
+        }
+    }
+}
+
+extension CommandFailure {
+    /// What an operation of the SDK threw.
+    init(_ error: PCastError) {
+        let status: ExitStatus =
+            switch error.cause {
+            case .connection: .platformUnreachable
+            case .device: .deviceTrouble
+            case .platform, .media, .usage: .of(error.status)
+            }
+        let text = error.description
+        self.init(status, text.prefix(1).uppercased() + text.dropFirst() + (text.hasSuffix(".") ? "" : "."))
+    }
+}

@@ -1,0 +1,12 @@
+import PCast
+
+/// What `pcast subscribe` was asked for.
+struct SubscribePlan: Sendable {
+    var uri: String?
+    var tokens: [String]
+    var stream: String?
+    var duration: TimeSpan?
+    /// Where the last picture is written at the end; PNG or JPEG by its extension.
+    var screenshot: String?
+    var recording: String?
+}

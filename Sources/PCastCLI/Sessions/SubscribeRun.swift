@@ -1,0 +1,118 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+
+/// One run of `pcast subscribe`.
+struct SubscribeRun: Sendable {
+    let plan: SubscribePlan
+    private let client: ClientRun
+
+    private var console: Console { client.console }
+
+    init(_ plan: SubscribePlan, _ console: Console) {
+        self.plan = plan
+        client = ClientRun(as: .viewer, console)
+    }
+
+    func run() async throws {
+        try await client.run {
+            let place = try await SubscribePlace.find(plan)
+            return try await client.withClient(at: place.uri) { try await watch(place, by: $0) }
+        }
+    }
+
+    /// Watches until something ends the run.
+    private func watch(_ place: SubscribePlace, by pcast: PCast) async throws -> RunEnd.Cause {
+        let beginning = SystemClock.monotonic()
+        let stream = try await client.settingUp(pcast) { () throws(PCastError) in
+            // Not waited for: the subscription goes out in the same flight.
+            pcast.start(
+                place.tokens.authentication, authenticationCallback: { _, _, _ in }, onlineCallback: { _ in },
+                offlineCallback: { _ in })
+            return try await pcast.subscribe(
+                streamToken: place.tokens.stream, streamID: place.stream.map { StreamID($0) })
+        }
+        let renderer = stream.createRenderer()
+        let sizes = renderer.videoDisplayDimensionsChanges
+        let statistics = renderer.statistics
+        guard renderer.start() == .ok else {
+            throw CommandFailure(.failed, "The stream cannot be decoded here: it has ended, or no thread can be had.")
+        }
+        let recording = try plan.recording.map { path throws(PCastError) in try stream.record(to: path) }
+        tell(stream, place)
+        let end = client.end
+        stream.setStreamEndedCallback { stream, _, _ in
+            if let info = stream.endedInfo { end.end(.stream(info)) }
+        }
+        let cause = await withTaskGroup { group in
+            group.addTask { await reportFirstFrame(of: renderer, since: beginning) }
+            group.addTask { for await size in sizes { tell(size) } }
+            group.addTask { await reportStatistics(statistics, of: renderer) }
+            group.addTask { for await quality in renderer.dataQualities { client.tell(quality) } }
+            group.addTask { await client.elapse(plan.duration) }
+            let cause = await end.wait()
+            renderer.stop()
+            group.cancelAll()
+            return cause
+        }
+        recording?.stop()
+        stream.stop()
+        try await conclude(renderer, recording)
+        return cause
+    }
+
+    /// What is left to do with what was seen.
+    private func conclude(_ renderer: Renderer, _ recording: StreamRecording?) async throws {
+        console.finish()
+        console.event("summary", ViewerFigures.fields(await renderer.summary()))
+        if let path = plan.screenshot {
+            let size = try await renderer.screenshot(to: path)
+            console.event(
+                "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
+            console.say("The last picture is in \(path).")
+        }
+        if let recording {
+            if let failure = recording.failure {
+                throw CommandFailure(.deviceTrouble, "The recording \(recording.path) is not whole: \(failure).")
+            }
+            console.event(
+                "recording", ["path": .string(recording.path), "frames": .count(recording.framesWritten)])
+            console.say("The recording is in \(recording.path), with \(recording.framesWritten) frames.")
+        }
+    }
+
+    // MARK: Telling
+
+    private func tell(_ stream: MediaStream, _ place: SubscribePlace) {
+        let name = place.stream ?? stream.streamID?.description
+        console.event("subscribed", ["streamId": .text(name)])
+        console.say("Watching \(name ?? "the stream")\(place.uri.map { " at \($0)" } ?? "").")
+        if !console.isLive { console.say("Ctrl-C ends it.") }
+    }
+
+    private func reportFirstFrame(of renderer: Renderer, since beginning: Instant) async {
+        guard let instant = await renderer.firstFrame else { return }
+        let wait = instant - beginning
+        console.event("firstFrame", ["milliseconds": .measured(wait.milliseconds)])
+        console.say("The first picture came after \(Figure.milliseconds(wait.milliseconds)).")
+    }
+
+    private func tell(_ size: Dimensions) {
+        console.event("dimensions", ["width": .count(size.width), "height": .count(size.height)])
+    }
+
+    private func reportStatistics(_ all: AsyncStream<ViewerStatistics>, of renderer: Renderer) async {
+        let beginning = SystemClock.monotonic()
+        var seconds = 0
+        for await statistics in all {
+            let elapsed = SystemClock.monotonic() - beginning
+            console.event("stats", ViewerFigures.fields(statistics))
+            console.show(
+                ViewerFigures.block(
+                    statistics, elapsed: elapsed, link: client.link.current,
+                    dimensions: renderer.videoDisplayDimensions))
+            seconds += 1
+            if !console.isLive, seconds % 10 == 0 { console.say(ViewerFigures.line(statistics, elapsed: elapsed)) }
+        }
+    }
+}

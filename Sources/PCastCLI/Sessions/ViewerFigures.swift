@@ -1,0 +1,55 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+
+/// A viewer's statistics as events, as a status block and as a line of a log.
+enum ViewerFigures {
+    static func fields(_ statistics: ViewerStatistics) -> KeyValuePairs<String, JSONValue> {
+        [
+            "framesDecoded": .count(statistics.framesDecoded),
+            "framesRendered": .count(statistics.framesRendered),
+            "framesDropped": .count(statistics.framesDropped),
+            "freezeCount": .count(statistics.freezeCount),
+            "freezeDuration": .measured(statistics.freezeDuration),
+            "bitrate": .count(statistics.bitrate),
+            "packetsLost": .count(statistics.packetsLost),
+            "nackCount": .count(statistics.nackCount),
+            "pliCount": .count(statistics.pliCount),
+            "jitter": .measured(statistics.jitter),
+            "roundTripTime": .measured(statistics.roundTripTime),
+            "latencyP50": .measured(statistics.latencyP50),
+            "latencyP99": .measured(statistics.latencyP99),
+            "audioVideoSkew": .measured(statistics.audioVideoSkew),
+        ]
+    }
+
+    static func block(
+        _ statistics: ViewerStatistics, elapsed: TimeSpan, link: LinkState.Value, dimensions: Dimensions?
+    ) -> StatusBlock {
+        let size = dimensions.map { "\($0.width)x\($0.height), " } ?? ""
+        return StatusBlock(
+            title: "Watching  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
+            rows: [
+                .init("receiving", "\(size)\(Figure.bitrate(Double(statistics.bitrate)))"),
+                .init(
+                    "frames",
+                    "\(statistics.framesRendered) shown, \(statistics.framesDropped) dropped, "
+                        + "\(statistics.freezeCount) freezes"),
+                .init(
+                    "network",
+                    "round trip \(Figure.milliseconds(statistics.roundTripTime)), "
+                        + "jitter \(Figure.milliseconds(statistics.jitter)), \(statistics.packetsLost) packets lost"),
+                .init(
+                    "latency",
+                    "\(Figure.milliseconds(statistics.latencyP50)) median, "
+                        + "\(Figure.milliseconds(statistics.latencyP99)) at most of 99 %, "
+                        + "sound \(Figure.milliseconds(statistics.audioVideoSkew)) after picture"),
+            ])
+    }
+
+    static func line(_ statistics: ViewerStatistics, elapsed: TimeSpan) -> String {
+        "\(elapsed.clockText)  \(Figure.bitrate(Double(statistics.bitrate))), \(statistics.framesRendered) frames, "
+            + "\(statistics.packetsLost) packets lost, round trip \(Figure.milliseconds(statistics.roundTripTime)), "
+            + "latency \(Figure.milliseconds(statistics.latencyP50))"
+    }
+}

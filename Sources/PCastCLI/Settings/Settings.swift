@@ -1,0 +1,67 @@
+import ArgumentParser
+import Foundation
+
+/// The options of one command from where they may be set: the command line over the environment over the
+/// configuration file. The defaults stand with the commands.
+struct Settings {
+    private let command: String
+    private let environment: [String: String]
+    private let file: ConfigurationFile
+
+    init(command: String, environment: [String: String], file: ConfigurationFile) {
+        self.command = command
+        self.environment = environment
+        self.file = file
+    }
+
+    init(command: String, config path: String?) throws {
+        let environment = ProcessInfo.processInfo.environment
+        self.init(
+            command: command, environment: environment,
+            file: try ConfigurationFile.load(named: path, environment: environment))
+    }
+
+    /// `given` is what the command line has.
+    func value<Value: ExpressibleByArgument>(_ name: String, _ given: Value?) throws -> Value? {
+        if let given { return given }
+        if let text = environment[variable(name)] { return try parse(text, from: variable(name)) }
+        if let text = file.values["\(command).\(name)"]?.last { return try parse(text, from: inFile(name)) }
+        return nil
+    }
+
+    /// The same of an option that may be repeated; the environment's are separated by commas.
+    func values<Value: ExpressibleByArgument>(_ name: String, _ given: [Value]) throws -> [Value] {
+        if !given.isEmpty { return given }
+        if let text = environment[variable(name)] {
+            return try text.split(separator: ",").map { try parse(String($0), from: variable(name)) }
+        }
+        return try (file.values["\(command).\(name)"] ?? []).map { try parse($0, from: inFile(name)) }
+    }
+
+    /// An option without a value: on by its mere presence on the command line, by `true` or `1` elsewhere.
+    func flag(_ name: String, _ given: Bool) throws -> Bool {
+        if given { return true }
+        guard let text = environment[variable(name)] ?? file.values["\(command).\(name)"]?.last else { return false }
+        switch text.lowercased() {
+        case "1", "true", "yes": return true
+        case "", "0", "false", "no": return false
+        default:
+            throw CommandFailure(.unusableArguments, "“\(name)” of \(command) is true or false, not “\(text)”.")
+        }
+    }
+
+    private func variable(_ name: String) -> String {
+        "PCAST_\(command.uppercased())_\(name.uppercased().replacing("-", with: "_"))"
+    }
+
+    private func inFile(_ name: String) -> String { "“\(name)” of [\(command)] in the configuration file" }
+
+    /// The value is not repeated to the person, as it may be a secret.
+    private func parse<Value: ExpressibleByArgument>(_ text: String, from place: String) throws -> Value {
+        guard let value = Value(argument: text) else {
+            throw CommandFailure(
+                .unusableArguments, "\(place) cannot be understood; “pcast \(command) --help” tells its form.")
+        }
+        return value
+    }
+}

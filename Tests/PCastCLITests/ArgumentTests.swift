@@ -1,0 +1,61 @@
+import PCastMedia
+import Testing
+
+@testable import PCastCLI
+
+struct ArgumentTests {
+    @Test("An address to listen on is a host and a port, IPv6 in brackets")
+    func listen() {
+        #expect(ListenArgument(argument: "127.0.0.1:8080") == .standard)
+        #expect(ListenArgument(argument: "[::1]:0") == ListenArgument(host: "::1", port: 0))
+        #expect(ListenArgument(argument: "[::1]:0")?.description == "[::1]:0")
+        for text in ["", "8080", ":8080", "::1:80", "host:", "host:65536", "host:-1", "[]:1"] {
+            #expect(ListenArgument(argument: text) == nil, "\(text)")
+        }
+    }
+
+    @Test("Only loopback addresses count as loopback")
+    func loopback() {
+        #expect(ListenArgument(argument: "localhost:1")?.isLoopback == true)
+        #expect(ListenArgument(argument: "127.3.2.1:1")?.isLoopback == true)
+        #expect(ListenArgument(argument: "[::1]:1")?.isLoopback == true)
+        #expect(ListenArgument(argument: "0.0.0.0:1")?.isLoopback == false)
+        #expect(ListenArgument(argument: "[::]:1")?.isLoopback == false)
+        #expect(ListenArgument(argument: "10.0.0.1:1")?.isLoopback == false)
+    }
+
+    @Test("The secret of an application may hold colons, and is not printed")
+    func application() {
+        let application = ApplicationArgument(argument: "app:se:cret")
+        #expect(application == ApplicationArgument(id: "app", secret: "se:cret"))
+        #expect("\(application!)" == "app:…")
+        #expect(!String(reflecting: application!).contains("cret"))
+        for text in ["", "app", "app:", ":secret"] { #expect(ApplicationArgument(argument: text) == nil) }
+    }
+
+    @Test("A source is a device, a made-up one, or anything that FFmpeg opens")
+    func source() {
+        #expect(SourceArgument(argument: "camera") == .camera(id: nil))
+        #expect(SourceArgument(argument: "camera:/dev/video0") == .camera(id: "/dev/video0"))
+        #expect(SourceArgument(argument: "screen:0:1") == .screen(id: "0:1"))
+        #expect(SourceArgument(argument: "synthetic") == .synthetic)
+        #expect(SourceArgument(argument: "null") == .null)
+        #expect(SourceArgument(argument: "film.mp4?loop=1") == .uri("film.mp4?loop=1"))
+        #expect(SourceArgument(argument: "rtsp://host/path") == .uri("rtsp://host/path"))
+        for text in ["", "camera:", "null:1", "synthetic:1"] { #expect(SourceArgument(argument: text) == nil) }
+    }
+
+    @Test("Sizes are even and of a picture, bit rates with or without a unit")
+    func figures() {
+        #expect(SizeArgument(argument: "1280x720") == SizeArgument(width: 1280, height: 720))
+        for text in ["", "1280", "1280x", "1281x720", "0x0", "1280x720x1", "8192x4096", "-2x16"] {
+            #expect(SizeArgument(argument: text) == nil, "\(text)")
+        }
+        #expect(BitrateArgument(argument: "2500k")?.bitrate == .kilobits(2_500))
+        #expect(BitrateArgument(argument: "2.5M")?.bitrate == .kilobits(2_500))
+        #expect(BitrateArgument(argument: "300000")?.bitrate == .kilobits(300))
+        for text in ["", "k", "1", "-5k", "1e9", "nan", "inf", "200M", "1.2.3k"] {
+            #expect(BitrateArgument(argument: text) == nil, "\(text)")
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+import Testing
+
+@testable import PCastCLI
+
+struct HelpTests {
+    private func help(_ command: any ParsableCommand.Type) -> String { command.helpMessage(columns: 100) }
+
+    @Test("Every command of the contract has its options, and --json")
+    func options() {
+        let expected: [(any ParsableCommand.Type, [String])] = [
+            (ServeCommand.self, ["--config", "--listen", "--rtc-port", "--advertise", "--data", "--application"]),
+            (
+                PublishCommand.self,
+                ["--uri", "--token", "--video", "--audio", "--tag", "--for", "--listen", "--on-demand"]
+            ),
+            (
+                SubscribeCommand.self,
+                ["--uri", "--token", "--stream", "--for", "--render", "--screenshot", "--record"]
+            ),
+            (
+                TokenCreateCommand.self,
+                [
+                    "--application", "--expires-in", "--expires-at", "--uri", "--required-tag", "--remote-address",
+                    "--session", "--stream", "--type", "--apply-tag", "--capability",
+                ]
+            ),
+            (TokenVerifyCommand.self, ["<token>", "--secret"]),
+            (DevicesCommand.self, ["--media", "--capabilities", "--watch"]),
+            (StreamsListCommand.self, ["--uri", "--application"]),
+            (StreamsEndCommand.self, ["<stream>", "--reason"]),
+        ]
+        for (command, options) in expected {
+            let text = help(command)
+            for option in options + ["--json", "--help"] { #expect(text.contains(option), "\(command) \(option)") }
+        }
+    }
+
+    @Test("The configuration file knows exactly the options of the commands")
+    func configurationFile() {
+        let commands: [(String, any ParsableCommand.Type)] = [
+            ("serve", ServeCommand.self), ("publish", PublishCommand.self), ("subscribe", SubscribeCommand.self),
+        ]
+        for (name, command) in commands {
+            let words = help(command).split { " \n[]".contains($0) }.filter { $0.hasPrefix("--") }
+            let names = words.map { String($0.dropFirst(2)) }
+            let options = Set(names.filter { $0.allSatisfy { $0.isLetter || $0 == "-" } })
+            let apart: Set<String> = ["config", "json", "help", "version"]
+            #expect(options.subtracting(apart) == ConfigurationFile.options[name])
+        }
+    }
+
+    @Test("Unusable arguments end with status 2, help with 0")
+    func status() async {
+        #expect(await Program.run(["token", "create", "--help"]) == .ended)
+        #expect(await Program.run(["nonsense"]) == .unusableArguments)
+        #expect(await Program.run(["token", "create"]) == .unusableArguments)
+        #expect(await Program.run(["publish", "--for", "soon"]) == .unusableArguments)
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@testable import PCastCLI
+
+struct LocalCredentialsTests {
+    private let directory = RuntimeDirectory(
+        path: NSTemporaryDirectory() + "pcast-test-\(UInt64.random(in: .min ... .max))")
+
+    private func credentials(pid: Int32) -> LocalCredentials {
+        LocalCredentials(uri: "http://127.0.0.1:8080", applicationId: "local", secret: "hush", pid: pid)
+    }
+
+    private func mode(_ path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+    }
+
+    @Test("Credentials are for this user alone, and are gone with their process")
+    func roundTrip() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        let mine = credentials(pid: getpid())
+        let file = try LocalCredentialsFile.write(mine, in: directory)
+        #expect(try mode(file.path) == 0o600)
+        #expect(try mode(directory.path) == 0o700)
+        #expect(LocalCredentialsFile.running(in: directory) == [mine])
+        file.remove(ifOf: getpid() + 1)
+        #expect(file.credentials == mine)
+        file.remove(ifOf: getpid())
+        #expect(LocalCredentialsFile.running(in: directory).isEmpty)
+        #expect(!"\(mine)".contains("hush") && !String(reflecting: mine).contains("hush"))
+    }
+
+    @Test("Credentials of a process that died are passed over and removed")
+    func stale() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        let child = Process()
+        child.executableURL = URL(fileURLWithPath: "/bin/true")
+        try child.run()
+        child.waitUntilExit()
+        let file = try LocalCredentialsFile.write(credentials(pid: child.processIdentifier), in: directory)
+        #expect(LocalCredentialsFile.running(in: directory).isEmpty)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test("A file or directory that others could read or have put there is not trusted")
+    func foreign() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        let file = try LocalCredentialsFile.write(credentials(pid: getpid()), in: directory)
+        chmod(file.path, 0o644)
+        #expect(file.credentials == nil)
+        chmod(file.path, 0o600)
+        chmod(directory.path, 0o755)
+        #expect(LocalCredentialsFile.running(in: directory).isEmpty)
+        #expect(throws: CommandFailure.self) { try directory.prepare() }
+        let link = RuntimeDirectory(path: directory.path + "-link")
+        symlink(directory.path, link.path)
+        defer { unlink(link.path) }
+        chmod(directory.path, 0o700)
+        #expect(throws: CommandFailure.self) { try link.prepare() }
+    }
+
+    @Test("A platform is known by its address however that is written")
+    func sameAddress() {
+        let local = credentials(pid: 1)
+        #expect(local.isOf(uri: "http://localhost:8080/"))
+        #expect(local.isOf(uri: "ws://127.0.0.1:8080/ws"))
+        #expect(!local.isOf(uri: "http://127.0.0.1:8081"))
+        #expect(!local.isOf(uri: "nonsense"))
+    }
+}

@@ -1,0 +1,51 @@
+import PCastEdgeAuth
+import PCastMedia
+import Testing
+
+@testable import PCastCLI
+
+struct TokenCommandTests {
+    private func create(_ arguments: String...) throws -> TokenCreateCommand {
+        try TokenCreateCommand.parse(["--application", "my-application-id:my-secret"] + arguments)
+    }
+
+    @Test("A token is the one that the public libraries make")
+    func vector() throws {
+        let token = try create("--expires-at", "1000", "--type", "stream", "--required-tag", "channelAlias:my-channel")
+            .encodedToken(at: WallTime(millisecondsSinceEpoch: 0))
+        #expect(
+            token == "DIGEST:eyJhcHBsaWNhdGlvbklkIjoibXktYXBwbGljYXRpb24taWQiLCJkaWdlc3QiOiJPMk90R1ZBMlErTGlhRkdjSjZ0"
+                + "cnlXZWE4L2l2dWFQR2gzcFJpcVd3ZlJPVWdBSSs0dFdaYXdBc011Y2MyMHNRTjZpaGZtVGVDNFVubXVoWko5aHBxUT09Iiwi"
+                + "dG9rZW4iOiJ7XCJleHBpcmVzXCI6MTAwMCxcInJlcXVpcmVkVGFnXCI6XCJjaGFubmVsQWxpYXM6bXktY2hhbm5lbFwiLFwi"
+                + "dHlwZVwiOlwic3RyZWFtXCJ9In0=")
+    }
+
+    @Test("The fields stand in one order, whatever the order on the command line")
+    func order() throws {
+        let token = try create(
+            "--capability", "z", "--apply-tag", "t2", "--type", "publish", "--stream", "S", "--session", "X",
+            "--apply-tag", "t1", "--remote-address", "10.0.0.1", "--required-tag", "T", "--expires-in", "10s",
+            "--uri", "http://h", "--capability", "a"
+        ).encodedToken(at: WallTime(millisecondsSinceEpoch: 5_000))
+        let verification = DigestTokens.verifyAndDecode(secret: "my-secret", encoded: token)
+        #expect(
+            verification.value?.text == #"{"uri":"http://h","expires":15000,"requiredTag":"T","#
+                + #""remoteAddress":"10.0.0.1","sessionId":"X","originStreamId":"S","type":"publish","#
+                + #""applyTags":["t2","t1"],"capabilities":["z","a"],"applicationId":"my-application-id"}"#)
+    }
+
+    @Test("A token needs one expiry, and only one")
+    func expiry() {
+        #expect(throws: (any Error).self) { try create("--type", "auth") }
+        #expect(throws: (any Error).self) { try create("--expires-in", "1s", "--expires-at", "1000") }
+        #expect(throws: (any Error).self) { try create("--expires-at", "0") }
+    }
+
+    @Test("A token that another secret signed ends with status 3")
+    func verify() throws {
+        let token = try create("--expires-at", "1000").encodedToken(at: WallTime(millisecondsSinceEpoch: 0))
+        let command = try TokenVerifyCommand.parse([token, "--secret", "bad-secret", "--json"])
+        let failure = #expect(throws: CommandFailure.self) { try command.run() }
+        #expect(failure?.status == .notAuthorized)
+    }
+}

@@ -1,0 +1,161 @@
+import Glibc
+import PCastMedia
+import Testing
+
+@testable import PCastIO
+
+@Suite("Sending datagrams", .timeLimit(.minutes(1)))
+struct DatagramSenderTests {
+    private let socket: UDPSocket
+    private let peer = TestSocket.udp()
+    private let path: NetworkPath
+    private let now = Instant(nanoseconds: 0)
+
+    init() throws {
+        socket = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
+        path = NetworkPath(local: socket.address, remote: peer.address)
+    }
+
+    private func batch(_ sizes: [Int]) -> DatagramBatch {
+        var batch = DatagramBatch()
+        for (index, size) in sizes.enumerated() {
+            let added = batch.append([UInt8](repeating: UInt8(truncatingIfNeeded: index), count: size), to: path)
+            precondition(added)
+        }
+        return batch
+    }
+
+    private func expectArrival(_ sizes: [Int]) {
+        for (index, size) in sizes.enumerated() {
+            #expect(peer.receive()?.bytes == [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: size))
+        }
+    }
+
+    @Test("IO2: a run is of one size, ends with the first shorter datagram, and arrives as it was")
+    func io2() {
+        let sizes = [1000, 1000, 1000, 400, 1000, 1001, 1, 0, 5]
+        var sender = DatagramSender()
+        sender.send(batch(sizes), over: [socket], at: now)
+        // Runs: 1000 1000 1000 400 | 1000 | 1001 1 | 0 | 5
+        #expect(sender.counts.segmentedMessages == 2)
+        #expect(sender.counts.segments == 6)
+        #expect(sender.counts.sent == 9)
+        expectArrival(sizes)
+    }
+
+    @Test("IO3: a burst is at most sixteen segments")
+    func io3() {
+        var sender = DatagramSender()
+        sender.send(batch(Array(repeating: 1200, count: 40)), over: [socket], at: now)
+        #expect(sender.counts.segmentedMessages == 3)
+        #expect(sender.counts.sent == 40)
+        expectArrival(Array(repeating: 1200, count: 40))
+    }
+
+    @Test("a run ends where the path changes")
+    func pathChange() {
+        let other = TestSocket.udp()
+        var batch = DatagramBatch()
+        for index in 0..<6 {
+            let remote = index < 3 ? peer.address : other.address
+            let added = batch.append([UInt8(index)], to: NetworkPath(local: socket.address, remote: remote))
+            #expect(added)
+        }
+        var sender = DatagramSender()
+        sender.send(batch, over: [socket], at: now)
+        #expect(sender.counts.segmentedMessages == 2)
+        #expect((0..<3).map { _ in peer.receive()?.bytes } == [[0], [1], [2]])
+        #expect((0..<3).map { _ in other.receive()?.bytes } == [[3], [4], [5]])
+    }
+
+    @Test("IO1: refused segments leave singly at once, and the route is spared until it is tried again",
+        arguments: [EIO, EINVAL])
+    func io1(error: Int32) {
+        let sizes = [900, 900, 900, 100]
+        var sender = DatagramSender(fault: .segmentation(errno: error))
+        sender.send(batch([5] + sizes), over: [socket], at: now)
+        expectArrival([5] + sizes)
+        #expect(sender.counts.sent == 5)
+        #expect(sender.counts.segmentationRefusals == 1)
+
+        sender.send(batch(sizes), over: [socket], at: now + .seconds(59))
+        expectArrival(sizes)
+        #expect(sender.counts.segmentationRefusals == 1)
+
+        sender.send(batch(sizes), over: [socket], at: now + .seconds(60))
+        expectArrival(sizes)
+        #expect(sender.counts.segmentationRefusals == 2)
+        #expect(sender.counts.sent == 13)
+        #expect(sender.counts.errors == 0)
+        #expect(sender.counts.segmentedMessages == 0)
+    }
+
+    @Test("IO4: a size that does not fit is counted as that, and spares no route")
+    func io4() {
+        let sizes = [1500, 1500]
+        var sender = DatagramSender(fault: .segmentation(errno: EMSGSIZE))
+        sender.send(batch(sizes), over: [socket], at: now)
+        expectArrival(sizes)
+        #expect(sender.counts.segmentationRefusals == 0)
+        #expect(sender.counts.sent == 2)
+    }
+
+    @Test("IO8: a destination that cannot be reached costs its own datagram only")
+    func io8() {
+        var batch = DatagramBatch()
+        for (index, remote) in [peer.address, TransportAddress("255.255.255.255:9")!, peer.address].enumerated() {
+            let added = batch.append([UInt8(index)], to: NetworkPath(local: socket.address, remote: remote))
+            #expect(added)
+        }
+        var sender = DatagramSender()
+        sender.send(batch, over: [socket], at: now)
+        #expect(sender.counts.sent == 2)
+        #expect(sender.counts.errors == 1)
+        #expect(peer.receive()?.bytes == [0])
+        #expect(peer.receive()?.bytes == [2])
+    }
+
+    @Test("a datagram from an address that no socket has is an error, not a crash")
+    func noSocket() {
+        var batch = DatagramBatch()
+        let foreign = NetworkPath(local: TransportAddress("192.0.2.1:1")!, remote: peer.address)
+        let added = batch.append([1], to: foreign)
+        #expect(added)
+        var sender = DatagramSender()
+        sender.send(batch, over: [socket], at: now)
+        #expect(sender.counts.errors == 1)
+    }
+
+    @Test("the table of spared routes stays within its bound")
+    func routesAreBounded() {
+        var routes = SegmentationRoutes()
+        for index in 0..<2000 {
+            let remote = TransportAddress(ip: IPAddress(v4: UInt32(index)), port: 1)
+            routes.refuseSegmentation(on: NetworkPath(local: socket.address, remote: remote), at: now)
+        }
+        #expect(routes.count == SegmentationRoutes.capacity)
+    }
+
+    @Test("IO9: the buffers are read back, and a shortfall is told with what to do")
+    func io9() throws {
+        #expect(socket.bufferSizes.receive >= 200_000)
+        let wanting = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: Int(Int32.max))
+        if wanting.bufferSizes.receive < Int(Int32.max) {
+            #expect(wanting.bufferWarning?.contains("net.core.rmem_max") == true)
+        }
+    }
+
+    @Test("IO10: a datagram larger than the buffer is known as truncated")
+    func io10() {
+        var receiver = DatagramReceiver()
+        peer.send([UInt8](repeating: 1, count: 3000), to: socket.address)
+        peer.send([UInt8](repeating: 2, count: 2048), to: socket.address)
+        #expect(receiver.receive(from: socket) == 2)
+        #expect(receiver.datagram(0)?.isTruncated == true)
+        #expect(receiver.datagram(1)?.isTruncated == false)
+        #expect(receiver.datagram(1)?.bytes.count == 2048)
+        #expect(receiver.datagram(1)?.remote == peer.address)
+        #expect(receiver.datagram(1)?.local == .loopbackV4)
+        #expect(receiver.datagram(1)?.arrival != nil)
+    }
+}

@@ -1,0 +1,185 @@
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastIO
+
+@Suite("Event loop", .timeLimit(.minutes(1)))
+struct EventLoopTests {
+    @Test("a datagram comes back over IPv4 and over IPv6", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func echo(address: String) throws {
+        let loop = try EventLoop.echo(address)
+        let peer = TestSocket.udp(address)
+        peer.send([1, 2, 3], to: loop.boundAddresses[0])
+        let answer = try #require(peer.receive())
+        #expect(answer.bytes == [1, 2, 3])
+        #expect(answer.from == loop.boundAddresses[0])
+        loop.stop()
+    }
+
+    @Test("IO5: on a wildcard socket the answer leaves from the address that was addressed")
+    func io5() async throws {
+        let loop = try EventLoop.echo("0.0.0.0:0")
+        let peer = TestSocket.udp("127.0.0.3:0")
+        let addressed = TransportAddress(ip: IPAddress("127.0.0.2")!, port: loop.port)
+        peer.send([7], to: addressed)
+        let answer = try #require(peer.receive())
+        #expect(answer.from == addressed)
+        let paths = try await loop.call { machine, _ in machine.handled.map(\.path) }
+        #expect(paths == [NetworkPath(local: addressed, remote: peer.address)])
+    }
+
+    @Test("IO6: one loop on both wildcards takes IPv4 and IPv6 on one port, each under its own family")
+    func io6() async throws {
+        let loop = try EventLoop.echo("0.0.0.0:0", "[::]:0")
+        #expect(loop.boundAddresses[1].port == loop.port)
+        let four = TestSocket.udp("127.0.0.1:0")
+        let six = TestSocket.udp("[::1]:0")
+        four.send([4], to: TransportAddress(ip: .loopbackV4, port: loop.port))
+        six.send([6], to: TransportAddress(ip: IPAddress("::1")!, port: loop.port))
+        #expect(four.receive()?.bytes == [4])
+        #expect(six.receive()?.from == TransportAddress(ip: IPAddress("::1")!, port: loop.port))
+        let families = try await loop.call { machine, _ in machine.handled.map(\.path.local.ip.family) }
+        #expect(Set(families) == [.v4, .v6])
+    }
+
+    @Test("a port that another socket has is refused, also for TCP alone")
+    func addressInUse() throws {
+        let holder = TestSocket.udp()
+        #expect(throws: IOError.addressInUse(holder.address)) {
+            try EventLoop.echo(holder.address.description)
+        }
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        #expect(throws: IOError.addressInUse(listener.address)) {
+            try EventLoop.echo(listener.address.description, tcp: true)
+        }
+        #expect(IOError.addressInUse(holder.address).description.contains("ss -lnptu"))
+    }
+
+    @Test("an address that the machine does not have is refused with advice")
+    func addressNotAvailable() {
+        let address = TransportAddress("192.0.2.77:0")!
+        #expect(throws: IOError.addressNotAvailable(address)) { try EventLoop.echo(address.description) }
+    }
+
+    @Test("submitted work is done in order, from several threads, and before a stop")
+    func mailboxOrder() throws {
+        let order = Mutex<[Int]>([])
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let workers = try (0..<3).map { thread in
+            try WorkerThread(name: "submitter") {
+                for index in 0..<1000 {
+                    try? loop.submit { _, _ in order.withLock { $0.append(thread * 1000 + index) } }
+                }
+            }
+        }
+        for worker in workers { worker.join() }
+        loop.stop()
+        let done = order.withLock { $0 }
+        #expect(done.count == 3000)
+        for thread in 0..<3 {
+            #expect(done.filter { $0 / 1000 == thread } == Array(thread * 1000..<(thread + 1) * 1000))
+        }
+    }
+
+    @Test("what submitted work has to send is sent without waiting for anything else")
+    func submitPolls() throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let peer = TestSocket.udp()
+        let path = NetworkPath(local: loop.boundAddresses[0], remote: peer.address)
+        try loop.submit { machine, _ in machine.send([9, 9], to: path) }
+        #expect(peer.receive()?.bytes == [9, 9])
+    }
+
+    @Test("beyond the mailbox's bound work is refused, and counted")
+    func mailboxBound() throws {
+        let mailbox = try LoopMailbox<Int>()
+        for index in 0..<LoopMailbox<Int>.capacity { try mailbox.append(index) }
+        #expect(throws: IOError.mailboxFull) { try mailbox.append(-1) }
+        #expect(mailbox.overflows == 1)
+        let (items, isClosed) = mailbox.take()
+        #expect(items == Array(0..<LoopMailbox<Int>.capacity))
+        #expect(!isClosed)
+        try mailbox.append(1)
+        mailbox.close()
+        #expect(throws: IOError.stopped) { try mailbox.append(2) }
+        #expect(mailbox.take().items == [1])
+    }
+
+    @Test("the machine's time passes at its deadline, not before")
+    func deadline() async throws {
+        let woken = Signal<Instant>()
+        let loop = try EventLoop.echo("127.0.0.1:0") { machine, _ in
+            for wake in machine.wakes { woken.send(wake) }
+            machine.wakes = []
+        }
+        let wanted = try await loop.call { machine, now in
+            machine.deadline = now + .microseconds(2_500)
+            return machine.deadline!
+        }
+        let wake = try #require(await woken.next())
+        #expect(wake >= wanted)
+        #expect(wake - wanted < .seconds(1))
+        #expect(try await loop.call { machine, _ in machine.deadline } == nil)
+    }
+
+    @Test("time never goes backwards for the machine, and arrivals lie between its instants")
+    func monotonicArrivals() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let peer = TestSocket.udp()
+        let before = MonotonicClock.now()
+        for index in 0..<200 { peer.send([UInt8(index)], to: loop.boundAddresses[0]) }
+        for _ in 0..<200 { _ = peer.receive() }
+        let times = try await loop.call { machine, _ in machine.handled.map(\.at) }
+        #expect(times.count == 200)
+        #expect(times == times.sorted())
+        #expect(times.allSatisfy { $0 >= before - .milliseconds(1) && $0 <= MonotonicClock.now() })
+    }
+
+    @Test("a stopped loop refuses work, stops again, and gives its port back")
+    func stopTwice() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
+        let address = loop.boundAddresses[0]
+        loop.stop()
+        loop.stop()
+        #expect(throws: IOError.stopped) { try loop.submit { _, _ in } }
+        await #expect(throws: IOError.stopped) { try await loop.call { _, _ in 1 } }
+        await #expect(throws: IOError.stopped) { try await loop.statistics() }
+        let next = try EventLoop.echo(address.description, tcp: true)
+        #expect(next.boundAddresses == [address])
+    }
+
+    @Test("a loop that is released ends its thread and closes its sockets, also when its own thread releases it")
+    func release() async throws {
+        var loop: EventLoop<EchoMachine>? = try EventLoop.echo("127.0.0.1:0")
+        let address = loop!.boundAddresses[0]
+        loop = nil
+        _ = try UDPSocket(binding: address, bufferSize: 65_536)
+
+        let released = Signal<Bool>()
+        let box = Mutex<EventLoop<EchoMachine>?>(try EventLoop.echo("127.0.0.1:0"))
+        let work: @Sendable (inout EchoMachine, Instant) -> Void = { _, _ in
+            box.withLock { $0 = nil }
+            released.send(true)
+        }
+        let submitted = box.withLock { loop in Result { try loop?.submit(work) } }
+        try submitted.get()
+        #expect(await released.next() == true)
+    }
+
+    @Test("a hundred thousand datagrams are sent and counted")
+    func throughput() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let sink = TestSocket.udp()
+        let path = NetworkPath(local: loop.boundAddresses[0], remote: sink.address)
+        for _ in 0..<100 {
+            try await loop.call { machine, _ in
+                for _ in 0..<1000 { machine.send([UInt8](repeating: 1, count: 100), to: path) }
+            }
+        }
+        let statistics = try await loop.statistics()
+        #expect(statistics.sent + statistics.sendDrops == 100_000)
+        #expect(statistics.sendErrors == 0)
+        #expect(statistics.segments >= statistics.segmentedMessages * 2)
+    }
+}

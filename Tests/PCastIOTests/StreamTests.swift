@@ -1,0 +1,142 @@
+import PCastMedia
+import Testing
+
+@testable import PCastIO
+
+@Suite("ICE-TCP", .timeLimit(.minutes(1)))
+struct StreamTests {
+    @Test("RFC 4571: frames that drip in byte by byte, or come together, are echoed as frames")
+    func framing() throws {
+        let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
+        let peer = TestSocket.tcp(to: loop.boundAddresses[0])
+        for byte: UInt8 in [0, 3, 10, 11, 12] { peer.write([byte]) }
+        #expect(peer.read(5) == [0, 3, 10, 11, 12])
+        // Two frames and an empty one between them.
+        peer.write([0, 1, 7, 0, 0, 0, 2, 8, 9])
+        #expect(peer.read(7) == [0, 1, 7, 0, 2, 8, 9])
+    }
+
+    @Test("a frame longer than a datagram closes the connection, and the machine is told")
+    func oversize() async throws {
+        let told = Signal<NetworkPath>()
+        let loop = try EventLoop.echo("127.0.0.1:0", tcp: true) { machine, _ in
+            for path in machine.closed { told.send(path) }
+            machine.closed = []
+        }
+        let peer = TestSocket.tcp(to: loop.boundAddresses[0])
+        peer.write([0, 1, 5])
+        #expect(peer.read(3) == [0, 1, 5])
+        peer.write([8, 1])
+        #expect(peer.read(1) == [])
+        let path = try #require(await told.next())
+        #expect(path.remote == peer.address)
+        #expect(path.local == loop.boundAddresses[0])
+    }
+
+    @Test("a loop connects, frames go both ways, and both are told the end")
+    func connect() async throws {
+        let closed = Signal<NetworkPath>()
+        let heard = Signal<[UInt8]>()
+        let server = try EventLoop.echo("127.0.0.1:0", tcp: true) { machine, _ in
+            for path in machine.closed { closed.send(path) }
+            machine.closed = []
+        }
+        let client = try EventLoop.echo("127.0.0.1:0") { machine, _ in
+            machine.echoes = false
+            for (bytes, _, _) in machine.handled { heard.send(bytes) }
+            machine.handled = []
+        }
+        let path = try await client.connect(to: server.boundAddresses[0], from: .loopbackV4)
+        #expect(path.remote == server.boundAddresses[0])
+        try client.submit { machine, _ in
+            machine.echoes = false
+            machine.send([1, 2, 3, 4], to: path)
+        }
+        #expect(await heard.next() == [1, 2, 3, 4])
+        #expect(try await client.statistics().connections == 1)
+        client.close(path)
+        #expect(await closed.next()?.local == server.boundAddresses[0])
+        #expect(try await client.statistics().connections == 0)
+    }
+
+    @Test("a refused connection says so")
+    func refused() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        // UDP has this port, so nothing listens on it over TCP.
+        await #expect(throws: IOError.connectFailed(loop.boundAddresses[0], errno: 111)) {
+            try await loop.connect(to: loop.boundAddresses[0])
+        }
+    }
+
+    @Test("IO11: a reader that does not read costs whole frames only, and the stream stays readable")
+    func io11() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
+        let peer = TestSocket.tcp(to: loop.boundAddresses[0])
+        peer.write([0, 1, 1])
+        #expect(peer.read(3) == [0, 1, 1])
+        let path = try #require(try await loop.call { machine, _ in machine.handled.last?.path })
+        for round in 0..<16 {
+            try await loop.call { machine, _ in
+                for _ in 0..<1024 { machine.send([UInt8](repeating: UInt8(round), count: 1024), to: path) }
+            }
+        }
+        let statistics = try await loop.statistics()
+        #expect(statistics.sendDrops > 0)
+        let kept = statistics.sent - 1
+        for _ in 0..<kept {
+            let frame = peer.read(1026)
+            guard frame.count == 1026, frame[0] == 4, frame[1] == 0, frame[2...].allSatisfy({ $0 == frame[2] }) else {
+                Issue.record("a frame is torn")
+                return
+            }
+        }
+    }
+
+    @Test("the write queue keeps order through growth and wrap, and stops at its bound")
+    func writeQueue() {
+        var queue = FrameWriteQueue()
+        let frame = [UInt8](repeating: 5, count: 2046)
+        var accepted = 0
+        while frame.withUnsafeBytes({ queue.append($0) }) { accepted += 1 }
+        #expect(accepted == FrameWriteQueue.capacity / 2048)
+        queue.removeFirst(2048)
+        let fits = [UInt8](repeating: 6, count: 2046).withUnsafeBytes { queue.append($0) }
+        #expect(fits)
+        let bytes = Array(queue.pending)
+        #expect(bytes.count == FrameWriteQueue.capacity)
+        #expect(bytes[2] == 5)
+        #expect(bytes.last == 6)
+        queue.removeFirst(bytes.count)
+        let isEmpty = queue.isEmpty
+        #expect(isEmpty)
+    }
+
+    @Test("the reassembler finds every frame however the stream is cut")
+    func reassembly() {
+        var generator = SystemRandomNumberGenerator()
+        var stream: [UInt8] = []
+        var sizes: [Int] = []
+        for _ in 0..<300 {
+            let size = Int.random(in: 1...2048, using: &generator)
+            sizes.append(size)
+            stream += [UInt8(size >> 8), UInt8(size & 255)] + [UInt8](repeating: UInt8(size & 255), count: size)
+        }
+        var reassembler = FrameReassembler()
+        var found: [Int] = []
+        var offset = 0
+        while offset < stream.count {
+            let room = reassembler.room()
+            let count = min(Int.random(in: 1...3000, using: &generator), room.count, stream.count - offset)
+            stream.withUnsafeBytes {
+                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count]))
+            }
+            reassembler.append(count)
+            offset += count
+            while case .frame(let frame) = reassembler.next() {
+                #expect(frame.allSatisfy { $0 == UInt8(frame.count & 255) })
+                found.append(frame.count)
+            }
+        }
+        #expect(found == sizes)
+    }
+}

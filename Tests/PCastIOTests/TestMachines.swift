@@ -1,0 +1,66 @@
+import PCastMedia
+import Synchronization
+
+@testable import PCastIO
+
+/// Answers every datagram with itself, and remembers what happened.
+struct EchoMachine: ~Copyable, DatagramMachine {
+    private var waiting: [(bytes: [UInt8], path: NetworkPath)] = []
+    var handled: [(bytes: [UInt8], path: NetworkPath, at: Instant)] = []
+    var closed: [NetworkPath] = []
+    var wakes: [Instant] = []
+    var deadline: Instant?
+    var echoes = true
+
+    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        handled.append((Array(datagram), path, now))
+        if echoes { waiting.append((Array(datagram), path)) }
+    }
+
+    mutating func advance(to now: Instant) {
+        wakes.append(now)
+        deadline = nil
+    }
+
+    mutating func send(_ bytes: [UInt8], to path: NetworkPath) { waiting.append((bytes, path)) }
+
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        var sent = 0
+        for (bytes, path) in waiting {
+            guard batch.append(bytes, to: path) else { break }
+            sent += 1
+        }
+        waiting.removeFirst(sent)
+        return !waiting.isEmpty
+    }
+
+    mutating func pathClosed(_ path: NetworkPath, at now: Instant) { closed.append(path) }
+}
+
+/// Something that the loop's thread tells the test.
+final class Signal<Value: Sendable>: Sendable {
+    private let stream: AsyncStream<Value>
+    private let continuation: AsyncStream<Value>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream() }
+
+    func send(_ value: Value) { continuation.yield(value) }
+
+    func next() async -> Value? {
+        for await value in stream { return value }
+        return nil
+    }
+}
+
+extension EventLoop where M == EchoMachine {
+    static func echo(
+        _ listen: String..., tcp: Bool = false, afterTurn: @escaping @Sendable (inout M, Instant) -> Void = { _, _ in }
+    ) throws -> EventLoop<EchoMachine> {
+        try EventLoop(
+            name: "echo", listen: listen.map { TransportAddress($0)! }, tcpListen: tcp,
+            makeMachine: { _ in EchoMachine() }, afterTurn: afterTurn)
+    }
+
+    /// The port that it took.
+    var port: UInt16 { boundAddresses[0].port }
+}

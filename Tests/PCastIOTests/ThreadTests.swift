@@ -1,0 +1,113 @@
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastIO
+
+@Suite("Threads and queues", .timeLimit(.minutes(1)))
+struct ThreadTests {
+    @Test("a ring hands everything over, in order, between two threads")
+    func ring() throws {
+        let ring = BoundedRing<Int>(capacity: 100)
+        #expect(ring.capacity == 128)
+        let producer = try WorkerThread(name: "producer") {
+            var next = 0
+            while next < 100_000 { if ring.push(next) { next += 1 } }
+        }
+        var expected = 0
+        while expected < 100_000 {
+            guard let value = ring.pop() else { continue }
+            if value != expected { break }
+            expected += 1
+        }
+        #expect(expected == 100_000)
+        producer.join()
+        #expect(ring.pop() == nil)
+    }
+
+    @Test("a full ring refuses, and releases what it holds when it goes")
+    func ringBound() {
+        final class Marker: Sendable {}
+        weak var marker: Marker?
+        do {
+            let ring = BoundedRing<Marker>(capacity: 2)
+            let first = Marker()
+            marker = first
+            #expect(ring.push(first))
+            #expect(ring.push(Marker()))
+            #expect(!ring.push(Marker()))
+            #expect(ring.count == 2)
+        }
+        #expect(marker == nil)
+    }
+
+    @Test("a frame queue drops the oldest, counts it, and is drained after its close")
+    func frameQueue() {
+        let queue = FrameQueue<Int>(capacity: 2)
+        #expect(queue.push(1) == nil)
+        #expect(queue.push(2) == nil)
+        #expect(queue.push(3) == 1)
+        #expect(queue.droppedCount == 1)
+        #expect(queue.pop() == 2)
+        queue.close()
+        #expect(queue.push(4) == 4)
+        #expect(queue.pop() == 3)
+        #expect(queue.pop() == nil)
+    }
+
+    @Test("whoever waits for a frame gets the next one, or the close")
+    func frameQueueWaits() throws {
+        let queue = FrameQueue<Int>(capacity: 3)
+        let got = Mutex<[Int]>([])
+        let consumer = try WorkerThread(name: "consumer") {
+            while let frame = queue.pop() { got.withLock { $0.append(frame) } }
+        }
+        for index in 0..<3 { queue.push(index) }
+        queue.close()
+        consumer.join()
+        #expect(got.withLock { $0 } == [0, 1, 2])
+        #expect(queue.pop(until: MonotonicClock.now()) == nil)
+        #expect(FrameQueue<Int>(capacity: 1).pop(until: MonotonicClock.now() + .milliseconds(1)) == nil)
+    }
+
+    @Test("a sleep lasts until its moment, and not beyond its cancellation")
+    func sleeping() throws {
+        let moment = MonotonicClock.now() + .milliseconds(2)
+        Pacer.sleep(until: moment)
+        #expect(MonotonicClock.now() >= moment)
+        let sleep = CancellableSleep()
+        let later = MonotonicClock.now() + .milliseconds(2)
+        #expect(sleep.sleep(until: later))
+        #expect(MonotonicClock.now() >= later)
+        let canceller = try WorkerThread(name: "canceller") { sleep.cancel() }
+        #expect(!sleep.sleep(until: MonotonicClock.now() + .seconds(30)))
+        canceller.join()
+        #expect(!sleep.sleep(until: MonotonicClock.now()))
+    }
+
+    @Test("a thread is joined twice without harm, and knows itself")
+    func join() throws {
+        let ran = Atomic(false)
+        let thread = try WorkerThread(name: "a name longer than Linux keeps ☃") { ran.store(true, ordering: .releasing) }
+        thread.join()
+        thread.join()
+        let hasRun = ran.load(ordering: .acquiring)
+        #expect(hasRun)
+        #expect(!thread.isCurrent)
+    }
+
+    @Test("both clocks are read as one")
+    func clocks() {
+        let reference = MonotonicClock.reference()
+        let now = MonotonicClock.now()
+        #expect(now >= reference.instant)
+        #expect((MonotonicClock.wallTime() - reference.wallTime(at: now)).magnitude < .seconds(1))
+    }
+
+    @Test("the loopback interface is among the local addresses, and known for what it is")
+    func localAddresses() throws {
+        let loopback = try LocalAddress.all().first { $0.ip == .loopbackV4 }
+        #expect(loopback?.isLoopback == true)
+        #expect(loopback?.interface == "lo")
+    }
+}

@@ -77,11 +77,14 @@ final class SignalingSession: Sendable {
         state.machine = SessionMachine(identity: identity)
     }
 
-    /// Ends all at once, without saying goodbye: nobody holds the session any more.
+    /// Ends all without waiting: nobody holds the session any more.
     func abandon() {
+        for listener in state.withLock({ Array($0.listeners.values) }) { listener.sessionStopped() }
         update { state in
+            // What is to be sent still goes out over an open connection; an attempt to make one ends.
+            if state.frames == nil { state.task?.cancel() }
             state.machine.stop(forGood: true)
-            state.task?.cancel()
+            state.listeners = [:]
         }
         events.finish()
     }

@@ -1,0 +1,31 @@
+import PCast
+
+// Publishes the test picture, or the file or address that is named, until it ends.
+// Usage: PublishExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [SOURCE [SECONDS]]
+let arguments = CommandLine.arguments.dropFirst()
+guard arguments.count >= 3 else { fatalError("usage: PublishExample URI AUTH-TOKEN STREAM-TOKEN [SOURCE [SECONDS]]") }
+let values = Array(arguments)
+let source = values.count > 3 ? values[3] : "synthetic"
+
+let pcast = PCast(PCastOptions(uri: values[0]))
+do {
+    print("session", try await pcast.start(authenticationToken: values[1]))
+    let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: source, audioSource: source))
+    let publisher = try await pcast.publish(streamToken: values[2], mediaStream: media.mediaStream, tags: ["example"])
+    print("publishing", publisher.streamID)
+
+    if values.count > 4, let seconds = Int(values[4]) {
+        Task {
+            try await Task.sleep(for: .seconds(seconds))
+            publisher.stop()
+        }
+    }
+    for await statistics in publisher.statistics {
+        print("\(statistics.framesEncoded) frames, \(statistics.bitrate / 1_000) kbit/s")
+    }
+    print("ended:", await publisher.ended.reasonDescription)
+    media.stop()
+} catch {
+    print("failed:", error)
+}
+await pcast.shutdown()

@@ -1,0 +1,52 @@
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+import Testing
+
+@testable import PCast
+
+private func picture(_ number: Int64, key: Bool) -> PeerConnection.Media {
+    .frame(
+        EncodedFrame(
+            codec: .h264, bytes: [0], isKeyFrame: key, timestamp: MediaTime(ticks: number, rate: .video),
+            captureTime: nil), arrival: Instant(nanoseconds: number))
+}
+
+private final class Taken: Sendable {
+    let ticks = Mutex<[Int64]>([])
+
+    func take(_ media: PeerConnection.Media) {
+        if case .frame(let frame, _) = media { ticks.withLock { $0.append(frame.timestamp.ticks) } }
+    }
+
+    var all: [Int64] { ticks.withLock { $0 } }
+}
+
+@Suite struct ReceivedMediaFeedTests {
+    @Test func whoComesLaterBeginsAtTheLastKeyFrame() {
+        let feed = ReceivedMediaFeed()
+        feed.deliver(picture(1, key: true))
+        feed.deliver(picture(2, key: false))
+        feed.deliver(picture(3, key: true))
+        feed.deliver(picture(4, key: false))
+        let taken = Taken()
+        let id = feed.add { taken.take($0) }
+        feed.deliver(picture(5, key: false))
+        feed.remove(id)
+        feed.deliver(picture(6, key: false))
+        #expect(taken.all == [3, 4, 5])
+    }
+
+    @Test func aBacklogThatIsTooLongIsForgottenUntilTheNextKeyFrame() {
+        let feed = ReceivedMediaFeed()
+        feed.deliver(picture(0, key: true))
+        for number in 1...40 { feed.deliver(picture(Int64(number), key: false)) }
+        let late = Taken()
+        _ = feed.add { late.take($0) }
+        #expect(late.all.isEmpty)
+        feed.deliver(picture(41, key: true))
+        let later = Taken()
+        _ = feed.add { later.take($0) }
+        #expect(later.all == [41])
+    }
+}

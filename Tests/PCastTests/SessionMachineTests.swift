@@ -1,0 +1,262 @@
+import PCastMedia
+import PCastSignaling
+import Testing
+
+@testable import PCast
+
+/// A session and the platform's half of the conversation, with nothing between them but this test.
+private struct Pair {
+    var client = SessionMachine(identity: ClientIdentity(deviceID: "device"))
+    var server = ServerConversation(at: Instant(nanoseconds: 0))
+    var now = Instant(nanoseconds: 0)
+    /// What the client told, apart from frames.
+    var told: [SessionMachine.Output] = []
+    /// What the platform was asked, in order.
+    var asked: [(SignalingRequestID, SignalingRequest)] = []
+    /// Frames of the client that have not been delivered.
+    var flight: [SignalingFrame] = []
+    var generator = SystemRandomNumberGenerator()
+
+    mutating func drainClient() {
+        while let output = client.poll() {
+            if case .send(let frame) = output { flight.append(frame) } else { told.append(output) }
+        }
+    }
+
+    mutating func connect() {
+        server = ServerConversation(at: now)
+        client.connected(at: now)
+        drainClient()
+    }
+
+    /// Delivers what the client sent, and what the platform answers to that.
+    mutating func exchange() {
+        for frame in flight { server.handle(.received(frame), at: now) }
+        flight = []
+        deliver()
+    }
+
+    mutating func answer(_ id: SignalingRequestID, _ response: SignalingResponse) {
+        server.handle(.respond(id, response), at: now)
+        deliver()
+    }
+
+    private mutating func deliver() {
+        while let output = server.poll() {
+            switch output {
+            case .send(let frame): client.received(frame, at: now)
+            case .request(let id, let request): asked.append((id, request))
+            default: break
+            }
+        }
+        drainClient()
+    }
+
+    mutating func disconnect() -> TimeSpan? {
+        let pause = client.disconnected(
+            PCastError(.failed, .connection, "cut"), at: now, using: &generator)
+        flight = []
+        drainClient()
+        return pause
+    }
+
+    /// Brings the session up.
+    mutating func goOnline(as session: String = "session-1") {
+        client.start(token: "token")
+        connect()
+        exchange()
+        answerAuthentication(session: session)
+        told = []
+        asked = []
+    }
+
+    mutating func answerAuthentication(status: String = "ok", session: String) {
+        var response = PCastAuthenticateResponse()
+        response.status = status
+        if status == "ok" { response.sessionID = session }
+        answer(asked[0].0, .authenticate(response))
+    }
+
+    var events: [PCastEvent] { told.compactMap { if case .event(let event) = $0 { event } else { nil } } }
+
+    var startResults: [Result<SessionID, PCastError>] {
+        told.compactMap { if case .started(let result) = $0 { result } else { nil } }
+    }
+
+    var answers: [Int: Result<SignalingResponse, PCastError>] {
+        told.reduce(into: [:]) { answers, output in
+            if case .answered(let ticket, let result) = output { answers[ticket] = result }
+        }
+    }
+
+    var closes: Int { told.count { if case .closeConnection = $0 { true } else { false } } }
+}
+
+private func setup(_ token: String = "stream-token") -> SignalingRequest {
+    var message = PCastSetupStream()
+    message.streamToken = token
+    message.createStream = PCastCreateStream()
+    message.createStream.sessionID = ""
+    return .setupStream(message)
+}
+
+@Suite struct SessionMachineTests {
+    @Test func aRequestMadeBeforeTheConnectionGoesOutInTheFlightOfTheAuthentication() {
+        var pair = Pair()
+        pair.client.start(token: "token")
+        pair.client.request(setup(), ticket: 1, at: pair.now)
+        pair.drainClient()
+        #expect(pair.flight.isEmpty)
+        pair.connect()
+        #expect(pair.flight.count == 2)
+        pair.exchange()
+        #expect(pair.asked.map(\.1.typeName) == ["pcast.Authenticate"])
+        pair.answerAuthentication(session: "session-1")
+        #expect(pair.asked.map(\.1.typeName) == ["pcast.Authenticate", "pcast.SetupStream"])
+        #expect(pair.client.phase == .online)
+        #expect(pair.startResults == [.success(SessionID("session-1"))])
+        #expect(pair.events == [.authenticated(.ok, SessionID("session-1")), .online])
+    }
+
+    @Test func aRequestMadeWhileTheAuthenticationIsUnderWayIsSentAtOnce() {
+        var pair = Pair()
+        pair.client.start(token: "token")
+        pair.connect()
+        pair.client.request(setup(), ticket: 1, at: pair.now)
+        pair.drainClient()
+        #expect(pair.flight.count == 2)
+    }
+
+    @Test func aRefusedTokenEndsTheStartAndWhateverWaits() {
+        var pair = Pair()
+        pair.client.start(token: "token")
+        pair.client.request(setup(), ticket: 7, at: pair.now)
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(status: "unauthorized", session: "")
+        #expect(pair.events == [.authenticated(.unauthorized, nil)])
+        guard case .failure(let error)? = pair.startResults.first else {
+            Issue.record("the start has to fail")
+            return
+        }
+        #expect(error.status == .unauthorized)
+        #expect(pair.client.phase == .idle)
+        #expect(pair.closes == 1)
+        #expect(pair.disconnect() == nil)
+        #expect(pair.answers[7] != nil)
+    }
+
+    @Test func aBrokenConnectionIsMadeAgainWithTheSameSession() {
+        var pair = Pair()
+        pair.goOnline()
+        let pause = pair.disconnect()
+        #expect(pair.events == [.offline])
+        #expect(pair.client.phase == .offline)
+        #expect((TimeSpan.milliseconds(1_000)...TimeSpan.milliseconds(1_100)).contains(pause!))
+        pair.told = []
+        pair.connect()
+        pair.exchange()
+        guard case .authenticate(let message)? = pair.asked.first?.1 else {
+            Issue.record("authentication comes first")
+            return
+        }
+        #expect(message.sessionID == "session-1")
+        pair.answerAuthentication(session: "session-1")
+        #expect(pair.events == [.authenticated(.ok, SessionID("session-1")), .online])
+        #expect(pair.startResults.isEmpty)
+    }
+
+    @Test func attemptsThatFailWaitLongerEachTimeAndOfflineIsToldOnce() {
+        var pair = Pair()
+        pair.goOnline()
+        let pauses = (0..<9).map { _ in pair.disconnect()!.milliseconds }
+        #expect(pair.events == [.offline])
+        for (index, pause) in pauses.enumerated() {
+            let expected = min(1_000.0 * Double((index + 1) * (index + 1)), 60_000)
+            #expect((expected...expected * 1.1).contains(pause))
+        }
+    }
+
+    @Test func aSessionThatThePlatformHasLostIsBegunAnew() {
+        var pair = Pair()
+        pair.goOnline()
+        _ = pair.disconnect()
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(status: "gone", session: "")
+        #expect(pair.closes == 1)
+        #expect(pair.disconnect() != nil)
+        pair.asked = []
+        pair.connect()
+        pair.exchange()
+        guard case .authenticate(let message)? = pair.asked.first?.1 else {
+            Issue.record("authentication comes first")
+            return
+        }
+        #expect(!message.hasSessionID)
+    }
+
+    @Test func aTokenThatHasExpiredMeanwhileEndsTheSession() {
+        var pair = Pair()
+        pair.goOnline()
+        _ = pair.disconnect()
+        pair.told = []
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(status: "unauthorized", session: "")
+        #expect(pair.events == [.authenticated(.unauthorized, nil)])
+        #expect(pair.client.phase == .idle)
+        #expect(pair.disconnect() == nil)
+    }
+
+    @Test func theFirstConnectionIsNotTriedAgain() {
+        var pair = Pair()
+        pair.client.start(token: "token")
+        pair.client.request(setup(), ticket: 1, at: pair.now)
+        #expect(pair.disconnect() == nil)
+        #expect(pair.startResults.count == 1)
+        #expect(pair.answers.keys.sorted() == [1])
+        #expect(pair.client.phase == .idle)
+    }
+
+    @Test func requestsAreRefusedWithTheStatusOfTheState() {
+        var pair = Pair()
+        pair.client.request(setup(), ticket: 1, at: pair.now)
+        pair.goOnline()
+        _ = pair.disconnect()
+        pair.client.request(setup(), ticket: 2, at: pair.now)
+        pair.client.stop(forGood: true)
+        pair.client.request(setup(), ticket: 3, at: pair.now)
+        pair.drainClient()
+        let statuses = pair.answers.mapValues { result -> RequestStatus in
+            if case .failure(let error) = result { error.status } else { .ok }
+        }
+        #expect(statuses == [2: .notReady, 3: .gone])
+    }
+
+    @Test func anUnansweredRequestFailsWithTimeoutOnce() {
+        var pair = Pair()
+        pair.goOnline()
+        pair.client.request(setup(), ticket: 4, at: pair.now)
+        pair.drainClient()
+        pair.flight = []
+        pair.client.advance(to: pair.now + .seconds(11))
+        pair.client.advance(to: pair.now + .seconds(12))
+        pair.drainClient()
+        let answers = pair.told.compactMap { output -> RequestStatus? in
+            if case .answered(4, .failure(let error)) = output { error.status } else { nil }
+        }
+        #expect(answers == [.timeout])
+    }
+
+    @Test func stoppingWhileStartingTellsTheStarterAndWhoeverWaits() {
+        var pair = Pair()
+        pair.client.start(token: "token")
+        pair.client.request(setup(), ticket: 1, at: pair.now)
+        pair.client.stop(forGood: false)
+        pair.drainClient()
+        #expect(pair.startResults.count == 1)
+        #expect(pair.answers.count == 1)
+        #expect(pair.disconnect() == nil)
+    }
+}

@@ -1,0 +1,101 @@
+import PCastEdgeAuth
+import PCastMedia
+import Testing
+
+@testable import PCast
+
+@Suite struct SmallPartsTests {
+    @Test func theAddressComesFromTheOptionElseFromTheToken() throws {
+        let token = try EdgeTokenBuilder().withApplicationId("app").withSecret("secret")
+            .withUri("https://edge.example:8443/").expiresAt(milliseconds: 1_000).build()
+        let fromToken = try PlatformAddress(option: nil, token: token)
+        #expect(fromToken.webSocket == "https://edge.example:8443/ws")
+        #expect(fromToken.host == "edge.example")
+        #expect(!fromToken.isLoopback)
+        let fromOption = try PlatformAddress(option: "http://127.0.0.1:8080", token: token)
+        #expect(fromOption.webSocket == "http://127.0.0.1:8080/ws")
+        #expect(fromOption.isLoopback)
+    }
+
+    @Test(arguments: [nil, "nowhere", "ftp://host"]) func anAddressThatIsNoneIsABadRequest(option: String?) {
+        #expect {
+            try PlatformAddress(option: option, token: "no token")
+        } throws: { ($0 as? PCastError)?.status == .badRequest }
+    }
+
+    @Test func theLadderGivesEachHeightItsRate() {
+        let rate = { (width: Int, height: Int) in
+            BitrateLadder.bitrate(for: Dimensions(width: width, height: height)).bitsPerSecond
+        }
+        #expect(rate(1_280, 720) == 1_600_000)
+        #expect(rate(720, 1_280) == 1_600_000)
+        #expect(rate(1_920, 1_080) == 3_000_000)
+        #expect(rate(3_840, 2_160) == 3_000_000)
+        #expect(rate(160, 90) == 192_000)
+    }
+
+    @Test func theLowestLimitHoldsAsLongAsItIsHeld() {
+        let limits = BandwidthLimits()
+        var low: BandwidthLimit? = limits.add(.kilobits(300))
+        let high = limits.add(.kilobits(900))
+        #expect(limits.apply(to: .kilobits(1_600)) == .kilobits(300))
+        low = nil
+        #expect(low == nil)
+        #expect(limits.apply(to: .kilobits(1_600)) == .kilobits(900))
+        #expect(limits.apply(to: .kilobits(500)) == .kilobits(500))
+        #expect(high.bitrate == .kilobits(900))
+    }
+
+    @Test func aRateIsTakenBetweenReadingsThatAreFarEnoughApart() {
+        var meter = RateMeter()
+        let start = Instant(nanoseconds: 0)
+        meter.read(bytes: 1_000, at: start)
+        #expect(meter.bitsPerSecond == 0)
+        meter.read(bytes: 2_000, at: start + .milliseconds(100))
+        #expect(meter.bitsPerSecond == 0)
+        meter.read(bytes: 126_000, at: start + .seconds(1))
+        #expect(meter.bitsPerSecond == 1_000_000)
+    }
+
+    @Test func theEncodeTimeIsTheMeanOfTheLastThirtyPictures() {
+        var meter = EncodingMeter()
+        #expect(meter.encodeTime == nil)
+        for _ in 0..<10 { meter.encoded(in: .milliseconds(100)) }
+        for _ in 0..<30 { meter.encoded(in: .milliseconds(4)) }
+        #expect(meter.encodeTime == .milliseconds(4))
+        #expect(meter.framesEncoded == 40)
+    }
+
+    @Test func everyErrorSaysWhatToDo() {
+        #expect(PCastError.notStarted("publish").description == "publish needs a session: call start first")
+        let refusal = PCastError(refusal: "capacity", of: "SetupStream")
+        #expect(refusal.status == .capacity)
+        #expect(refusal.description.contains("retry later"))
+    }
+
+    @Test func aValueIsSettledOnce() async {
+        let once = Once<Int>()
+        async let waiting = once.settled
+        once.settle(1)
+        once.settle(2)
+        #expect(await waiting == 1)
+        #expect(once.value == 1)
+    }
+
+    @Test func everyListenerGetsEverythingUntilTheEnd() async {
+        let broadcast = Broadcast<Int>()
+        let first = broadcast.listen()
+        broadcast.send(1)
+        let second = broadcast.listen()
+        broadcast.send(2)
+        broadcast.finish()
+        broadcast.send(3)
+        var heard: [[Int]] = []
+        for stream in [first, second, broadcast.listen()] {
+            var numbers: [Int] = []
+            for await number in stream { numbers.append(number) }
+            heard.append(numbers)
+        }
+        #expect(heard == [[1, 2], [2], []])
+    }
+}

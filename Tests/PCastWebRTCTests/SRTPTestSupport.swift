@@ -1,0 +1,85 @@
+@testable import PCastWebRTC
+
+/// A seeded generator (SplitMix64), so that a failure can be repeated.
+struct SRTPTestGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
+}
+
+/// The bytes of hexadecimal digits, spaces between them ignored.
+func bytes(hex: String) -> [UInt8] {
+    let digits = hex.compactMap(\.hexDigitValue)
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+}
+
+extension SRTPKeyingMaterial {
+    /// Both ends' view of the same random keys.
+    static func pair(
+        _ profile: SRTPProfile, seed: UInt64
+    ) -> (client: SRTPKeyingMaterial, server: SRTPKeyingMaterial) {
+        var generator = SRTPTestGenerator(seed: seed)
+        let exported = generator.bytes(profile.keyingMaterialLength)
+        return (
+            SRTPKeyingMaterial(profile: profile, exported: exported, role: .client)!,
+            SRTPKeyingMaterial(profile: profile, exported: exported, role: .server)!
+        )
+    }
+}
+
+extension SRTPSender {
+    /// The protected packet, or nil when refused.
+    func protect(rtp packet: [UInt8], headerSize: Int = 12) -> [UInt8]? {
+        var buffer = packet + [UInt8](repeating: 0, count: Self.maximumOverhead)
+        let length = buffer.withUnsafeMutableBytes {
+            protectRTP($0, length: packet.count, headerSize: headerSize)
+        }
+        return length == 0 ? nil : Array(buffer[..<length])
+    }
+
+    func protect(rtcp packet: [UInt8]) -> [UInt8]? {
+        var buffer = packet + [UInt8](repeating: 0, count: Self.maximumOverhead)
+        let length = buffer.withUnsafeMutableBytes { protectRTCP($0, length: packet.count) }
+        return length == 0 ? nil : Array(buffer[..<length])
+    }
+}
+
+extension SRTPReceiver {
+    /// The plaintext, or nil with the reason in `result`.
+    func unprotect(rtp packet: [UInt8]) -> (result: SRTPResult, plaintext: [UInt8]) {
+        var buffer = packet
+        let result = buffer.withUnsafeMutableBytes { unprotectRTP($0) }
+        return (result, Self.plaintext(buffer, result))
+    }
+
+    func unprotect(rtcp packet: [UInt8]) -> (result: SRTPResult, plaintext: [UInt8]) {
+        var buffer = packet
+        let result = buffer.withUnsafeMutableBytes { unprotectRTCP($0) }
+        return (result, Self.plaintext(buffer, result))
+    }
+
+    private static func plaintext(_ buffer: [UInt8], _ result: SRTPResult) -> [UInt8] {
+        guard case .ok(let length) = result else { return [] }
+        return Array(buffer[..<length])
+    }
+}
+
+/// RTP of a payload type, 12 bytes of header.
+func rtpPacket(ssrc: UInt32, sequenceNumber: UInt16, payload: [UInt8]) -> [UInt8] {
+    [0x80, 96, UInt8(sequenceNumber >> 8), UInt8(sequenceNumber & 0xFF), 0, 0, 0, 1]
+        + withUnsafeBytes(of: ssrc.bigEndian, Array.init) + payload
+}
+
+/// A receiver report's first eight bytes and `content`.
+func rtcpPacket(ssrc: UInt32, content: [UInt8]) -> [UInt8] {
+    [0x80, 201, 0, UInt8(content.count / 4 + 1)] + withUnsafeBytes(of: ssrc.bigEndian, Array.init) + content
+}

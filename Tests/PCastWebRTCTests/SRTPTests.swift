@@ -1,0 +1,224 @@
+import Testing
+
+@testable import PCastWebRTC
+
+/// The rules of SRTP that streams have died of.
+struct SRTPTests {
+    private let profiles = SRTPProfile.allCases
+
+    private func ends(_ profile: SRTPProfile) -> (sender: SRTPSender, receiver: SRTPReceiver) {
+        let keys = SRTPKeyingMaterial.pair(profile, seed: 7)
+        return (SRTPSender(keys.client), SRTPReceiver(keys.server))
+    }
+
+    @Test("SRTP1: an index is protected once, in order or late, and every repetition is refused and counted")
+    func srtp1() {
+        let sender = ends(.aeadAES128GCM).sender
+        func protect(_ sequenceNumber: UInt16, _ byte: UInt8) -> [UInt8]? {
+            sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: sequenceNumber, payload: [byte]))
+        }
+        #expect(protect(100, 1) != nil)
+        #expect(protect(100, 2) == nil)
+        #expect(protect(2000, 3) != nil)
+        #expect(protect(1500, 4) != nil)
+        #expect(protect(1500, 4) == nil)
+        #expect(protect(101, 5) == nil, "1899 back: whether it was used is forgotten")
+        #expect(protect(977, 6) != nil)
+        #expect(sender.refusals == 3)
+    }
+
+    @Test("SRTP1: an SSRC too many is refused, those before it go on")
+    func boundedSources() {
+        let (sender, receiver) = ends(.aeadAES128GCM)
+        for ssrc in 0..<UInt32(SRTPSender.maximumSources) {
+            let packet = sender.protect(rtp: rtpPacket(ssrc: ssrc, sequenceNumber: 1, payload: [1]))
+            #expect(receiver.unprotect(rtp: packet!).result == .ok(length: 13))
+        }
+        #expect(sender.protect(rtp: rtpPacket(ssrc: 64, sequenceNumber: 1, payload: [1])) == nil)
+        #expect(sender.protect(rtp: rtpPacket(ssrc: 3, sequenceNumber: 2, payload: [1])) != nil)
+    }
+
+    @Test("SRTP2: protecting into another buffer leaves the shared plaintext as it was, and equals protecting in place")
+    func srtp2() {
+        for profile in profiles {
+            let keys = SRTPKeyingMaterial.pair(profile, seed: 3).client
+            let (outOfPlace, inPlace) = (SRTPSender(keys), SRTPSender(keys))
+            let packet = rtpPacket(ssrc: 9, sequenceNumber: 5, payload: [UInt8](0..<200))
+            let before = packet
+            var output = [UInt8](repeating: 0, count: 300)
+            let length = packet.withUnsafeBytes { bytes in
+                output.withUnsafeMutableBytes {
+                    outOfPlace.protectRTP(
+                        header: UnsafeRawBufferPointer(rebasing: bytes[..<12]),
+                        payload: UnsafeRawBufferPointer(rebasing: bytes[12...]), into: $0)
+                }
+            }
+            #expect(packet == before)
+            #expect(Array(output[..<length]) == inPlace.protect(rtp: packet))
+        }
+    }
+
+    @Test("SRTP3: a stream that begins below 2^15 survives the loss of its first packets up to the wrap")
+    func srtp3() {
+        let (sender, receiver) = ends(.aeadAES128GCM)
+        for sequenceNumber in [UInt16(0x7FFF), 0xA000, 0xFFFF, 3] {
+            let packet = sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: sequenceNumber, payload: [1]))!
+            guard sequenceNumber != 0x7FFF, sequenceNumber != 0xFFFF else { continue }
+            #expect(receiver.unprotect(rtp: packet).result == .ok(length: 13))
+        }
+    }
+
+    @Test("SRTP3: a peer that began at 65534 and whose first packets were lost is still understood")
+    func lostBeforeTheWrap() {
+        for profile in profiles {
+            let (sender, receiver) = ends(profile)
+            _ = sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: 65534, payload: [1]))
+            let packet = rtpPacket(ssrc: 1, sequenceNumber: 2, payload: [UInt8](0..<100))
+            #expect(receiver.unprotect(rtp: sender.protect(rtp: packet)!).plaintext == packet)
+        }
+    }
+
+    @Test("SRTP4: the roll-over counter is each SSRC's own, and no forged packet moves it")
+    func srtp4() {
+        for profile in profiles {
+            let (sender, receiver) = ends(profile)
+            func pass(_ ssrc: UInt32, _ sequenceNumber: UInt16) -> SRTPResult {
+                let packet = rtpPacket(ssrc: ssrc, sequenceNumber: sequenceNumber, payload: [1, 2, 3])
+                return receiver.unprotect(rtp: sender.protect(rtp: packet)!).result
+            }
+            #expect(pass(1, 0x7000) == .ok(length: 15))
+            #expect(pass(2, 0x7000) == .ok(length: 15))
+            #expect(pass(1, 0xE000) == .ok(length: 15))
+            #expect(pass(1, 0x0010) == .ok(length: 15))
+            for sequenceNumber in [UInt16(0x8000), 0xD000, 0xEFFF] {
+                let forged = rtpPacket(ssrc: 2, sequenceNumber: sequenceNumber, payload: [UInt8](repeating: 9, count: 40))
+                #expect(receiver.unprotect(rtp: forged).result == .unauthentic)
+            }
+            let unknown = rtpPacket(ssrc: 3, sequenceNumber: 1, payload: [UInt8](repeating: 9, count: 40))
+            #expect(receiver.unprotect(rtp: unknown).result == .unauthentic)
+            #expect(pass(2, 0x7001) == .ok(length: 15))
+            #expect(pass(1, 0x0011) == .ok(length: 15))
+            #expect(pass(3, 0x6FFF) == .ok(length: 15))
+        }
+    }
+
+    @Test("SRTP5: a receiver that sees every packet keeps the counter over four wraps, however few are forwarded")
+    func srtp5() {
+        let (sender, receiver) = ends(.aeadAES128GCM)
+        for number in stride(from: UInt32(1000), to: 300_000, by: 37) {
+            let packet = rtpPacket(ssrc: 1, sequenceNumber: UInt16(truncatingIfNeeded: number), payload: [1])
+            guard receiver.unprotect(rtp: sender.protect(rtp: packet)!).result == .ok(length: 13) else {
+                Issue.record("lost at \(number)")
+                return
+            }
+        }
+    }
+
+    @Test("SRTP6: a packet of before the wrap that comes after it is decrypted at its own index at the first try")
+    func srtp6() {
+        for profile in profiles {
+            let (sender, receiver) = ends(profile)
+            func protect(_ sequenceNumber: UInt16) -> [UInt8] {
+                sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: sequenceNumber, payload: [7]))!
+            }
+            _ = receiver.unprotect(rtp: protect(0x7FF0))
+            let packets = [0xFFF0, 0xFFFE, 0xFFFF, 0, 1].map { protect($0) }
+            for position in [0, 3, 2, 4, 1] {
+                #expect(receiver.unprotect(rtp: packets[position]).result == .ok(length: 13))
+            }
+        }
+    }
+
+    @Test("SRTP7: RTP up to 1023 packets late is taken once; RTCP up to 63")
+    func srtp7() {
+        for profile in profiles {
+            let (sender, receiver) = ends(profile)
+            let rtp = (0..<1100).map { number in
+                sender.protect(rtp: rtpPacket(ssrc: 1, sequenceNumber: UInt16(number), payload: [1]))!
+            }
+            #expect(receiver.unprotect(rtp: rtp[1099]).result == .ok(length: 13))
+            #expect(receiver.unprotect(rtp: rtp[76]).result == .ok(length: 13))
+            #expect(receiver.unprotect(rtp: rtp[76]).result == .replayed)
+            #expect(receiver.unprotect(rtp: rtp[75]).result == .replayed)
+            #expect(receiver.unprotect(rtp: rtp[1099]).result == .replayed)
+            let rtcp = (0..<80).map { _ in sender.protect(rtcp: rtcpPacket(ssrc: 1, content: [1, 2, 3, 4]))! }
+            #expect(receiver.unprotect(rtcp: rtcp[79]).result == .ok(length: 12))
+            #expect(receiver.unprotect(rtcp: rtcp[16]).result == .ok(length: 12))
+            #expect(receiver.unprotect(rtcp: rtcp[16]).result == .replayed)
+            #expect(receiver.unprotect(rtcp: rtcp[15]).result == .replayed)
+        }
+    }
+
+    @Test("SRTP8: the index of SRTCP stands before the tag in counter mode and after it in GCM, tags are 80 and 128 bits")
+    func srtp8() {
+        let packet = rtcpPacket(ssrc: 1, content: [1, 2, 3, 4])
+        for profile in profiles {
+            let sender = ends(profile).sender
+            _ = sender.protect(rtcp: packet)
+            let sent = sender.protect(rtcp: packet)!
+            let word: [UInt8] = [0x80, 0, 0, 1]
+            #expect(Array(sent[..<8]) == Array(packet[..<8]))
+            if profile == .aes128CMHMACSHA1_80 {
+                #expect(sent.count == 12 + 4 + 10)
+                #expect(Array(sent[12..<16]) == word)
+            } else {
+                #expect(sent.count == 12 + 16 + 4)
+                #expect(Array(sent.suffix(4)) == word)
+            }
+        }
+    }
+
+    @Test("SRTP9: the exported bytes are client key, server key, client salt, server salt; GCM salts have 12 bytes")
+    func srtp9() {
+        for (profile, key, salt) in [
+            (SRTPProfile.aes128CMHMACSHA1_80, 16, 14), (.aeadAES128GCM, 16, 12), (.aeadAES256GCM, 32, 12),
+        ] {
+            let parts = [(UInt8(1), key), (2, key), (3, salt), (4, salt)].map { [UInt8](repeating: $0.0, count: $0.1) }
+            let exported = parts.flatMap { $0 }
+            let client = SRTPKeyingMaterial(profile: profile, exported: exported, role: .client)!
+            let server = SRTPKeyingMaterial(profile: profile, exported: exported, role: .server)!
+            #expect([client.localKey, client.remoteKey, client.localSalt, client.remoteSalt] == parts)
+            #expect([server.remoteKey, server.localKey, server.remoteSalt, server.localSalt] == parts)
+            #expect(SRTPKeyingMaterial(profile: profile, exported: Array(exported.dropLast()), role: .client) == nil)
+            #expect("\(client) \(String(reflecting: client))" == "SRTP keys for \(profile) SRTP keys for \(profile)")
+        }
+    }
+
+    @Test("FAN3: an end of a viewer takes less than 2.5 kB with three streams")
+    func fan3() {
+        let size = SRTPFootprint.measure(profile: .aeadAES128GCM)
+        #expect(size.sender < 2_500)
+        #expect(size.receiver < 2_500)
+    }
+
+    @Test("Cut or changed at any byte, a packet is refused and nothing traps")
+    func mutations() {
+        for profile in profiles {
+            let (sender, receiver) = ends(profile)
+            var packet = rtpPacket(ssrc: 1, sequenceNumber: 5, payload: [UInt8](0..<40))
+            packet.insert(contentsOf: [0xBE, 0xDE, 0, 1, 0x10, 7, 0, 0], at: 12)
+            packet[0] = 0x90
+            let rtp = sender.protect(rtp: packet, headerSize: 20)!
+            let rtcp = sender.protect(rtcp: rtcpPacket(ssrc: 1, content: [UInt8](0..<40)))!
+            for length in 0..<rtp.count { #expect(isRefused(receiver.unprotect(rtp: Array(rtp[..<length])).result)) }
+            for length in 0..<rtcp.count { #expect(isRefused(receiver.unprotect(rtcp: Array(rtcp[..<length])).result)) }
+            for position in rtp.indices {
+                var changed = rtp
+                changed[position] ^= 0x11
+                #expect(isRefused(receiver.unprotect(rtp: changed).result))
+            }
+            for position in rtcp.indices {
+                var changed = rtcp
+                changed[position] ^= 0x11
+                #expect(isRefused(receiver.unprotect(rtcp: changed).result))
+            }
+            #expect(receiver.unprotect(rtp: rtp).plaintext == packet)
+            #expect(receiver.unprotect(rtcp: rtcp).result == .ok(length: 48))
+        }
+    }
+
+    private func isRefused(_ result: SRTPResult) -> Bool {
+        if case .ok = result { return false }
+        return true
+    }
+}

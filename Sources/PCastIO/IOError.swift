@@ -34,13 +34,13 @@ extension IOError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .addressInUse(let address):
-            "\(address) is in use: stop the program that has it (`ss -lnptu` names it), or listen on another port."
+            "\(address) is in use: stop what has it (`ss -lnptu` names it), or listen on another port."
         case .addressNotAvailable(let address):
             "\(address.ip) is not an address of this machine: listen on one that `ip address` lists, or on 0.0.0.0."
         case .permissionDenied(let address):
             "port \(address.port) needs a privilege: listen on one above 1023, or grant CAP_NET_BIND_SERVICE."
         case .connectFailed(let address, let errno):
-            "no TCP connection to \(address) (\(Errno.text(errno))): check that it listens and no firewall stands between."
+            "no TCP connection to \(address) (\(Errno.text(errno))): does it listen, does a firewall stand between?"
         case .connectTimedOut(let address):
             "no answer from \(address) over TCP: check the address, and the firewalls between."
         case .tooManyConnections(let limit):

@@ -68,7 +68,8 @@ struct DatagramSenderTests {
         #expect((0..<3).map { _ in other.receive()?.bytes } == [[3], [4], [5]])
     }
 
-    @Test("IO1: refused segments leave singly at once, and the route is spared until it is tried again",
+    @Test(
+        "IO1: refused segments leave singly at once, and the route is spared until it is tried again",
         arguments: [EIO, EINVAL])
     func io1(error: Int32) {
         let sizes = [900, 900, 900, 100]

@@ -92,6 +92,34 @@ struct StreamTests {
         }
     }
 
+    @Test("a connection that says nothing for thirty seconds is closed, one that spoke is not")
+    func silence() throws {
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        let poller = try Poller()
+        var connections = TCPConnections()
+        let start = Instant(nanoseconds: 0)
+        let silent = TestSocket.tcp(to: listener.address)
+        connections.accept(from: listener, index: 0, at: start, poller)
+        let speaking = TestSocket.tcp(to: listener.address)
+        connections.accept(from: listener, index: 0, at: start, poller)
+        let event = Poller.Event(source: .connection(2), isReadable: true, isWritable: false)
+        connections.ready(2, event, poller)?.hasFrame()
+        let deadline = connections.deadline
+        #expect(deadline == start + .seconds(30))
+
+        let early = connections.closeOverdue(at: start + .seconds(29), poller)
+        #expect(early.isEmpty)
+        let closed = connections.closeOverdue(at: start + .seconds(30), poller)
+        #expect(closed.map(\.remote) == [silent.address])
+        #expect(silent.read(1) == [])
+        let left = (connections.count, connections.deadline)
+        #expect(left == (1, nil))
+        let speakingPath = NetworkPath(
+            transport: .tcp(connection: 2), local: listener.address, remote: speaking.address)
+        let wasOpen = connections.close(speakingPath)
+        #expect(wasOpen)
+    }
+
     @Test("the write queue keeps order through growth and wrap, and stops at its bound")
     func writeQueue() {
         var queue = FrameWriteQueue()

@@ -1,3 +1,4 @@
+import Glibc
 import PCastMedia
 import Synchronization
 import Testing
@@ -12,11 +13,14 @@ struct ThreadTests {
         #expect(ring.capacity == 128)
         let producer = try WorkerThread(name: "producer") {
             var next = 0
-            while next < 100_000 { if ring.push(next) { next += 1 } }
+            while next < 100_000 { if ring.push(next) { next += 1 } else { sched_yield() } }
         }
         var expected = 0
         while expected < 100_000 {
-            guard let value = ring.pop() else { continue }
+            guard let value = ring.pop() else {
+                sched_yield()
+                continue
+            }
             if value != expected { break }
             expected += 1
         }
@@ -88,7 +92,9 @@ struct ThreadTests {
     @Test("a thread is joined twice without harm, and knows itself")
     func join() throws {
         let ran = Atomic(false)
-        let thread = try WorkerThread(name: "a name longer than Linux keeps ☃") { ran.store(true, ordering: .releasing) }
+        let thread = try WorkerThread(name: "a name longer than Linux keeps ☃") {
+            ran.store(true, ordering: .releasing)
+        }
         thread.join()
         thread.join()
         let hasRun = ran.load(ordering: .acquiring)

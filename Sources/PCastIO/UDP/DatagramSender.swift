@@ -19,7 +19,7 @@ struct DatagramSender: ~Copyable {
     /// A burst goes out at line rate, so it is kept short (IO3).
     static let maximumSegments = 16
 
-    /// The kernel's limit for the payload of one message is 65,507 bytes (IO4); IPv6's is the same here for simplicity.
+    /// The kernel's limit for the payload of one message is 65,507 bytes (IO4); IPv6's is a little larger.
     private static let maximumMessageSize = 65_000
     private static let messageCapacity = 64
     private static let controlSize = Int(CLINUX_CONTROL_SIZE)
@@ -152,7 +152,9 @@ struct DatagramSender: ~Copyable {
 
     private mutating func transmit(_ socket: UDPSocket, from first: Int) -> Int {
         var end = pending
-        if case .segmentation(let number) = fault, let refused = (first..<pending).first(where: { runs[$0].count > 1 }) {
+        if case .segmentation(let number) = fault,
+            let refused = (first..<pending).first(where: { runs[$0].count > 1 })
+        {
             errno = number
             if refused == first { return -1 }
             end = refused

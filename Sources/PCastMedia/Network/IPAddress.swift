@@ -77,9 +77,9 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         var tail: [UInt16] = []
         let halves = text.split(separator: "::", maxSplits: 2, omittingEmptySubsequences: false)
         guard halves.count <= 2 else { return nil }
-        guard Self.parseGroups(halves[0], into: &head) else { return nil }
+        guard Self.parseGroups(halves[0], isEnd: halves.count == 1, into: &head) else { return nil }
         if halves.count == 2 {
-            guard Self.parseGroups(halves[1], into: &tail), head.count + tail.count < 8 else { return nil }
+            guard Self.parseGroups(halves[1], isEnd: true, into: &tail), head.count + tail.count < 8 else { return nil }
         } else if head.count != 8 {
             return nil
         }
@@ -88,15 +88,16 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         return (pack(0..<4), pack(4..<8))
     }
 
-    private static func parseGroups(_ text: Substring, into groups: inout [UInt16]) -> Bool {
+    /// Dotted IPv4 may stand for the last two groups of an address, so only where the text is its end.
+    private static func parseGroups(_ text: Substring, isEnd: Bool, into groups: inout [UInt16]) -> Bool {
         if text.isEmpty { return true }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         for (index, part) in parts.enumerated() {
-            if index == parts.count - 1, let v4 = parseV4(part.utf8) {
+            if isEnd, index == parts.count - 1, let v4 = parseV4(part.utf8) {
                 groups.append(UInt16(v4 >> 16))
                 groups.append(UInt16(truncatingIfNeeded: v4))
-            } else if (1...4).contains(part.utf8.count), let group = UInt16(part, radix: 16),
-                part.utf8.first != UInt8(ascii: "+")
+            } else if (1...4).contains(part.utf8.count), part.allSatisfy({ $0.isASCII && $0.isHexDigit }),
+                let group = UInt16(part, radix: 16)
             {
                 groups.append(group)
             } else {

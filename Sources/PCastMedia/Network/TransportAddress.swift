@@ -12,9 +12,9 @@ public struct TransportAddress: Hashable, Sendable {
 extension TransportAddress: CustomStringConvertible, LosslessStringConvertible {
     /// Reads `127.0.0.1:8189` and `[::1]:8189`.
     public init?(_ text: String) {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
-            return nil
-        }
+        guard let colon = text.lastIndex(of: ":") else { return nil }
+        let digits = text[text.index(after: colon)...]
+        guard digits.utf8.first != UInt8(ascii: "+"), let port = UInt16(digits) else { return nil }
         var host = text[..<colon]
         if host.first == "[", host.last == "]" {
             host = host.dropFirst().dropLast()

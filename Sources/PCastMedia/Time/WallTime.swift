@@ -15,7 +15,12 @@ public struct WallTime: Hashable, Sendable {
     /// The 64-bit NTP timestamp of RTCP sender reports: seconds since 1900 in the upper half, their fraction in the
     /// lower (RFC 3550, section 4).
     public var ntpTimestamp: UInt64 {
-        let (seconds, nanoseconds) = nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
+        // A peer may say any time, also one before 1970: the fraction counts up from the second before.
+        var (seconds, nanoseconds) = nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
+        if nanoseconds < 0 {
+            seconds -= 1
+            nanoseconds += 1_000_000_000
+        }
         let fraction = (UInt64(nanoseconds) << 32) / 1_000_000_000
         return UInt64(truncatingIfNeeded: seconds + Self.ntpOffset) << 32 | fraction
     }

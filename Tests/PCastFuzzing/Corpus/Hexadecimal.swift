@@ -1,0 +1,5 @@
+/// The bytes that hexadecimal text writes; blanks do not count.
+func hexadecimal(_ text: String) -> [UInt8] {
+    let digits = text.filter { !$0.isWhitespace }.map { UInt8($0.hexDigitValue!) }
+    return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+}

@@ -1,0 +1,78 @@
+import PCastMedia
+
+/// A reader of foreign bytes, or a machine that such bytes drive.
+///
+/// Each target does with its input what the product would do, and checks what must hold whatever the bytes are: no
+/// trap, what is written reads back, output stays within bounds.
+public enum FuzzTarget: String, CaseIterable, Sendable {
+    case stun
+    case rtp
+    case rtcp
+    case h264
+    case vp8
+    case opus
+    case jitter
+    case outboundStream
+    case nack
+    case sdp
+    case trickle
+    case iceCandidate
+    case ipAddress
+    case edgeAuthToken
+    case json
+    case signaling
+    case srtp
+    case dtls
+
+    /// Feeds the target.
+    ///
+    /// - Returns: Whether the input got past the first parser. An example of the corpus that does not has rotted.
+    /// - Throws: What did not hold.
+    @discardableResult
+    public func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        switch self {
+        case .stun: try STUNTarget.run(bytes)
+        case .rtp: try RTPTarget.run(bytes)
+        case .rtcp: try RTCPTarget.run(bytes)
+        case .h264: try PayloadTarget.run(.h264, bytes)
+        case .vp8: try PayloadTarget.run(.vp8, bytes)
+        case .opus: try PayloadTarget.run(.opus, bytes)
+        case .jitter: try JitterTarget.run(bytes)
+        case .outboundStream: try OutboundStreamTarget.run(bytes)
+        case .nack: try NACKTarget.run(bytes)
+        case .sdp: try SDPTarget.run(bytes)
+        case .trickle: try TrickleTarget.run(bytes)
+        case .iceCandidate: try ICECandidateTarget.run(bytes)
+        case .ipAddress: try IPAddressTarget.run(bytes)
+        case .edgeAuthToken: try EdgeAuthTokenTarget.run(bytes)
+        case .json: try JSONTarget.run(bytes)
+        case .signaling: try SignalingTarget.run(bytes)
+        case .srtp: try SRTPTarget.run(bytes)
+        case .dtls: try DTLSTarget.run(bytes)
+        }
+    }
+
+    /// Valid inputs, from which mutation starts.
+    public var corpus: [[UInt8]] {
+        switch self {
+        case .stun: STUNTarget.corpus
+        case .rtp: RTPTarget.corpus
+        case .rtcp: RTCPTarget.corpus
+        case .h264: PayloadTarget.h264Corpus
+        case .vp8: PayloadTarget.vp8Corpus
+        case .opus: PayloadTarget.opusCorpus
+        case .jitter: JitterTarget.corpus
+        case .outboundStream: OutboundStreamTarget.corpus
+        case .nack: NACKTarget.corpus
+        case .sdp: SDPTarget.corpus
+        case .trickle: TrickleTarget.corpus
+        case .iceCandidate: ICECandidateTarget.corpus
+        case .ipAddress: IPAddressTarget.corpus
+        case .edgeAuthToken: EdgeAuthTokenTarget.corpus
+        case .json: JSONTarget.corpus
+        case .signaling: SignalingTarget.corpus
+        case .srtp: SRTPTarget.corpus
+        case .dtls: DTLSTarget.corpus
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// Damages inputs: the same damage from the same seed.
+public struct Mutator {
+    private var generator: SplitMixGenerator
+    private let corpus: [[UInt8]]
+
+    /// Numbers at which readers of lengths and counters go wrong.
+    private static let telling: [UInt8] = [0, 1, 0x7F, 0x80, 0xFE, 0xFF, 0x0A, 0x0D, 0x22, 0x3A, 0x3D]
+
+    /// The most that an input grows to, in bytes.
+    private static let maximumSize = 16_384
+
+    public init(corpus: [[UInt8]], seed: UInt64) {
+        precondition(!corpus.isEmpty)
+        self.corpus = corpus
+        generator = SplitMixGenerator(seed: seed)
+    }
+
+    /// One example of the corpus with one to eight damages.
+    public mutating func next() -> [UInt8] {
+        var bytes = corpus.randomElement(using: &generator)!
+        for _ in 0..<Int.random(in: 1...8, using: &generator) { mutate(&bytes) }
+        return Array(bytes.prefix(Self.maximumSize))
+    }
+
+    private mutating func mutate(_ bytes: inout [UInt8]) {
+        guard !bytes.isEmpty else {
+            bytes.append(generator.byte())
+            return
+        }
+        let index = Int.random(in: bytes.indices, using: &generator)
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0: bytes[index] ^= 1 << UInt8.random(in: 0...7, using: &generator)
+        case 1: bytes[index] = generator.byte()
+        case 2: bytes[index] = Self.telling.randomElement(using: &generator)!
+        case 3: bytes.removeSubrange(index...)
+        case 4: bytes.insert(generator.byte(), at: index)
+        case 5: bytes.removeSubrange(range(in: bytes))
+        case 6: bytes.insert(contentsOf: bytes[range(in: bytes)], at: index)
+        default:
+            let other = corpus.randomElement(using: &generator)!
+            bytes = Array(bytes[..<index]) + other.suffix(Int.random(in: 0...other.count, using: &generator))
+        }
+    }
+
+    private mutating func range(in bytes: [UInt8]) -> Range<Int> {
+        let first = Int.random(in: bytes.indices, using: &generator)
+        return first..<min(bytes.count, first + Int.random(in: 1...32, using: &generator))
+    }
+}
+
+/// A seeded generator (SplitMix64).
+struct SplitMixGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+
+    mutating func byte() -> UInt8 { UInt8(truncatingIfNeeded: next()) }
+}

@@ -1,0 +1,107 @@
+import PCastMedia
+import PCastRTP
+
+/// A jitter buffer under any order of packets and any passing of time.
+enum JitterTarget {
+    /// What the buffer was fed, as far as the invariants need it.
+    private struct History {
+        /// Padding, and packets that are of no picture.
+        var fillers: Set<UInt16> = []
+        var last: ClosedRange<Int64>?
+        var delivered = 0
+        var inserted = 0
+        var sequence: UInt16 = 65_500
+        var timestamp: UInt32 = 0xFFFF_F000
+        var now = Instant(nanoseconds: 1_000_000_000)
+    }
+
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        var input = FuzzInput(bytes)
+        let codec = Codec.allCases[Int(input.byte()) % Codec.allCases.count]
+        var buffer = JitterBuffer(codec: codec, capacity: 64, maximumPayloadSize: 256)
+        var history = History()
+        while !input.isAtEnd {
+            insert(&buffer, &history, &input)
+            try drain(&buffer, &history)
+        }
+        history.now += .seconds(1 as Int64)
+        try drain(&buffer, &history)
+        return history.delivered > 0
+    }
+
+    /// An operation of five bytes: what packet, its number and time relative to the last, and time that passes.
+    private static func insert(_ buffer: inout JitterBuffer, _ history: inout History, _ input: inout FuzzInput) {
+        let kind = input.byte()
+        let step = Int8(bitPattern: input.byte())
+        // Most steps are small; one in sixteen is anywhere.
+        history.sequence &+=
+            kind >> 4 == 15 ? UInt16(truncatingIfNeeded: Int(step) * 509) : UInt16(truncatingIfNeeded: Int(step))
+        let ticks = Int(Int8(bitPattern: input.byte()))
+        history.timestamp &+= UInt32(truncatingIfNeeded: ticks * (kind >> 4 == 15 ? 3_000_001 : 960))
+        history.now += .milliseconds(Int64(input.byte() >> 1))
+        let payload = payload(buffer.codec, input.byte())
+        let insertion = payload.withUnsafeBytes {
+            buffer.insert(
+                payload: $0, sequenceNumber: history.sequence, timestamp: history.timestamp, marker: kind & 1 == 1,
+                at: history.now)
+        }
+        history.inserted += 1
+        if payload.isEmpty || payload[0] == 0x09 || payload[0] == 0x1F { history.fillers.insert(history.sequence) }
+        if case .resynchronized = insertion { history.last = nil }
+    }
+
+    private static func drain(_ buffer: inout JitterBuffer, _ history: inout History) throws(BrokenInvariant) {
+        while let output = buffer.poll(at: history.now) {
+            guard case .frame(let frame) = output else { continue }
+            history.delivered += 1
+            try check(history.delivered <= history.inserted, "more frames than packets")
+            try check(frame.firstArrival <= frame.lastArrival, "arrivals out of order")
+            try check(frame.lastArrival <= history.now, "a frame from the future")
+            defer { history.last = frame.sequenceNumbers }
+            guard let last = history.last else {
+                try check(frame.isKeyFrame || buffer.codec == .opus, "a stream that begins with a delta frame")
+                continue
+            }
+            let first = frame.sequenceNumbers.lowerBound
+            try check(first > last.upperBound, "\(frame.sequenceNumbers) after \(last)")
+            guard buffer.codec != .opus, !frame.isKeyFrame else { continue }
+            let isWhole = (last.upperBound + 1..<first).allSatisfy {
+                history.fillers.contains(UInt16(truncatingIfNeeded: $0))
+            }
+            try check(isWhole, "a delta frame \(first) behind a hole after \(last.upperBound)")
+        }
+        if let deadline = buffer.deadline {
+            try check(deadline > history.now, "a deadline that polling does not move")
+        }
+    }
+
+    private static func payload(_ codec: Codec, _ choice: UInt8) -> [UInt8] {
+        switch codec {
+        case .opus: choice % 8 == 0 ? [] : [0xFC, choice]
+        case .vp8: vp8Payloads[Int(choice) % vp8Payloads.count]
+        case .h264: h264Payloads[Int(choice) % h264Payloads.count]
+        }
+    }
+
+    /// Padding, a key frame's start, an inter frame's start, the middle of either, and nonsense.
+    private static let vp8Payloads: [[UInt8]] = [
+        [], [0x10] + hexadecimal("1000009d012a0005d002aabb"), [0x10, 0x11, 0, 0, 7], [0x00, 1, 2, 3], [0x80],
+    ]
+
+    /// Padding, parameter sets with an IDR slice in one, a slice, an FU-A's start, middle and end, nonsense.
+    private static let h264Payloads: [[UInt8]] = [
+        [],
+        [0x78, 0, 23] + hexadecimal("6742c01fd9005005bb0110000003001000000303c0f183") + [0, 5]
+            + hexadecimal("68cb83cb20") + [0, 3, 0x65, 0x88, 0x80],
+        [0x41, 0x9A, 1, 2], [0x7C, 0x85, 0x88, 1], [0x7C, 0x05, 2, 3], [0x7C, 0x45, 4, 5], [0x5C, 0x81, 0x9A],
+        [0x5C, 0x41, 9], [0x09, 0xF0], [0x1F, 0xFF],
+    ]
+
+    /// For each codec a key frame and others behind it, one lost and one overtaken.
+    static let corpus: [[UInt8]] = [
+        [0] + [1, 1, 40, 20, 1] + [1, 1, 40, 20, 2] + [1, 2, 80, 20, 2] + [1, 255, 216, 20, 2] + [0, 2, 80, 9, 3]
+            + [0, 1, 0, 0, 4] + [1, 1, 0, 0, 5] + [1, 3, 40, 255, 1],
+        [1] + [0, 1, 40, 20, 1] + [1, 1, 0, 20, 3] + [1, 2, 80, 20, 2] + [1, 255, 216, 20, 2] + [1, 3, 40, 255, 1],
+        [2] + [0, 1, 1, 40, 1] + [0, 1, 1, 40, 2] + [0, 2, 2, 40, 3] + [0, 255, 255, 0, 4] + [0, 5, 5, 200, 5],
+    ]
+}

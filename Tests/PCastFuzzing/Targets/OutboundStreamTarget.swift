@@ -1,0 +1,127 @@
+import PCastMedia
+import PCastRTP
+
+/// A packet log and a peer's stream out of it, under any order of arrival, loss and request.
+enum OutboundStreamTarget {
+    /// What was sent: under which number, and what the peer has to take it for.
+    private struct Peer {
+        /// A packet of the source since one beginning.
+        struct Packet: Equatable {
+            var epoch: Int
+            var sequence: Int64
+        }
+
+        var sent: [UInt16: Packet] = [:]
+        var epoch = 0
+        /// The peer's number less the source's, since the last beginning.
+        var offset: Int64?
+        /// The former numbering holds until the first packet of the new one.
+        var awaitsFirst = false
+        var transportSequenceNumber: UInt16 = 0
+        var now = Instant(nanoseconds: 1_000_000_000)
+        var sequence: Int64 = 65_530
+
+        mutating func begin() {
+            epoch += 1
+            offset = nil
+            awaitsFirst = false
+        }
+    }
+
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        var input = FuzzInput(Array(bytes.prefix(8192)))
+        var log = PacketLog(capacity: 16)
+        var stream = OutboundStream(parameters, firstSequenceNumber: 32_000, retransmissionSequenceNumber: 9)
+        var peer = Peer()
+        while !input.isAtEnd { try step(&log, &stream, &peer, &input) }
+        try drain(log, &stream, &peer)
+        return !peer.sent.isEmpty
+    }
+
+    private static func step(
+        _ log: inout PacketLog, _ stream: inout OutboundStream, _ peer: inout Peer, _ input: inout FuzzInput
+    ) throws(BrokenInvariant) {
+        let operation = input.byte()
+        peer.now += .milliseconds(Int64(operation >> 4))
+        switch operation % 8 {
+        case 0...3: try append(input.byte(), to: &log, &peer)
+        case 4: try drain(log, &stream, &peer)
+        case 5:
+            let behind = UInt16(input.byte())
+            stream.requestRetransmission(
+                of: (peer.sent.keys.max() ?? 0) &- behind, in: log, roundTrip: .milliseconds(30), at: peer.now)
+        case 6:
+            guard log.end > log.start else { return }
+            let position = log.start + Int64(input.byte()) % (log.end - log.start)
+            stream.begin(at: input.byte() & 1 == 0 ? position : log.newestKeyFrame ?? position, in: log)
+            peer.begin()
+        default:
+            try drain(log, &stream, &peer)
+            stream.beginAtEnd(of: log)
+            peer.awaitsFirst = true
+        }
+    }
+
+    private static func append(_ choice: UInt8, to log: inout PacketLog, _ peer: inout Peer) throws(BrokenInvariant) {
+        // Mostly the next number; at times a hole, or one that was overtaken.
+        let step = [1, 1, 1, 1, 2, 3, -1, -2][Int(choice) % 8] as Int64
+        let entry = PacketLog.Entry(
+            sequence: peer.sequence + step, timestamp: UInt32(truncatingIfNeeded: (peer.sequence + step) / 2),
+            marker: choice & 1 == 1, startsKeyFrame: choice >> 5 == 0, arrival: peer.now)
+        peer.sequence = max(peer.sequence, entry.sequence)
+        let payload = [choice, choice]
+        let position = payload.withUnsafeBytes { log.append(entry, payload: $0) }
+        try check(position == log.end - 1, "a packet at another place than the end")
+        try check(log.position(ofSequence: entry.sequence) == position, "a packet that is not found")
+        try check(log.end - log.start <= Int64(log.capacity), "more packets than there is room for")
+        if let keyFrame = log.newestKeyFrame { try check(log[keyFrame].startsKeyFrame, "no key frame there") }
+    }
+
+    private static func drain(
+        _ log: borrowing PacketLog, _ stream: inout OutboundStream, _ peer: inout Peer
+    ) throws(BrokenInvariant) {
+        if stream.hasFallenBehind(log) { stream.pause() }
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
+        defer { room.deallocate() }
+        while let packet = stream.next(
+            in: log, at: peer.now, sendTime: AbsoluteSendTime(peer.now),
+            transportSequenceNumber: &peer.transportSequenceNumber, into: room)
+        {
+            let bytes = Array(room)
+            guard let header = RTPHeader.parse(bytes.span), header.headerSize == packet.headerSize else {
+                throw BrokenInvariant(description: "a header that does not read back")
+            }
+            if peer.awaitsFirst, !packet.isRetransmission { peer.begin() }
+            let content = Peer.Packet(epoch: peer.epoch, sequence: log[packet.position].sequence)
+            if packet.isRetransmission {
+                let original = UInt16(bytes[header.headerSize]) << 8 | UInt16(bytes[header.headerSize + 1])
+                // One that was late and never sent by itself may be asked for too.
+                let before = peer.sent.updateValue(content, forKey: original)
+                try check(before == nil || before == content, "\(original) sent again as another packet")
+                try check(Int64(original) - content.sequence == peer.offset, "\(original) by another numbering")
+            } else {
+                let before = peer.sent.updateValue(content, forKey: header.sequenceNumber)
+                try check(before == nil || before == content, "\(header.sequenceNumber) sent as two packets")
+                let offset = Int64(header.sequenceNumber) - content.sequence
+                try check(peer.offset == nil || peer.offset == offset, "numbers that lost their order")
+                peer.offset = offset
+            }
+        }
+        try check(!stream.hasPackets(in: log), "packets that are there and not given")
+    }
+
+    private static let parameters: OutboundStream.Parameters = {
+        var extensions = RTPHeaderExtensionMap()
+        extensions[1] = .transportSequenceNumber
+        extensions[2] = .absoluteSendTime
+        extensions[3] = .mid
+        return OutboundStream.Parameters(
+            ssrc: 1, payloadType: 96, retransmission: .init(ssrc: 2, payloadType: 97),
+            mid: RTPStreamIdentifier("0"), extensions: extensions, clockRate: .video)
+    }()
+
+    static let corpus: [[UInt8]] = [
+        [0, 0, 0, 32, 6, 0, 1, 0, 33, 0, 36, 0, 38, 4, 0x45, 2, 4, 7, 0, 33, 4],
+        [0, 0] + Array(repeating: [0, 33], count: 20).joined() + [6, 3, 0, 4, 0xF5, 1, 0xF5, 2, 4, 0, 0, 6, 0, 1, 4],
+    ]
+}

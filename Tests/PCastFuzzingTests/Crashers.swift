@@ -1,0 +1,16 @@
+import PCastFuzzing
+
+/// Inputs that broke a target once, each with what it broke.
+enum Crashers {
+    static let all: [(FuzzTarget, [UInt8])] = [
+        // Digits with a sign were taken for a group, and for a port.
+        (.ipAddress, Array("-0::1".utf8)), (.ipAddress, Array("127.0.0.1:+80".utf8)),
+        // An extended report about a time before 1970 could not be told from the present.
+        (
+            .rtcp,
+            [
+                0x80, 0xCF, 0, 5, 0, 0, 0, 1, 5, 0, 0, 3, 0, 0, 0, 2, 0x12, 0x34, 0x56, 0x78, 0, 1, 0, 0, 0, 0, 0, 0,
+            ]
+        ),
+    ]
+}

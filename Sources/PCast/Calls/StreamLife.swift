@@ -2,12 +2,14 @@ import PCastMedia
 import Synchronization
 
 /// A stream's life on this side of the platform: it ends once, whoever ends it, and everyone who wants to know is told
-/// exactly once.
+/// exactly once, in the order in which they asked.
 final class StreamLife: StreamListener {
     typealias EndedAction = @Sendable (StreamEndedInfo) -> Void
 
     private struct State {
         var info: StreamEndedInfo?
+        /// All who had asked were told.
+        var isOver = false
         var farewell: EndedAction?
         var actions: [EndedAction] = []
         var quality = DataQuality(status: .all, reason: .none)
@@ -21,7 +23,7 @@ final class StreamLife: StreamListener {
 
     var endedInfo: StreamEndedInfo? { state.withLock { $0.info } }
 
-    /// Returns when the stream has ended.
+    /// Returns when the stream has ended, and what was to be done then is done.
     var ended: StreamEndedInfo {
         get async {
             await withCheckedContinuation { continuation in
@@ -33,8 +35,8 @@ final class StreamLife: StreamListener {
     /// Runs `action` once: when the stream ends, or now if it has ended.
     func whenEnded(_ action: @escaping EndedAction) {
         let info = state.withLock { state in
-            if state.info == nil { state.actions.append(action) }
-            return state.info
+            if !state.isOver { state.actions.append(action) }
+            return state.isOver ? state.info : nil
         }
         if let info { action(info) }
     }
@@ -51,17 +53,24 @@ final class StreamLife: StreamListener {
     /// The first end is the one that counts. What is done about it is done by a task of its own, as the caller may be a
     /// thread that has to go on, or one of those that are waited for.
     func end(_ info: StreamEndedInfo) {
-        let (isFirst, farewell, actions) = state.withLock { state in
+        let (isFirst, farewell) = state.withLock { state in
             let isFirst = state.info == nil
             if isFirst { state.info = info }
-            defer { (state.farewell, state.actions) = (nil, []) }
-            return (isFirst, state.farewell, state.actions)
+            defer { state.farewell = nil }
+            return (isFirst, state.farewell)
         }
         guard isFirst else { return }
         farewell?(info)
         qualities.finish()
         Task {
-            for action in actions { action(info) }
+            while let action = nextAction() { action(info) }
+        }
+    }
+
+    private func nextAction() -> EndedAction? {
+        state.withLock { state in
+            state.isOver = state.actions.isEmpty
+            return state.isOver ? nil : state.actions.removeFirst()
         }
     }
 
@@ -70,6 +79,8 @@ final class StreamLife: StreamListener {
     func sessionStopped() {
         end(StreamEndedInfo(ender: .stop, reason: .pcastStop, reasonDescription: StreamEndedReason.pcastStop.rawValue))
     }
+
+    func isOver() async { _ = await ended }
 
     // MARK: Data quality
 

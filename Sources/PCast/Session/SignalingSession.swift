@@ -93,6 +93,7 @@ final class SignalingSession: Sendable {
     func stop(forGood: Bool) async {
         let (listeners, isOnline) = state.withLock { (Array($0.listeners.values), $0.machine.phase == .online) }
         for listener in listeners { listener.sessionStopped() }
+        for listener in listeners { await listener.isOver() }
         if isOnline { await sayGoodbye() }
         let task = update { state in
             state.machine.stop(forGood: forGood)

@@ -8,4 +8,11 @@ struct CommandFailure: Error, Equatable {
         self.status = status
         self.sentence = sentence
     }
+
+    /// What an error says of itself, made a sentence.
+    init(_ status: ExitStatus, describing error: any Error, after beginning: String = "") {
+        let text = beginning + "\(error)"
+        let isWhole = text.last.map { ".?!".contains($0) } ?? false
+        self.init(status, text.prefix(1).uppercased() + text.dropFirst() + (isWhole ? "" : "."))
+    }
 }

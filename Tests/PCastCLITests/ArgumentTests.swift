@@ -33,18 +33,6 @@ struct ArgumentTests {
         for text in ["", "app", "app:", ":secret"] { #expect(ApplicationArgument(argument: text) == nil) }
     }
 
-    @Test("A source is a device, a made-up one, or anything that FFmpeg opens")
-    func source() {
-        #expect(SourceArgument(argument: "camera") == .camera(id: nil))
-        #expect(SourceArgument(argument: "camera:/dev/video0") == .camera(id: "/dev/video0"))
-        #expect(SourceArgument(argument: "screen:0:1") == .screen(id: "0:1"))
-        #expect(SourceArgument(argument: "synthetic") == .synthetic)
-        #expect(SourceArgument(argument: "null") == .null)
-        #expect(SourceArgument(argument: "film.mp4?loop=1") == .uri("film.mp4?loop=1"))
-        #expect(SourceArgument(argument: "rtsp://host/path") == .uri("rtsp://host/path"))
-        for text in ["", "camera:", "null:1", "synthetic:1"] { #expect(SourceArgument(argument: text) == nil) }
-    }
-
     @Test("Sizes are even and of a picture, bit rates with or without a unit")
     func figures() {
         #expect(SizeArgument(argument: "1280x720") == SizeArgument(width: 1280, height: 720))

@@ -48,7 +48,7 @@ struct ServeCommand: AsyncCommand {
         let isMadeUp = applications.isEmpty
         if isMadeUp { applications = [RandomApplication.make(id: "local")] }
         if let directory = try settings.value("data", data) { try prepare(directory, console) }
-        let running = try await start(settings, applications)
+        let running = try await start(settings, applications, console)
         defer { console.finish() }
         let uri = running.listening.uri
         let file = isMadeUp ? try leaveCredentials(uri, applications[0]) : nil
@@ -57,14 +57,16 @@ struct ServeCommand: AsyncCommand {
         try await serve(running, console)
     }
 
-    private func start(_ settings: Settings, _ applications: [ApplicationArgument]) async throws -> RunningPlatform {
+    private func start(
+        _ settings: Settings, _ applications: [ApplicationArgument], _ console: Console
+    ) async throws -> RunningPlatform {
         let place = try settings.value("listen", listen) ?? .standard
         return try await RunningPlatform.start(
             PlatformConfiguration(
                 host: place.host, port: Int(place.port),
                 rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
                 advertise: try settings.values("advertise", advertise).map(\.address),
-                applications: applications.map(\.platformApplication)))
+                applications: applications.map(\.platformApplication)), console)
     }
 
     private func prepare(_ directory: String, _ console: Console) throws {
@@ -106,7 +108,7 @@ struct ServeCommand: AsyncCommand {
             console.say("Ended: every stream was told.")
         } else if case .failure(let error) = result {
             console.event("ended", ["reason": .string("failed"), "description": .string("\(error)")])
-            throw CommandFailure(.failed, "The platform failed: \(error).")
+            throw CommandFailure(.failed, describing: error, after: "The platform failed: ")
         }
     }
 }

@@ -50,8 +50,8 @@ struct PlatformAdministration {
         do {
             return try await HTTPRequests.send(method, base + path, headers: headers, body: body)
         } catch let error as WebError {
-            if case .invalidURI = error { throw CommandFailure(.unusableArguments, "\(error).") }
-            throw CommandFailure(.platformUnreachable, "\(error)")
+            if case .invalidURI = error { throw CommandFailure(.unusableArguments, describing: error) }
+            throw CommandFailure(.platformUnreachable, describing: error)
         }
     }
 

@@ -4,15 +4,20 @@ import PCastPlatform
 final class RunningPlatform: Sendable {
     let listening: PlatformListening
     private let task: Task<Void, any Error>
+    /// Raised when it is being ended, as connections that are cut then are nothing to report.
+    private let isEnding: Signpost
 
-    private init(_ listening: PlatformListening, _ task: Task<Void, any Error>) {
+    private init(_ listening: PlatformListening, _ task: Task<Void, any Error>, _ isEnding: Signpost) {
         self.listening = listening
         self.task = task
+        self.isEnding = isEnding
     }
 
     /// Starts a platform; returns when it listens.
-    static func start(_ configuration: PlatformConfiguration) async throws -> RunningPlatform {
-        let platform = Platform(configuration)
+    static func start(_ configuration: PlatformConfiguration, _ console: Console) async throws -> RunningPlatform {
+        let isEnding = Signpost()
+        let platform = Platform(
+            configuration, logger: ConsoleLogHandler.logger("platform", on: console, until: isEnding))
         let (started, continuation) = AsyncThrowingStream<PlatformListening, any Error>.makeStream()
         let task = Task {
             do {
@@ -24,7 +29,7 @@ final class RunningPlatform: Sendable {
             }
         }
         do {
-            for try await listening in started { return RunningPlatform(listening, task) }
+            for try await listening in started { return RunningPlatform(listening, task, isEnding) }
         } catch {
             throw failure(error)
         }
@@ -34,15 +39,17 @@ final class RunningPlatform: Sendable {
     }
 
     /// Starts a platform at the first of several places that is free.
-    static func start(firstOf configurations: [PlatformConfiguration]) async throws -> RunningPlatform {
+    static func start(
+        firstOf configurations: [PlatformConfiguration], _ console: Console
+    ) async throws -> RunningPlatform {
         for configuration in configurations.dropLast() {
             do {
-                return try await start(configuration)
+                return try await start(configuration, console)
             } catch let failure as CommandFailure where failure.status == .failed {
                 continue
             }
         }
-        return try await start(configurations[configurations.count - 1])
+        return try await start(configurations[configurations.count - 1], console)
     }
 
     /// Returns when the platform has ended by itself, or the calling task was cancelled and the platform with it.
@@ -50,20 +57,22 @@ final class RunningPlatform: Sendable {
         try await withTaskCancellationHandler {
             try await task.value
         } onCancel: {
+            isEnding.raise()
             task.cancel()
         }
     }
 
     /// Ends every session and stream.
     func stop() async {
+        isEnding.raise()
         task.cancel()
         _ = await task.result
     }
 
     private static func failure(_ error: any Error) -> CommandFailure {
         if case PlatformError.invalidHost? = error as? PlatformError {
-            return CommandFailure(.unusableArguments, "\(error).")
+            return CommandFailure(.unusableArguments, describing: error)
         }
-        return CommandFailure(.failed, "The platform could not start: \(error).")
+        return CommandFailure(.failed, describing: error, after: "The platform could not start: ")
     }
 }

@@ -1,7 +1,6 @@
 import PCast
 import PCastEdgeAuth
 import PCastMedia
-import Synchronization
 
 /// What a run of `publish` and one of `subscribe` have in common: a session, whatever may end it, and how the end is
 /// told and becomes an exit status.
@@ -46,7 +45,10 @@ struct ClientRun: Sendable {
     func withClient(
         at uri: String?, _ work: (PCast) async throws -> RunEnd.Cause
     ) async throws -> RunEnd.Cause {
-        let pcast = PCast(PCastOptions(uri: uri))
+        let isEnding = Signpost()
+        var options = PCastOptions(uri: uri)
+        options.configureLogging(ConsoleLogHandler.logger("client", on: console, until: isEnding))
+        let pcast = PCast(options)
         let report = SessionReport(console: console, end: end, link: link)
         let events = pcast.events
         let following = Task { await report.follow(events) }
@@ -56,6 +58,7 @@ struct ClientRun: Sendable {
         } catch {
             result = .failure(error)
         }
+        isEnding.raise()
         await pcast.shutdown()
         await following.value
         // Who presses Ctrl-C while a stream is being set up makes that fail, and is told what was asked for.
@@ -90,13 +93,4 @@ struct ClientRun: Sendable {
             ["status": .string(quality.status.rawValue), "reason": .string(quality.reason.rawValue)])
         console.say("Now \(quality.text).")
     }
-}
-
-/// Goes up once.
-final class Signpost: Sendable {
-    private let value = Atomic(false)
-
-    var isRaised: Bool { value.load(ordering: .acquiring) }
-
-    func raise() { value.store(true, ordering: .releasing) }
 }

@@ -3,32 +3,40 @@ import Foundation
 import Synchronization
 
 /// Ctrl-C and the polite signal of other programs: the first cancels what runs, so that it ends cleanly; the second
-/// quits at once.
-final class Interruption: Sendable {
-    private let count = Mutex(0)
-    private let sources: Mutex<[any DispatchSourceSignal]>
-    private let queue = DispatchQueue(label: "signals")
+/// quits at once. It listens for as long as it is held.
+final class Interruption {
+    private final class Arrivals: Sendable {
+        private let count = Mutex(0)
 
+        var number: Int { count.withLock { $0 } }
+
+        func next() -> Int {
+            count.withLock { count in
+                count += 1
+                return count
+            }
+        }
+    }
+
+    private let arrivals = Arrivals()
+    private let sources: [any DispatchSourceSignal]
+
+    /// - Parameter onFirst: what to do at the first signal.
     init(_ onFirst: @escaping @Sendable () -> Void) {
-        sources = Mutex([])
-        for number in [SIGINT, SIGTERM] {
-            signal(number, SIG_IGN)
+        let queue = DispatchQueue(label: "signals")
+        let arrivals = arrivals
+        sources = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)  // Else the signal's default, the end of the process, comes first.
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { [weak self] in self?.arrived(number, onFirst) }
+            source.setEventHandler {
+                if arrivals.next() > 1 { _exit(128 + number) }
+                onFirst()
+            }
             source.resume()
-            sources.withLock { $0.append(source) }
+            return source
         }
     }
 
     /// Whether a signal has come.
-    var hasCome: Bool { count.withLock { $0 > 0 } }
-
-    private func arrived(_ number: Int32, _ onFirst: () -> Void) {
-        let arrivals = count.withLock { count in
-            count += 1
-            return count
-        }
-        if arrivals > 1 { _exit(128 + number) }
-        onFirst()
-    }
+    var hasCome: Bool { arrivals.number > 0 }
 }

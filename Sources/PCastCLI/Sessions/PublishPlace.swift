@@ -36,7 +36,7 @@ struct PublishPlace: Sendable {
     /// Starts a platform in this process, and leaves its credentials for the user's other programs.
     ///
     /// - Parameter listen: nil for the usual place, or another when that is taken.
-    static func embedded(listen: ListenArgument?) async throws -> PublishPlace {
+    static func embedded(listen: ListenArgument?, _ console: Console) async throws -> PublishPlace {
         let application = RandomApplication.make(id: "local")
         let place = listen ?? .standard
         // The ports that links and firewalls know, else free ones; a place that was asked for is that place.
@@ -46,7 +46,7 @@ struct PublishPlace: Sendable {
             firstOf: ports.map { port, rtcPort in
                 PlatformConfiguration(
                     host: place.host, port: port, rtcPort: rtcPort, applications: [application.platformApplication])
-            })
+            }, console)
         let uri = running.listening.uri
         do {
             let file = try LocalCredentialsFile.write(

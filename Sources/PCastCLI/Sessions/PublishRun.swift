@@ -19,7 +19,7 @@ struct PublishRun: Sendable {
         try await client.run {
             let place =
                 plan.isEmbedded
-                ? try await PublishPlace.embedded(listen: plan.listen)
+                ? try await PublishPlace.embedded(listen: plan.listen, console)
                 : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
             announce(place)
             let result: Result<RunEnd.Cause, any Error>

@@ -86,7 +86,6 @@ extension CommandFailure {
             case .device: .deviceTrouble
             case .platform, .media, .usage: .of(error.status)
             }
-        let text = error.description
-        self.init(status, text.prefix(1).uppercased() + text.dropFirst() + (text.hasSuffix(".") ? "" : "."))
+        self.init(status, describing: error)
     }
 }

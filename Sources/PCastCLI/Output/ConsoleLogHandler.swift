@@ -1,0 +1,37 @@
+import Foundation
+import Logging
+
+/// Brings what the libraries log to the console, where it does not break the status block. Warnings and worse, or from
+/// the level on that `PCAST_LOG_LEVEL` names (`trace`, `debug`, `info`, `notice`, `warning`, `error`, `critical`).
+struct ConsoleLogHandler: LogHandler {
+    private let label: String
+    private let console: Console
+    private let silence: Signpost
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level
+
+    /// - Parameter silence: raised when what follows is only that everything ends.
+    init(label: String, console: Console, silence: Signpost) {
+        self.label = label
+        self.console = console
+        self.silence = silence
+        let level = ProcessInfo.processInfo.environment["PCAST_LOG_LEVEL"]
+        logLevel = level.flatMap { Logger.Level(rawValue: $0.lowercased()) } ?? .warning
+    }
+
+    static func logger(_ label: String, on console: Console, until silence: Signpost) -> Logger {
+        Logger(label: label) { ConsoleLogHandler(label: $0, console: console, silence: silence) }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        guard !silence.isRaised else { return }
+        let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
+        let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+        console.say("\(SystemClock.now().timestampText) \(event.level) \(label): \(event.message)\(details)")
+    }
+}

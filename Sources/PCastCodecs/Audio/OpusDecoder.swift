@@ -1,0 +1,69 @@
+import COpus
+public import PCastMedia
+
+/// Opus by libopus, which is spoken to directly, for libavcodec's wrapper neither conceals nor corrects (COD1).
+///
+/// Used by one thread at a time.
+public final class OpusDecoder {
+    private let decoder: OpaquePointer
+    private let channels: Int
+
+    /// 120 ms, the longest packet there is (RFC 6716, section 2.1.4).
+    private static let maximumSamples = 5760
+
+    /// Concealment works in steps of 20 ms.
+    private static let step = 960
+
+    /// - Parameter channels: 1 or 2, whatever the packets have.
+    public init(channels: Int) throws(CodecError) {
+        var error: Int32 = 0
+        guard let decoder = opus_decoder_create(Int32(AudioFrame.sampleRate), Int32(channels), &error),
+            error == OPUS_OK
+        else { throw .unsupported("Opus cannot be decoded to \(channels) channels") }
+        self.decoder = decoder
+        self.channels = channels
+    }
+
+    deinit { opus_decoder_destroy(decoder) }
+
+    /// - Throws: `CodecError.damaged`.
+    public func decode(_ frame: EncodedFrame) throws(CodecError) -> AudioFrame {
+        let samples = try run(frame.bytes, samples: Self.maximumSamples, isCorrection: false)
+        return AudioFrame(
+            samples: samples, channels: channels, captureTime: frame.captureTime, timestamp: frame.timestamp)
+    }
+
+    /// Makes up for lost sound of the given length that ended where `next` begins: the last 20 ms from the correction
+    /// that `next` may carry, what is before it by concealment.
+    public func conceal(_ span: TimeSpan, before next: EncodedFrame) throws(CodecError) -> [AudioFrame] {
+        let total = Int(ClockRate.opus.ticks(in: span))
+        var steps = max(0, (total + Self.step / 2) / Self.step)
+        var frames: [AudioFrame] = []
+        while steps > 0 {
+            let samples = try run(steps == 1 ? next.bytes : [], samples: Self.step, isCorrection: steps == 1)
+            let behind = Int64(steps * Self.step)
+            frames.append(
+                AudioFrame(
+                    samples: samples, channels: channels,
+                    captureTime: next.captureTime.map { $0 - ClockRate.opus.span(ofTicks: behind) },
+                    timestamp: MediaTime(ticks: next.timestamp.ticks - behind, rate: next.timestamp.rate)))
+            steps -= 1
+        }
+        return frames
+    }
+
+    /// An empty packet stands for a lost one.
+    private func run(_ bytes: [UInt8], samples: Int, isCorrection: Bool) throws(CodecError) -> [Int16] {
+        var count: Int32 = 0
+        let decoded = [Int16](unsafeUninitializedCapacity: samples * channels) { buffer, initialized in
+            count = bytes.withUnsafeBufferPointer { packet in
+                opus_decode(
+                    decoder, packet.isEmpty ? nil : packet.baseAddress, Int32(packet.count), buffer.baseAddress!,
+                    Int32(samples), isCorrection ? 1 : 0)
+            }
+            initialized = max(0, Int(count)) * channels
+        }
+        guard count >= 0 else { throw .damaged(String(cString: opus_strerror(count))) }
+        return decoded
+    }
+}

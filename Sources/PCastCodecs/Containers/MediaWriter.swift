@@ -1,0 +1,142 @@
+import CFFmpeg
+public import PCastMedia
+
+/// Writes coded frames into a file as they are: `.mp4`, `.mkv` or `.webm`, by the path's ending.
+///
+/// The file is whole after `finish`. Used by one thread at a time.
+public final class MediaWriter: @unchecked Sendable {  // owned by one thread at a time
+    private struct Track {
+        let codec: Codec
+        let index: Int32
+        var lastTimestamp: Int64 = -1
+    }
+
+    private let path: String
+    private var format: UnsafeMutablePointer<AVFormatContext>?
+    private var tracks: [Track] = []
+    private let packet = AVPacketHolder()
+    private var hasHeader = false
+    private var isFinished = false
+
+    private static let timeBase = AVRational(num: 1, den: 1_000_000)
+
+    /// - Parameters:
+    ///   - tracks: the codecs of the tracks, at most one for each media type.
+    /// - Throws: `CodecError.unsupported` for a format that cannot hold them, `CodecError.cannotWrite`.
+    public init(path: String, tracks codecs: [Codec]) throws(CodecError) {
+        AVLog.quiet()
+        self.path = path
+        let result = avformat_alloc_output_context2(&format, nil, nil, path)
+        guard result >= 0, format != nil else {
+            throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(path)”")
+        }
+        for codec in codecs { tracks.append(Track(codec: codec, index: try addStream(codec))) }
+        let opened = avio_open(&format!.pointee.pb, path, AVIO_FLAG_WRITE)
+        guard opened >= 0 else {
+            close()
+            throw .cannotWrite(path, reason: CodecError.reason(opened))
+        }
+    }
+
+    deinit { close() }
+
+    private func addStream(_ codec: Codec) throws(CodecError) -> Int32 {
+        guard let stream = avformat_new_stream(format, nil), let parameters = stream.pointee.codecpar else {
+            throw .failed("adding a track", reason: "out of memory")
+        }
+        stream.pointee.time_base = Self.timeBase
+        switch codec {
+        case .h264:
+            parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+            parameters.pointee.codec_id = AV_CODEC_ID_H264
+        case .vp8:
+            parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+            parameters.pointee.codec_id = AV_CODEC_ID_VP8
+        case .opus:
+            parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
+            parameters.pointee.codec_id = AV_CODEC_ID_OPUS
+            parameters.pointee.sample_rate = Int32(AudioFrame.sampleRate)
+            parameters.pointee.frame_size = 960
+            av_channel_layout_default(&parameters.pointee.ch_layout, 2)
+            Self.setExtraData(parameters, Self.opusHead)
+        }
+        return stream.pointee.index
+    }
+
+    /// RFC 7845, section 5.1: two channels, no pre-skip, 48 kHz.
+    private static let opusHead: [UInt8] =
+        Array("OpusHead".utf8) + [1, 2, 0x38, 0x01, 0x80, 0xBB, 0, 0, 0, 0, 0]
+
+    private static func setExtraData(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ bytes: [UInt8]) {
+        let padding = Int(AV_INPUT_BUFFER_PADDING_SIZE)
+        guard let memory = av_mallocz(bytes.count + padding) else { fatalError("out of memory for a header") }
+        memory.copyMemory(from: bytes, byteCount: bytes.count)
+        parameters.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+        parameters.pointee.extradata_size = Int32(bytes.count)
+    }
+
+    /// Writes a frame. The first of a video track is a key frame; what comes before it is left out.
+    ///
+    /// - Parameter moment: when it is shown or heard, since the recording's beginning.
+    public func write(_ frame: EncodedFrame, at moment: TimeSpan) throws(CodecError) {
+        guard !isFinished, let index = tracks.firstIndex(where: { $0.codec == frame.codec }) else { return }
+        if !hasHeader {
+            let hasVideo = tracks.contains { $0.codec.mediaType == .video }
+            guard !hasVideo || frame.codec.mediaType == .video && frame.isKeyFrame else { return }
+            try writeHeader(frame)
+        }
+        // Containers want each track's times to grow.
+        let timestamp = max(moment.nanoseconds / 1000, tracks[index].lastTimestamp + 1)
+        tracks[index].lastTimestamp = timestamp
+        try write(frame, to: tracks[index].index, timestamp: timestamp)
+    }
+
+    private func writeHeader(_ frame: EncodedFrame) throws(CodecError) {
+        if frame.codec.mediaType == .video, let track = tracks.first(where: { $0.codec == frame.codec }),
+            let parameters = format?.pointee.streams[Int(track.index)]?.pointee.codecpar
+        {
+            let decoder: any VideoDecoder = frame.codec == .vp8 ? try VP8Decoder() : try H264Decoder()
+            guard let picture = try decoder.decode(frame).first else { throw .damaged("the first picture is not whole") }
+            parameters.pointee.width = Int32(picture.dimensions.width)
+            parameters.pointee.height = Int32(picture.dimensions.height)
+            if frame.codec == .h264 { Self.setExtraData(parameters, H264ParameterSets.annexB(in: frame.bytes)) }
+        }
+        let result = avformat_write_header(format, nil)
+        guard result >= 0 else { throw .unsupported("“\(path)” cannot hold these tracks: \(CodecError.reason(result))") }
+        hasHeader = true
+    }
+
+    private func write(_ frame: EncodedFrame, to index: Int32, timestamp: Int64) throws(CodecError) {
+        guard let stream = format?.pointee.streams[Int(index)] else { return }
+        let allocated = av_new_packet(packet.pointer, Int32(frame.bytes.count))
+        guard allocated >= 0 else { throw .failed("writing", reason: CodecError.reason(allocated)) }
+        frame.bytes.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: bytes)
+        }
+        packet.pointer.pointee.stream_index = index
+        packet.pointer.pointee.pts = timestamp
+        packet.pointer.pointee.dts = timestamp
+        if frame.codec == .opus { packet.pointer.pointee.duration = 20_000 }
+        if frame.isKeyFrame { packet.pointer.pointee.flags |= AV_PKT_FLAG_KEY }
+        av_packet_rescale_ts(packet.pointer, Self.timeBase, stream.pointee.time_base)
+        let result = av_interleaved_write_frame(format, packet.pointer)
+        guard result >= 0 else { throw .cannotWrite(path, reason: CodecError.reason(result)) }
+    }
+
+    /// Completes the file; nothing can be written afterwards.
+    public func finish() throws(CodecError) {
+        guard !isFinished else { return }
+        isFinished = true
+        defer { close() }
+        guard hasHeader else { throw .noTrack("nothing was recorded: no key frame came") }
+        let result = av_write_trailer(format)
+        guard result >= 0 else { throw .cannotWrite(path, reason: CodecError.reason(result)) }
+    }
+
+    private func close() {
+        guard format != nil else { return }
+        avio_closep(&format!.pointee.pb)
+        avformat_free_context(format)
+        format = nil
+    }
+}

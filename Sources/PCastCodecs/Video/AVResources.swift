@@ -1,0 +1,59 @@
+import CFFmpeg
+
+/// Objects of libav, each freed once, when the last reference to its holder goes.
+final class AVPacketHolder {
+    let pointer: UnsafeMutablePointer<AVPacket>
+
+    init() {
+        guard let pointer = av_packet_alloc() else { fatalError("out of memory for a packet") }
+        self.pointer = pointer
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVPacket>? = pointer
+        av_packet_free(&pointer)
+    }
+}
+
+final class AVFrameHolder {
+    let pointer: UnsafeMutablePointer<AVFrame>
+
+    init() {
+        guard let pointer = av_frame_alloc() else { fatalError("out of memory for a frame") }
+        self.pointer = pointer
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVFrame>? = pointer
+        av_frame_free(&pointer)
+    }
+}
+
+final class AVCodecContextHolder {
+    let pointer: UnsafeMutablePointer<AVCodecContext>
+
+    init(_ codec: UnsafePointer<AVCodec>) {
+        guard let pointer = avcodec_alloc_context3(codec) else { fatalError("out of memory for a codec") }
+        self.pointer = pointer
+        AVLog.quiet()
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVCodecContext>? = pointer
+        avcodec_free_context(&pointer)
+    }
+
+    func open(_ codec: UnsafePointer<AVCodec>, _ options: KeyValuePairs<String, String> = [:]) throws(CodecError) {
+        for (name, value) in options { av_opt_set(pointer.pointee.priv_data, name, value, 0) }
+        let result = avcodec_open2(pointer, codec, nil)
+        guard result >= 0 else { throw .failed("opening \(String(cString: codec.pointee.name))", reason: CodecError.reason(result)) }
+    }
+}
+
+/// libav's own log.
+enum AVLog {
+    private static let silenced: Void = av_log_set_level(AV_LOG_QUIET)
+
+    /// Its messages go to standard error without any context, and the errors come as numbers anyway.
+    static func quiet() { silenced }
+}

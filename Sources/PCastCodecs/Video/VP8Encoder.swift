@@ -1,0 +1,102 @@
+import CVPX
+public import PCastMedia
+
+/// VP8 by libvpx, which is spoken to directly, for libavcodec's wrapper ignores changes of the rate (COD2).
+public final class VP8Encoder: VideoEncoder {
+    private let context = UnsafeMutablePointer<vpx_codec_ctx_t>.allocate(capacity: 1)
+    private var configuration = vpx_codec_enc_cfg_t()
+    private let dimensions: Dimensions
+    private let ticksPerFrame: Int64
+    private var next: Int64 = 0
+
+    /// Speed over quality: 16 is the fastest.
+    private static let speed: Int32 = 10
+
+    /// - Parameters:
+    ///   - dimensions: both even.
+    ///   - frameRate: pictures a second, for the rate control.
+    public init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
+        self.dimensions = dimensions
+        ticksPerFrame = Int64((90_000 / frameRate).rounded())
+        context.initialize(to: vpx_codec_ctx_t())
+        guard vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &configuration, 0) == VPX_CODEC_OK else {
+            throw .missing("libvpx")
+        }
+        configuration.g_w = UInt32(dimensions.width)
+        configuration.g_h = UInt32(dimensions.height)
+        configuration.g_timebase.num = 1
+        configuration.g_timebase.den = 90_000
+        configuration.g_threads = 1
+        configuration.g_lag_in_frames = 0
+        configuration.g_pass = VPX_RC_ONE_PASS
+        configuration.g_error_resilient = 0
+        configuration.rc_end_usage = VPX_CBR
+        configuration.rc_min_quantizer = 4
+        configuration.rc_max_quantizer = 56
+        configuration.rc_undershoot_pct = 100
+        configuration.rc_overshoot_pct = 15
+        configuration.rc_buf_initial_sz = 500
+        configuration.rc_buf_optimal_sz = 600
+        configuration.rc_buf_sz = 1000
+        configuration.rc_dropframe_thresh = 0
+        configuration.kf_mode = VPX_KF_DISABLED
+        configuration.rc_target_bitrate = UInt32(clamping: bitrate.bitsPerSecond / 1000)
+        guard cvpx_encoder_open(context, &configuration) == VPX_CODEC_OK else {
+            throw .unsupported("VP8 cannot be encoded at \(dimensions)")
+        }
+        _ = cvpx_control(context, Int32(VP8E_SET_CPUUSED.rawValue), Self.speed)
+        _ = cvpx_control(context, Int32(VP8E_SET_STATIC_THRESHOLD.rawValue), 1)
+        _ = cvpx_control(context, Int32(VP8E_SET_MAX_INTRA_BITRATE_PCT.rawValue), 900)
+    }
+
+    deinit {
+        vpx_codec_destroy(context)
+        context.deallocate()
+    }
+
+    public func setBitrate(_ bitrate: Bitrate) throws(CodecError) {
+        configuration.rc_target_bitrate = UInt32(clamping: bitrate.bitsPerSecond / 1000)
+        guard vpx_codec_enc_config_set(context, &configuration) == VPX_CODEC_OK else {
+            throw .failed("changing the rate", reason: reason)
+        }
+    }
+
+    private var reason: String { vpx_codec_error(context).map { String(cString: $0) } ?? "no reason given" }
+
+    public func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
+        guard frame.dimensions == dimensions else {
+            throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
+        }
+        var image = vpx_image_t()
+        vpx_img_wrap(
+            &image, VPX_IMG_FMT_I420, UInt32(dimensions.width), UInt32(dimensions.height), 1, frame.planeY)
+        image.planes.0 = frame.planeY
+        image.planes.1 = frame.planeU
+        image.planes.2 = frame.planeV
+        image.stride.0 = Int32(frame.strideY)
+        image.stride.1 = Int32(frame.strideUV)
+        image.stride.2 = Int32(frame.strideUV)
+        let flags = forceKeyFrame ? cvpx_force_key_frame() : 0
+        let result = vpx_codec_encode(
+            context, &image, next, UInt(ticksPerFrame), flags, cvpx_deadline_realtime())
+        guard result == VPX_CODEC_OK else { throw .failed("encoding", reason: reason) }
+        next += ticksPerFrame
+        return collect(frame)
+    }
+
+    private func collect(_ source: VideoFrame) -> [EncodedFrame] {
+        var frames: [EncodedFrame] = []
+        var iterator: vpx_codec_iter_t?
+        while let packet = vpx_codec_get_cx_data(context, &iterator) {
+            var bytes: UnsafeRawPointer?
+            var count = 0
+            var isKeyFrame: Int32 = 0
+            guard cvpx_packet_picture(packet, &bytes, &count, &isKeyFrame) != 0, count > 0 else { continue }
+            frames.append(
+                EncodedFrame(
+                    codec: .vp8, bytes: Array(UnsafeRawBufferPointer(start: bytes, count: count)),
+                    isKeyFrame: isKeyFrame != 0, timestamp: source.timestamp, captureTime: source.captureTime))
+        }
+        return frames
+    }
+}

@@ -1,0 +1,10 @@
+public import PCastMedia
+
+/// Makes raw pictures of coded ones, each at once.
+///
+/// Used by one thread at a time. Frames are fed in decoding order without holes; after a hole, with a key frame.
+public protocol VideoDecoder: AnyObject {
+    /// - Returns: the picture; empty when the frame shows none.
+    /// - Throws: `CodecError.damaged`; then a key frame is needed.
+    func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame]
+}

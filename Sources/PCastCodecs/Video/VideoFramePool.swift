@@ -1,0 +1,55 @@
+public import PCastMedia
+import Synchronization
+
+/// Memory of pictures, used again: a picture of 720p takes 1.4 MB, which is dear to get from the kernel each time.
+///
+/// Keeps at most `capacity` free pieces, all of one size; pieces of another size are given back.
+public final class VideoFramePool: Sendable {
+    private struct Free {
+        nonisolated(unsafe) var pieces: [UnsafeMutableRawBufferPointer] = []
+    }
+
+    private let free = Mutex(Free())
+    private let capacity: Int
+
+    /// - Parameter capacity: free pieces kept.
+    public init(capacity: Int = 8) { self.capacity = capacity }
+
+    deinit {
+        free.withLock { free in
+            for piece in free.pieces { piece.deallocate() }
+        }
+    }
+
+    /// A picture whose planes hold whatever they held; to be written before anyone else sees it.
+    public func frame(dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
+        let size = VideoFrame.layout(dimensions).byteCount
+        let memory = take(size) ?? .allocate(byteCount: size, alignment: 64)
+        return VideoFrame(
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, memory: memory
+        ) { [weak self] memory in
+            if let self { give(memory) } else { memory.deallocate() }
+        }
+    }
+
+    private func take(_ size: Int) -> UnsafeMutableRawBufferPointer? {
+        free.withLock { free -> sending UnsafeMutableRawBufferPointer? in
+            while let piece = free.pieces.popLast() {
+                nonisolated(unsafe) let found = piece
+                if found.count == size { return found }
+                found.deallocate()
+            }
+            return nil
+        }
+    }
+
+    private func give(_ memory: UnsafeMutableRawBufferPointer) {
+        nonisolated(unsafe) let piece = memory
+        let isKept = free.withLock { free in
+            guard free.pieces.count < capacity else { return false }
+            free.pieces.append(piece)
+            return true
+        }
+        if !isKept { piece.deallocate() }
+    }
+}

@@ -79,7 +79,7 @@ final class VideoEncoding: Sendable {
                 if current?.dimensions != frame.dimensions {
                     encoder = try makeEncoder(frame.dimensions, bitrate)
                 } else if current?.bitrate != bitrate {
-                    encoder?.setBitrate(bitrate)
+                    try encoder?.setBitrate(bitrate)
                 }
                 current = (frame.dimensions, bitrate)
                 target.store(bitrate.bitsPerSecond, ordering: .relaxed)

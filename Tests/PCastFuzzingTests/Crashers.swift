@@ -4,7 +4,9 @@ import PCastFuzzing
 enum Crashers {
     static let all: [(FuzzTarget, [UInt8])] = [
         // Digits with a sign were taken for a group, and for a port.
-        (.ipAddress, Array("-0::1".utf8)), (.ipAddress, Array("127.0.0.1:+80".utf8)),
+        (.ipAddress, Array("-0::1".utf8)), (.ipAddress, Array("127.0.0.1:-0".utf8)),
+        // A time that is no number.
+        (.signaling, [0, 0x12, 1, 0x31, 0x1A, 1, 0x78, 0x32, 8] + Array(repeating: 0xFF, count: 8)),
         // An extended report about a time before 1970 could not be told from the present.
         (
             .rtcp,

@@ -14,7 +14,7 @@ extension TransportAddress: CustomStringConvertible, LosslessStringConvertible {
     public init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":") else { return nil }
         let digits = text[text.index(after: colon)...]
-        guard digits.utf8.first != UInt8(ascii: "+"), let port = UInt16(digits) else { return nil }
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits) else { return nil }
         var host = text[..<colon]
         if host.first == "[", host.last == "]" {
             host = host.dropFirst().dropLast()

@@ -16,8 +16,10 @@ enum SignalingTarget {
         }
         if let response = try? frame.response() {
             isRead = true
-            let again = try? SignalingFrame(response, form: frame.form).response()
-            try check(again == response, "a response that changed")
+            // Its times may be no number, and so unequal to themselves; their bytes are not.
+            let written = SignalingFrame(response, form: frame.form)
+            let again = (try? written.response()).map { SignalingFrame($0, form: frame.form) }
+            try check(again == written, "a response that changed")
         }
         try serve(frame)
         try listen(to: frame)

@@ -91,7 +91,8 @@ struct SRTPTests {
             #expect(pass(1, 0xE000) == .ok(length: 15))
             #expect(pass(1, 0x0010) == .ok(length: 15))
             for sequenceNumber in [UInt16(0x8000), 0xD000, 0xEFFF] {
-                let forged = rtpPacket(ssrc: 2, sequenceNumber: sequenceNumber, payload: [UInt8](repeating: 9, count: 40))
+                let forged = rtpPacket(
+                    ssrc: 2, sequenceNumber: sequenceNumber, payload: [UInt8](repeating: 9, count: 40))
                 #expect(receiver.unprotect(rtp: forged).result == .unauthentic)
             }
             let unknown = rtpPacket(ssrc: 3, sequenceNumber: 1, payload: [UInt8](repeating: 9, count: 40))
@@ -149,7 +150,7 @@ struct SRTPTests {
         }
     }
 
-    @Test("SRTP8: the index of SRTCP stands before the tag in counter mode and after it in GCM, tags are 80 and 128 bits")
+    @Test("SRTP8: SRTCP's index stands before the tag in counter mode, after it in GCM; tags have 80 or 128 bits")
     func srtp8() {
         let packet = rtcpPacket(ssrc: 1, content: [1, 2, 3, 4])
         for profile in profiles {
@@ -158,7 +159,7 @@ struct SRTPTests {
             let sent = sender.protect(rtcp: packet)!
             let word: [UInt8] = [0x80, 0, 0, 1]
             #expect(Array(sent[..<8]) == Array(packet[..<8]))
-            if profile == .aes128CMHMACSHA1_80 {
+            if profile == .aes128CMHMACSHA1 {
                 #expect(sent.count == 12 + 4 + 10)
                 #expect(Array(sent[12..<16]) == word)
             } else {
@@ -171,7 +172,7 @@ struct SRTPTests {
     @Test("SRTP9: the exported bytes are client key, server key, client salt, server salt; GCM salts have 12 bytes")
     func srtp9() {
         for (profile, key, salt) in [
-            (SRTPProfile.aes128CMHMACSHA1_80, 16, 14), (.aeadAES128GCM, 16, 12), (.aeadAES256GCM, 32, 12),
+            (SRTPProfile.aes128CMHMACSHA1, 16, 14), (.aeadAES128GCM, 16, 12), (.aeadAES256GCM, 32, 12),
         ] {
             let parts = [(UInt8(1), key), (2, key), (3, salt), (4, salt)].map { [UInt8](repeating: $0.0, count: $0.1) }
             let exported = parts.flatMap { $0 }

@@ -21,6 +21,11 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     public static func generate(at now: WallTime) throws(DTLSError) -> DTLSCertificate {
         guard let key = pcast_evp_ec_gen("P-256") else { throw failure("making a key") }
         defer { EVP_PKEY_free(key) }
+        return try make(key, at: now)
+    }
+
+    /// Of a key that the caller keeps and frees.
+    static func make(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> DTLSCertificate {
         let certificate = try sign(key, at: now)
         defer { X509_free(certificate) }
         let context = try context(key, certificate)
@@ -60,8 +65,9 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     ) throws(DTLSError) -> OpaquePointer {
         guard let context = SSL_CTX_new(DTLS_method()) else { throw failure("making a context") }
         pcast_ssl_ctx_configure_dtls(context)
-        // A certificate is demanded, and any is taken: its fingerprint decides, which the caller compares.
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT) { _, _ in 1 }
+        // A certificate is demanded, and its fingerprint decides, whoever signed it.
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        SSL_CTX_set_cert_verify_callback(context, { chain, _ in OpenSSLHandshake.judge(chain) }, nil)
         let ciphers =
             "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305:"
             + "ECDHE-RSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
@@ -80,31 +86,5 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
 
     private static func failure(_ step: String) -> DTLSError {
         .openSSL(step: step, reason: OpenSSLErrors.take())
-    }
-}
-
-/// X.509 as bytes.
-enum X509Certificate {
-    static func der(_ certificate: OpaquePointer) -> [UInt8] {
-        let size = Int(i2d_X509(certificate, nil))
-        guard size > 0 else { return [] }
-        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            var cursor = buffer.baseAddress
-            count = max(0, Int(i2d_X509(certificate, &cursor)))
-        }
-    }
-}
-
-/// OpenSSL's error queue.
-enum OpenSSLErrors {
-    /// The oldest error's words; empties the queue of this thread.
-    static func take() -> String {
-        let code = ERR_get_error()
-        ERR_clear_error()
-        guard code != 0 else { return "no reason given" }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            ERR_error_string_n(code, buffer.baseAddress, buffer.count)
-            return String(cString: buffer.baseAddress!)
-        }
     }
 }

@@ -5,6 +5,9 @@ final class DatagramBIO {
     /// The datagram to be read; it lies in the caller's memory while `OpenSSLHandshake` feeds it.
     var incoming: UnsafeRawBufferPointer?
 
+    /// Whether what is written now is thrown away.
+    var isMuted = false
+
     /// Datagrams written since they were taken last.
     private(set) var outgoing: [[UInt8]] = []
 
@@ -17,7 +20,7 @@ final class DatagramBIO {
     }
 
     fileprivate func write(_ bytes: UnsafeRawBufferPointer) {
-        if outgoing.count < Self.outgoingLimit { outgoing.append(Array(bytes)) }
+        if !isMuted, outgoing.count < Self.outgoingLimit { outgoing.append(Array(bytes)) }
     }
 
     /// A BIO that refers to this object without keeping it alive; the `SSL` that it is given to frees it.

@@ -3,10 +3,15 @@ public import PCastMedia
 
 /// DTLS 1.2 by OpenSSL on virtual time (RFC 6347).
 ///
-/// OpenSSL's own clock never runs: its timer is an hour long. The last flight is kept here and sent again when the time
-/// that this machine is told says so, and the final flight whenever a late handshake record shows that the peer did not
-/// get it (DTLS2, DTLS6). Each datagram goes through the full handshake, which reassembles messages in any order; there
-/// is no cookie exchange, for ICE has verified the address (DTLS1).
+/// OpenSSL's own timer decides nothing. The last flight is kept here and sent again when the time that this machine is
+/// told says so, and the final flight whenever a late handshake record shows that the peer did not get it (DTLS2, DTLS6).
+/// Each datagram goes through the full handshake, which reassembles messages in any order; there is no cookie exchange,
+/// for ICE has verified the address (DTLS1).
+///
+/// A client's Finished is not repeated as a copy where that can be helped: a server that has it drops a copy as a replay
+/// (RFC 6347, section 4.1.2.6) and never learns that its own last flight was lost, so OpenSSL makes a new record of it.
+///
+/// The `SSL` is kept as long as this object, to authenticate the peer's goodbye (DTLS7).
 public final class OpenSSLHandshake: DTLSHandshake {
     /// The largest datagram made, in bytes (DTLS4).
     static let datagramSize = 1200
@@ -35,6 +40,9 @@ public final class OpenSSLHandshake: DTLSHandshake {
     private var nextRepetition: Instant?
     private var timeout = OpenSSLHandshake.firstTimeout
     private var giveUp: Instant?
+    private var isMismatched = false
+    private var recordNumbers = PlaintextRecordNumbers()
+    private var finalFlight = ClientFinalFlight()
 
     /// - Parameter expectedFingerprints: the peer's certificate has to match one (RFC 8122, section 5).
     public init(certificate: DTLSCertificate, role: DTLSRole, expectedFingerprints: [DTLSFingerprint]) {
@@ -47,7 +55,8 @@ public final class OpenSSLHandshake: DTLSHandshake {
         self.ssl = ssl
         SSL_set_bio(ssl, bio, bio)
         pcast_ssl_set_mtu(ssl, Self.datagramSize)
-        DTLS_set_timer_cb(ssl) { _, _ in 3_600_000_000 }
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+        DTLS_set_timer_cb(ssl) { ssl, _ in OpenSSLHandshake.of(ssl)?.startTimer() ?? ClientFinalFlight.never }
         if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
     }
 
@@ -77,6 +86,8 @@ public final class OpenSSLHandshake: DTLSHandshake {
     }
 
     private func feed(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+        // The server's flight again, which OpenSSL has had; ours is repeated when its time comes.
+        if finalFlight.hasBegun, DTLSRecord.isPlaintextHandshake(datagram) { return }
         bio.incoming = datagram
         defer { bio.incoming = nil }
         proceed(at: now)
@@ -86,9 +97,12 @@ public final class OpenSSLHandshake: DTLSHandshake {
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
         let error = SSL_get_error(ssl, result)
+        bio.isMuted = false
         collectFlight(at: now)
         if result == 1 {
             finish()
+        } else if isMismatched {
+            fail(.fingerprintMismatch)
         } else if error != SSL_ERROR_WANT_READ, error != SSL_ERROR_WANT_WRITE {
             let hasCertificate = !peerCertificate.isEmpty
             fail(hasCertificate || role == .client ? .protocolError(OpenSSLErrors.take()) : refusalReason())
@@ -123,30 +137,36 @@ public final class OpenSSLHandshake: DTLSHandshake {
         return X509Certificate.der(certificate)
     }
 
-    /// The certificate is compared before any key is derived (DTLS9).
+    /// Called by OpenSSL when the peer shows its certificate: one that no fingerprint vouches for ends the handshake with
+    /// an alert, before there are keys (DTLS9).
+    static func judge(_ chain: OpaquePointer?) -> Int32 {
+        let ssl = X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx())
+        guard let handshake = of(ssl.map(OpaquePointer.init)), let certificate = X509_STORE_CTX_get0_cert(chain)
+        else { return 0 }
+        let bytes = X509Certificate.der(certificate)
+        if handshake.fingerprints.contains(where: { $0.matches(bytes) }) { return 1 }
+        handshake.isMismatched = true
+        X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REJECTED)
+        return 0
+    }
+
+    private static func of(_ ssl: OpaquePointer?) -> OpenSSLHandshake? {
+        SSL_get_ex_data(ssl, 0).map { Unmanaged<OpenSSLHandshake>.fromOpaque($0).takeUnretainedValue() }
+    }
+
     private func finish() {
         nextRepetition = nil
         giveUp = nil
-        let certificate = peerCertificate
-        guard !certificate.isEmpty else { return fail(.noCertificate) }
-        guard fingerprints.contains(where: { $0.matches(certificate) }) else { return fail(.fingerprintMismatch) }
+        guard !peerCertificate.isEmpty else { return fail(.noCertificate) }
         guard let selected = SSL_get_selected_srtp_profile(ssl),
             let profile = SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
         else { return fail(.noProfile) }
-        guard let keys = export(profile) else { return fail(.protocolError("no keying material")) }
-        state = .established(keys)
-    }
-
-    private func export(_ profile: SRTPProfile) -> SRTPKeyingMaterial? {
-        let label = "EXTRACTOR-dtls_srtp"
-        var isExported = false
-        let exported = [UInt8](unsafeUninitializedCapacity: profile.keyingMaterialLength) { buffer, count in
-            isExported =
-                SSL_export_keying_material(
-                    ssl, buffer.baseAddress, buffer.count, label, label.utf8.count, nil, 0, 0) == 1
-            count = isExported ? profile.keyingMaterialLength : 0
+        guard let keys = SRTPKeyingMaterial(exportedBy: ssl, profile: profile, role: role) else {
+            return fail(.protocolError("no keying material"))
         }
-        return isExported ? SRTPKeyingMaterial(profile: profile, exported: exported, role: role) : nil
+        state = .established(keys)
+        // 35 kB of record buffers, which nothing but a goodbye needs again (FAN3).
+        SSL_free_buffers(ssl)
     }
 
     private func fail(_ failure: DTLSFailure) {
@@ -158,21 +178,14 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     // MARK: Afterwards
 
-    private enum ContentType {
-        static let changeCipherSpec: UInt8 = 20
-        static let alert: UInt8 = 21
-        static let handshake: UInt8 = 22
-    }
-
     /// A handshake record after the end means that our final flight was lost. Of alerts, only encrypted ones count, for
     /// anyone can send others (DTLS8).
     private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
-        guard datagram.count >= 13 else { return }
-        switch datagram[0] {
-        case ContentType.handshake, ContentType.changeCipherSpec:
+        switch DTLSRecord.contentType(datagram) {
+        case .handshake, .changeCipherSpec:
             // The server's flight ends a full handshake; a client that hears the server again did get it.
             if role == .server { enqueue(lastFlight) }
-        case ContentType.alert where datagram[3] != 0 || datagram[4] != 0: readAlert(datagram)
+        case .alert where DTLSRecord.isEncrypted(datagram): readAlert(datagram)
         default: break
         }
     }
@@ -181,9 +194,11 @@ public final class OpenSSLHandshake: DTLSHandshake {
         bio.incoming = datagram
         defer { bio.incoming = nil }
         ERR_clear_error()
+        SSL_alloc_buffers(ssl)
         withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { scratch in
             _ = SSL_read(ssl, scratch.baseAddress, Int32(scratch.count))
         }
+        SSL_free_buffers(ssl)
         ERR_clear_error()
         if SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { state = .closed }
     }
@@ -191,6 +206,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     public func close() {
         guard case .established = state else { return }
         ERR_clear_error()
+        SSL_alloc_buffers(ssl)
         _ = SSL_shutdown(ssl)
         enqueue(bio.takeOutgoing())
         state = .closed
@@ -204,14 +220,37 @@ public final class OpenSSLHandshake: DTLSHandshake {
         guard state == .handshaking else { return }
         if let giveUp, now >= giveUp { return fail(.timeout) }
         guard let repetition = nextRepetition, now >= repetition else { return }
+        renewFinalFlight()
         enqueue(lastFlight)
         timeout = min(timeout * 2, Self.longestTimeout)
         nextRepetition = now + timeout
     }
 
+    /// Called by OpenSSL when it starts its timer; answers microseconds.
+    private func startTimer() -> UInt32 {
+        guard role == .client, SSL_get_state(ssl) != TLS_ST_CW_CLNT_HELLO else { return ClientFinalFlight.never }
+        // It repeats the flight by itself when it finds the timer run out while it reads; that is not wanted.
+        if finalFlight.hasBegun, !finalFlight.isRenewing { bio.isMuted = true }
+        finalFlight.hasBegun = true
+        return ClientFinalFlight.timer
+    }
+
+    /// Has OpenSSL write a client's final flight once more in new records, as long as it does.
+    private func renewFinalFlight() {
+        guard finalFlight.claimRenewal() else { return }
+        ERR_clear_error()
+        finalFlight.isRenewing = true
+        _ = pcast_dtls_handle_timeout(ssl)
+        finalFlight.isRenewing = false
+        let flight = bio.takeOutgoing()
+        if !flight.isEmpty { lastFlight = flight }
+        ERR_clear_error()
+    }
+
     public func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard !queue.isEmpty else { return nil }
-        let datagram = queue.removeFirst()
+        var datagram = queue.removeFirst()
+        recordNumbers.renumber(&datagram)
         buffer.copyBytes(from: datagram)
         return datagram.count
     }

@@ -16,7 +16,7 @@ struct SRTCPTrailer {
 
     /// From a packet of at least `8 + overhead(profile)` bytes.
     init(of packet: UnsafeRawBufferPointer, profile: SRTPProfile) {
-        let afterTrailer = profile == .aes128CMHMACSHA1_80 ? profile.tagLength : 0
+        let afterTrailer = profile == .aes128CMHMACSHA1 ? profile.tagLength : 0
         let offset = packet.count - afterTrailer - Self.size
         word = packet.loadUnaligned(fromByteOffset: offset, as: UInt32.self).bigEndian
     }

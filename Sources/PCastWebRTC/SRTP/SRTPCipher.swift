@@ -17,7 +17,7 @@ enum SRTPCipher {
         profile: SRTPProfile, rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys, direction: EVPCipherContext.Direction
     ) {
         switch profile {
-        case .aes128CMHMACSHA1_80:
+        case .aes128CMHMACSHA1:
             self = .counterMode(SRTPCounterModeCipher(rtp: rtp, rtcp: rtcp))
         case .aeadAES128GCM:
             self = .gcm(SRTPGCMCipher(.aes128GCM, rtp: rtp, rtcp: rtcp, direction: direction))

@@ -26,7 +26,7 @@ struct SRTPSessionKeys {
             Self.derive(label: label, count: count, masterKey: masterKey, masterSalt: masterSalt)
         }
         encryption = derive(label, profile.keyLength)
-        authentication = profile == .aes128CMHMACSHA1_80 ? derive(label + 1, 20) : []
+        authentication = profile == .aes128CMHMACSHA1 ? derive(label + 1, 20) : []
         salt = derive(label + 2, profile.saltLength)
     }
 

@@ -1,0 +1,104 @@
+import COpenSSL
+import Glibc
+import PCastMedia
+import Testing
+
+@testable import PCastWebRTC
+
+/// What comes after the keys: lost last flights, alerts, goodbyes.
+struct DTLSAfterHandshakeTests {
+    private func established() -> (client: OpenSSLHandshake, server: OpenSSLHandshake, now: Instant) {
+        let ends = DTLSTestCertificates.ends()
+        var network = DTLSNetwork(client: ends.client, server: ends.server)
+        network.run()
+        return (ends.client, ends.server, network.now)
+    }
+
+    @Test("DTLS6: a server whose last flight is lost sends the same again when the client repeats its own")
+    func dtls6() {
+        let ends = DTLSTestCertificates.ends()
+        var network = DTLSNetwork(client: ends.client, server: ends.server)
+        var lost: [[UInt8]] = []
+        let server = ends.server
+        network.alter = { datagram, toServer in
+            guard !toServer, server.keys != nil, lost.count < 3 else { return [datagram] }
+            lost.append(datagram)
+            return []
+        }
+        network.run()
+        #expect(lost.count == 3)
+        #expect(ends.client.keys != nil)
+        #expect(ends.server.keys != nil)
+    }
+
+    @Test("DTLS6: two ends that have finished do not answer each other for ever")
+    func silence() {
+        let (client, server, now) = established()
+        let late: [UInt8] = [22, 0xFE, 0xFD, 0, 1, 0, 0, 0, 0, 0, 9, 0, 1, 0]
+        server.receive(late, at: now)
+        let answer = server.datagrams()
+        #expect(!answer.isEmpty)
+        for datagram in answer { client.receive(datagram, at: now) }
+        #expect(client.datagrams().isEmpty)
+        #expect(client.deadline == nil && server.deadline == nil)
+    }
+
+    @Test("DTLS6: a server that drops replayed records and lost its last flight still finishes with our client")
+    func foreignServer() {
+        let client = DTLSTestCertificates.ends().client
+        let server = DTLSForeignPeer(.server, certificate: DTLSTestCertificates.server)
+        var network = DTLSNetwork(client: client, server: server)
+        var lost = 0
+        network.alter = { datagram, toServer in
+            // OpenSSL's timer is of real time, which has to pass while virtual time does.
+            if toServer { usleep(25_000) }
+            guard !toServer, server.isFinished, lost < 2 else { return [datagram] }
+            lost += 1
+            return []
+        }
+        network.run()
+        #expect(lost == 2)
+        #expect(client.keys != nil)
+    }
+
+    @Test("DTLS8: an alert that is not encrypted ends nothing after the handshake", arguments: [0, 40] as [UInt8])
+    func dtls8(_ description: UInt8) {
+        let (client, server, now) = established()
+        for end in [client, server] {
+            end.receive([21, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 50, 0, 2, 2, description], at: now)
+            end.receive([21, 0xFE, 0xFD, 0, 1, 0, 0, 0, 0, 0, 50, 0, 2, 2, description], at: now)
+            #expect(end.keys != nil)
+        }
+    }
+
+    @Test("DTLS7: a goodbye closes the other end, at either end", arguments: [true, false])
+    func dtls7(_ clientCloses: Bool) {
+        let (client, server, now) = established()
+        let (leaving, staying) = clientCloses ? (client, server) : (server, client)
+        leaving.close()
+        let goodbye = leaving.datagrams()
+        #expect(goodbye.count == 1)
+        for datagram in goodbye { staying.receive(datagram, at: now) }
+        #expect(staying.state == .closed)
+        #expect(leaving.state == .closed)
+    }
+
+    @Test("Cut short, damaged and random datagrams after the handshake change nothing")
+    func garbage() {
+        let (client, server, now) = established()
+        var generator = SRTPTestGenerator(seed: 4)
+        client.close()
+        let goodbye = client.datagrams()[0]
+        for length in 0..<goodbye.count { server.receive(Array(goodbye[..<length]), at: now) }
+        // OpenSSL looks at the version of a handshake's records only, and an alert is authenticated without it.
+        for position in 0..<goodbye.count where position != 1 && position != 2 {
+            var changed = goodbye
+            changed[position] ^= 1
+            server.receive(changed, at: now)
+            server.receive(generator.bytes(position + 1), at: now)
+        }
+        #expect(server.keys != nil)
+        server.receive(goodbye, at: now)
+        #expect(server.state == .closed)
+    }
+}

@@ -1,0 +1,168 @@
+import COpenSSL
+import PCastMedia
+import Testing
+
+@testable import PCastWebRTC
+
+/// Handshakes between two of our ends.
+struct DTLSHandshakeTests {
+    @Test("Both ends agree on keys whatever is lost, repeated or reordered", arguments: [0, 20, 40])
+    func loss(_ percent: Int) {
+        for seed in 0..<100 {
+            let ends = DTLSTestCertificates.ends()
+            var network = DTLSNetwork(client: ends.client, server: ends.server, seed: UInt64(seed))
+            network.loss = percent
+            network.repetition = percent / 2
+            network.run()
+            guard let client = ends.client.keys, let server = ends.server.keys else {
+                Issue.record("seed \(seed): \(ends.client.state), \(ends.server.state)")
+                continue
+            }
+            #expect(client.localKey == server.remoteKey && client.remoteKey == server.localKey)
+            #expect(client.localSalt == server.remoteSalt && client.remoteSalt == server.localSalt)
+            #expect(client.profile == .aeadAES128GCM && server.profile == .aeadAES128GCM)
+            #expect(network.largestDatagram <= 1200)
+        }
+    }
+
+    /// Cuts a ClientHello in one record into fragments of `size` bytes, each in a record of its own. The record numbers
+    /// leave room for those of the client's later records.
+    private static func fragments(of hello: [UInt8], size: Int) -> [[UInt8]] {
+        let body = Array(hello[25...])
+        return stride(from: 0, to: body.count, by: size).enumerated().map { number, offset in
+            let part = Array(body[offset..<min(offset + size, body.count)])
+            func uint24(_ value: Int) -> [UInt8] { [0, UInt8(value >> 8), UInt8(value & 0xFF)] }
+            let message = hello[13..<19] + uint24(offset) + uint24(part.count) + part
+            let header = hello[0..<5] + [0, 0, 0, 0, 0, UInt8(number == 0 ? 0 : 30 + number)]
+            return header + [UInt8(message.count >> 8), UInt8(message.count & 0xFF)] + message
+        }
+    }
+
+    @Test(
+        "DTLS1: a ClientHello in many datagrams, the last first, is answered without a cookie",
+        arguments: [20, 64, 100])
+    func dtls1(_ size: Int) {
+        let ends = DTLSTestCertificates.ends()
+        var network = DTLSNetwork(client: ends.client, server: ends.server)
+        var helloParts = 0
+        network.alter = { datagram, toServer in
+            guard toServer, datagram[0] == 22, datagram[13] == 1 else { return [datagram] }
+            let fragments = Self.fragments(of: datagram, size: size)
+            helloParts = fragments.count
+            return fragments.reversed()
+        }
+        network.run()
+        #expect(helloParts > 1)
+        #expect(ends.client.keys != nil)
+        #expect(ends.server.keys != nil)
+    }
+
+    @Test("DTLS2: a flight is repeated after 50 ms or two round trips, then at doubled times up to 2 s")
+    func dtls2() {
+        let start = Instant(nanoseconds: 1)
+        for (roundTrip, expected) in [
+            (TimeSpan?.none, [50, 100, 200, 400, 800, 1600, 2000, 2000]),
+            (.milliseconds(10), [50, 100, 200, 400, 800, 1600, 2000, 2000]),
+            (.milliseconds(150), [300, 600, 1200, 2000, 2000, 2000, 2000, 2000]),
+        ] {
+            let client = DTLSTestCertificates.ends().client
+            client.roundTrip = roundTrip
+            client.start(at: start)
+            let hello = client.datagrams()
+            #expect(hello.count == 1)
+            var now = start
+            var repetitions: UInt8 = 0
+            for step in expected {
+                #expect(client.deadline == now + .milliseconds(Int64(step)))
+                client.advance(to: now + .milliseconds(Int64(step)) - .nanoseconds(1))
+                #expect(client.datagrams().isEmpty)
+                now += .milliseconds(Int64(step))
+                client.advance(to: now)
+                let repeated = client.datagrams()
+                repetitions += 1
+                // The same but for the record's number, which is never used twice.
+                #expect(repeated.map { Array($0[..<5] + $0[11...]) } == hello.map { Array($0[..<5] + $0[11...]) })
+                #expect(repeated.first.map { Array($0[5..<11]) } == [0, 0, 0, 0, 0, repetitions])
+            }
+        }
+    }
+
+    @Test("DTLS3: a handshake that nobody answers fails after 30 seconds and asks for no further time")
+    func dtls3() {
+        let client = DTLSTestCertificates.ends().client
+        let start = Instant(nanoseconds: 0)
+        client.start(at: start)
+        var last = start
+        while let deadline = client.deadline {
+            last = deadline
+            client.advance(to: deadline)
+        }
+        #expect(last == start + .seconds(30))
+        #expect(client.state == .failed(.timeout))
+    }
+
+    @Test("DTLS4, DTLS11: RSA certificates at either end are accepted, and no datagram exceeds 1200 bytes")
+    func rsa() throws {
+        let key = try #require(pcast_evp_rsa_gen(4096))
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
+        for ends in [
+            DTLSTestCertificates.ends(client: certificate), DTLSTestCertificates.ends(server: certificate),
+            DTLSTestCertificates.ends(client: certificate, server: certificate),
+        ] {
+            var network = DTLSNetwork(client: ends.client, server: ends.server)
+            network.run()
+            #expect(ends.client.keys != nil)
+            #expect(ends.server.keys != nil)
+            #expect(network.largestDatagram > 700)
+            #expect(network.largestDatagram <= 1200)
+        }
+    }
+
+    @Test("DTLS11: large flights of RSA ends get through loss and reordering")
+    func lossyRSA() throws {
+        let key = try #require(pcast_evp_rsa_gen(2048))
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
+        for seed in 0..<40 {
+            let ends = DTLSTestCertificates.ends(client: certificate, server: certificate)
+            var network = DTLSNetwork(client: ends.client, server: ends.server, seed: UInt64(seed))
+            network.loss = 20
+            network.run()
+            #expect(ends.client.keys != nil && ends.server.keys != nil, "seed \(seed)")
+        }
+    }
+
+    @Test("DTLS10: a client says nothing before it is told to start, a server nothing before it is asked")
+    func dtls10() {
+        let ends = DTLSTestCertificates.ends()
+        #expect(ends.client.datagrams().isEmpty)
+        #expect(ends.client.state == .new)
+        ends.server.start(at: Instant(nanoseconds: 0))
+        #expect(ends.server.datagrams().isEmpty)
+    }
+
+    @Test("A datagram of garbage is ignored, a damaged one fails with a reason at most, and nothing traps")
+    func garbage() {
+        var generator = SRTPTestGenerator(seed: 11)
+        var established = 0
+        for seed in 0..<60 {
+            let ends = DTLSTestCertificates.ends()
+            var network = DTLSNetwork(client: ends.client, server: ends.server, seed: UInt64(seed))
+            network.alter = { datagram, _ in
+                let size = Int.random(in: 0...200, using: &generator)
+                let noise = [UInt8.random(in: 20...63, using: &generator)] + generator.bytes(size)
+                guard seed % 2 == 1 else { return [noise, datagram, []] }
+                var damaged = datagram
+                damaged[Int.random(in: 0..<datagram.count, using: &generator)] ^= 0x10
+                return Bool.random(using: &generator) ? [damaged] : [datagram, Array(damaged.prefix(size))]
+            }
+            network.run()
+            if seed % 2 == 0 {
+                #expect(ends.client.keys != nil && ends.server.keys != nil, "garbage did harm, seed \(seed)")
+            }
+            if ends.client.keys != nil && ends.server.keys != nil { established += 1 }
+        }
+        #expect(established >= 30)
+    }
+}

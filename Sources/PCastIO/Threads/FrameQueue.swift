@@ -50,12 +50,11 @@ public final class FrameQueue<Element: Sendable>: Sendable {
 
     /// Blocks until there is a frame. Nil when the queue was closed and is empty, or when `deadline` came first.
     public func pop(until deadline: Instant? = nil) -> Element? {
-        state.withLock { state, condition in
-            while state.count == 0, !state.isClosed {
-                if !condition.wait(until: deadline) { break }
-            }
-            return state.count > 0 ? state.removeFirst() : nil
+        let taken: Element?? = state.wait(until: deadline) { state in
+            if state.count > 0 { return .some(state.removeFirst()) }
+            return state.isClosed ? .some(nil) : nil
         }
+        return taken ?? nil
     }
 
     /// The oldest frame if there is one; never blocks.

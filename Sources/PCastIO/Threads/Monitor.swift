@@ -10,11 +10,22 @@ final class Monitor<Value>: @unchecked Sendable {
 
     init(_ value: sending Value) { self.value = value }
 
-    /// Runs `body` alone with the value. While it waits on the condition, others run.
+    /// Runs `body` alone with the value. It may wake those who wait, and does not wait itself: whoever holds the value
+    /// `inout` is promised that nobody else changes it, and the compiler relies on that.
     func withLock<Result>(_ body: (inout Value, Condition) -> Result) -> Result {
         condition.lock()
         defer { condition.unlock() }
         return body(&value, condition)
+    }
+
+    /// Tries `body` now and after each change until it answers something; nil when `deadline` came first.
+    func wait<Result>(until deadline: Instant?, for body: (inout Value) -> Result?) -> Result? {
+        condition.lock()
+        defer { condition.unlock() }
+        while true {
+            if let result = body(&value) { return result }
+            if !condition.wait(until: deadline) { return body(&value) }
+        }
     }
 }
 

@@ -8,10 +8,7 @@ public final class CancellableSleep: Sendable {
 
     /// Blocks until `instant`. Answers false when `cancel` was called, before or meanwhile.
     public func sleep(until instant: Instant) -> Bool {
-        !cancelled.withLock { isCancelled, condition in
-            while !isCancelled, condition.wait(until: instant) {}
-            return isCancelled
-        }
+        cancelled.wait(until: instant) { isCancelled in isCancelled ? true : nil } == nil
     }
 
     /// Ends the sleep that is under way, and every later one.

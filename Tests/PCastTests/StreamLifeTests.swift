@@ -24,12 +24,21 @@ import Testing
         #expect(info.reasonDescription == "I-am-done-publishing")
     }
 
-    @Test func thePlatformIsToldBeforeEndReturns() {
+    @Test func thePlatformIsToldBeforeEndReturnsAndKnowsBeforeAnyoneElse() async {
         let life = StreamLife()
-        let said = Once<StreamEndedReason>()
-        life.setFarewell { said.settle($0.reason) }
+        let asked = Once<StreamEndedReason>()
+        let known = Once<Bool>()
+        let order = Broadcast<Bool?>()
+        var told = order.listen().makeAsyncIterator()
+        life.setFarewell { info in
+            asked.settle(info.reason)
+            return known
+        }
+        life.whenEnded { _ in order.send(known.value) }
         life.end(StreamEndedInfo(ender: .source, wire: "ended"))
-        #expect(said.value == .ended)
+        #expect(asked.value == .ended)
+        known.settle(true)
+        #expect(await told.next() == true)
     }
 
     @Test func silenceIsNoDataUntilSomethingIsHeardAgain() async {

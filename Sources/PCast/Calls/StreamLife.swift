@@ -5,12 +5,14 @@ import Synchronization
 /// exactly once, in the order in which they asked.
 final class StreamLife: StreamListener {
     typealias EndedAction = @Sendable (StreamEndedInfo) -> Void
+    /// Begins to tell the platform, and answers what is settled when it knows, or will not.
+    typealias Farewell = @Sendable (StreamEndedInfo) -> Once<Bool>
 
     private struct State {
         var info: StreamEndedInfo?
         /// All who had asked were told.
         var isOver = false
-        var farewell: EndedAction?
+        var farewell: Farewell?
         var actions: [EndedAction] = []
         var quality = DataQuality(status: .all, reason: .none)
         /// Before the connection went silent.
@@ -41,13 +43,14 @@ final class StreamLife: StreamListener {
         if let info { action(info) }
     }
 
-    /// What is told the platform, before anything else and by whoever ends the stream; it must not block.
-    func setFarewell(_ farewell: @escaping EndedAction) {
+    /// What is told the platform, before anything else and by whoever ends the stream; it must not block. All else is
+    /// done when the platform knows: the end of the media connection must not outrun the reason for it.
+    func setFarewell(_ farewell: @escaping Farewell) {
         let info = state.withLock { state in
             if state.info == nil { state.farewell = farewell }
             return state.info
         }
-        if let info { farewell(info) }
+        if let info { _ = farewell(info) }
     }
 
     /// The first end is the one that counts. What is done about it is done by a task of its own, as the caller may be a
@@ -60,9 +63,10 @@ final class StreamLife: StreamListener {
             return (isFirst, state.farewell)
         }
         guard isFirst else { return }
-        farewell?(info)
+        let said = farewell?(info)
         qualities.finish()
         Task {
+            _ = await said?.settled
             while let action = nextAction() { action(info) }
         }
     }

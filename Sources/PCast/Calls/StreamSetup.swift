@@ -79,13 +79,27 @@ struct StreamSetup: Sendable {
         return (StreamID(stream.streamID), answer.sessionDescription.sdp)
     }
 
+    /// How long the platform's answer to a goodbye is waited for.
+    private static let patience = Duration.seconds(1)
+
     /// The platform is told, unless it was the one who ended the stream.
-    private static func sayGoodbye(to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession) {
+    private static func sayGoodbye(
+        to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession
+    ) -> Once<Bool> {
+        let said = Once<Bool>()
         session.forget(stream)
-        guard info.ender != .platform else { return }
+        if info.ender == .platform {
+            said.settle(true)
+            return said
+        }
         var message = PCastDestroyStream()
         message.streamID = stream.description
         message.reason = info.reason == .custom ? info.reasonDescription : info.reason.rawValue
-        session.request(.destroyStream(message))
+        session.request(.destroyStream(message)) { _ in said.settle(true) }
+        Task {
+            try? await Task.sleep(for: patience)
+            said.settle(false)
+        }
+        return said
     }
 }

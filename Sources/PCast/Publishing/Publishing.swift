@@ -101,7 +101,10 @@ final class Publishing: Sendable {
                 self.statistics.send(await self.measure())
             }
         }
-        state.withLock { $0.sampler = sampler }
+        state.withLock { state in
+            state.rate.read(bytes: 0, at: MonotonicClock.now())
+            state.sampler = sampler
+        }
         if life.endedInfo != nil { sampler.cancel() }
     }
 

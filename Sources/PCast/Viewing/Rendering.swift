@@ -52,7 +52,10 @@ final class Rendering: Sendable {
                 listeners.send(await self.measure())
             }
         }
-        state.withLock { $0.sampler = sampler }
+        state.withLock { state in
+            state.rate.read(bytes: 0, at: MonotonicClock.now())
+            state.sampler = sampler
+        }
     }
 
     func stop() {

@@ -157,6 +157,12 @@ let package = Package(
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastMedia"]),
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastMedia"]),
         tests("Fuzzing", ["PCastFuzzing"]),
+        .testTarget(
+            name: "PCastTests",
+            dependencies: [
+                "PCast", "PCastMedia", "PCastSignaling", "PCastWebRTC", "PCastRTP", "PCastRendering", "PCastIO",
+            ], swiftSettings: settings),
+        tests("CLI", ["PCastCLI", "PCast", "PCastMedia", "PCastEdgeAuth"]),
         tests("Platform", ["PCastPlatform", "PCastWeb", "PCastMedia"]),
         tests("EndToEnd", ["PCast", "PCastPlatform", "PCastMedia"], exclude: ["peers"]),
     ]

@@ -6,7 +6,7 @@ import Testing
 struct RunOutcomeTests {
     private func status(
         _ ender: StreamEndedInfo.Ender, _ reason: StreamEndedReason, _ role: RunOutcome.Role
-    ) -> ExitStatus {
+    ) -> PCastCLI.ExitStatus {
         let info = StreamEndedInfo(ender: ender, reason: reason, reasonDescription: reason.rawValue)
         return RunOutcome(.stream(info), as: role).status
     }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import PCastEdgeAuth
 import PCastMedia
 import Testing

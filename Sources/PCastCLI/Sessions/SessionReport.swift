@@ -13,16 +13,18 @@ struct SessionReport: Sendable {
             switch event {
             case .authenticated(.ok, let session):
                 console.event("authenticated", ["sessionId": .text(session?.description)])
-            case .authenticated(let status, _):
+            case .authenticated(let status, _) where link.current != .connecting:
                 end.end(.session(status))
+            case .authenticated: break  // Whoever starts the session is told.
             case .online:
                 if link.current == .offline { console.say("Connected to the platform again.") }
                 link.current = .online
                 console.event("online")
-            case .offline:
+            case .offline where end.cause == nil:
                 link.current = .offline
                 console.event("offline")
                 console.say("The connection to the platform broke; connecting again.")
+            case .offline: break  // A platform that ends its streams and goes, as one that was started along does.
             }
         }
     }

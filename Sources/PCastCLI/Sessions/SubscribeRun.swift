@@ -25,12 +25,7 @@ struct SubscribeRun: Sendable {
     private func watch(_ place: SubscribePlace, by pcast: PCast) async throws -> RunEnd.Cause {
         let beginning = SystemClock.monotonic()
         let stream = try await client.settingUp(pcast) { () throws(PCastError) in
-            // Not waited for: the subscription goes out in the same flight.
-            pcast.start(
-                place.tokens.authentication, authenticationCallback: { _, _, _ in }, onlineCallback: { _ in },
-                offlineCallback: { _ in })
-            return try await pcast.subscribe(
-                streamToken: place.tokens.stream, streamID: place.stream.map { StreamID($0) })
+            try await subscribe(to: place, by: pcast)
         }
         let renderer = stream.createRenderer()
         let sizes = renderer.videoDisplayDimensionsChanges
@@ -59,6 +54,26 @@ struct SubscribeRun: Sendable {
         stream.stop()
         try await conclude(renderer, recording)
         return cause
+    }
+
+    /// Authenticates and subscribes in one flight. Of the two failures that a refused session makes, the session's own
+    /// says why.
+    private func subscribe(to place: SubscribePlace, by pcast: PCast) async throws(PCastError) -> MediaStream {
+        // Begins here and now, before the subscription.
+        let starting = Task.immediate { () async -> PCastError? in
+            do throws(PCastError) {
+                _ = try await pcast.start(authenticationToken: place.tokens.authentication)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        do {
+            return try await pcast.subscribe(
+                streamToken: place.tokens.stream, streamID: place.stream.map { StreamID($0) })
+        } catch {
+            throw await starting.value ?? error
+        }
     }
 
     /// What is left to do with what was seen.

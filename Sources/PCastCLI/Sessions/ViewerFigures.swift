@@ -42,9 +42,13 @@ enum ViewerFigures {
                 .init(
                     "latency",
                     "\(Figure.milliseconds(statistics.latencyP50)) median, "
-                        + "\(Figure.milliseconds(statistics.latencyP99)) at most of 99 %, "
-                        + "sound \(Figure.milliseconds(statistics.audioVideoSkew)) after picture"),
+                        + "99 % within \(Figure.milliseconds(statistics.latencyP99))\(skew(statistics))"),
             ])
+    }
+
+    private static func skew(_ statistics: ViewerStatistics) -> String {
+        guard let skew = statistics.audioVideoSkew else { return "" }
+        return ", sound \(Figure.milliseconds(abs(skew))) \(skew < 0 ? "before" : "after") picture"
     }
 
     static func line(_ statistics: ViewerStatistics, elapsed: TimeSpan) -> String {

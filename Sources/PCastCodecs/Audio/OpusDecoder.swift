@@ -28,15 +28,16 @@ public final class OpusDecoder {
 
     /// - Throws: `CodecError.damaged`.
     public func decode(_ frame: EncodedFrame) throws(CodecError) -> AudioFrame {
+        guard !frame.bytes.isEmpty else { throw .damaged("an empty packet of sound") }
         let samples = try run(frame.bytes, samples: Self.maximumSamples, isCorrection: false)
         return AudioFrame(
             samples: samples, channels: channels, captureTime: frame.captureTime, timestamp: frame.timestamp)
     }
 
     /// Makes up for lost sound of the given length that ended where `next` begins: the last 20 ms from the correction
-    /// that `next` may carry, what is before it by concealment.
+    /// that `next` may carry, what is before it by concealment. At most the last second is made up.
     public func conceal(_ span: TimeSpan, before next: EncodedFrame) throws(CodecError) -> [AudioFrame] {
-        let total = Int(ClockRate.opus.ticks(in: span))
+        let total = Int(ClockRate.opus.ticks(in: min(span, .seconds(1))))
         var steps = max(0, (total + Self.step / 2) / Self.step)
         var frames: [AudioFrame] = []
         while steps > 0 {

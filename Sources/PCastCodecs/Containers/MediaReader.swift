@@ -1,11 +1,10 @@
 import CFFmpeg
 public import PCastMedia
-import Synchronization
 
 /// Reads and decodes a file, or any address that libavformat opens.
 ///
-/// Pictures and sounds come in the order of their decoding, each with its moment since the media's beginning. Used by
-/// one thread at a time, but for `cancel`.
+/// Pictures and sounds come as the file has them mixed, each medium in the order of presentation, with its moment since
+/// the media's beginning; a picture's always grows. Used by one thread at a time, but for `cancel`.
 public final class MediaReader: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
     public enum Item: Sendable {
         case video(VideoFrame)
@@ -25,63 +24,64 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private let packet = AVPacketHolder()
     private let frame = AVFrameHolder()
     private let converter = PictureConverter()
-    private let resampler: AudioResampler
+    private var resampler = AudioResampler(channels: 2)
     private var waiting: [Item] = []
     private var isDraining = false
     /// In microseconds of the container's clock.
     private var origin: Int64 = 0
+    /// Ticks at which the last picture stands.
+    private var lastPicture: Int64?
     private var nextAudio: Int64?
-    private let interruption: Interruption
+    private let deadline = ReadingDeadline(patience: .seconds(10))
+    private let selection: Set<MediaType>
 
-    /// Whether libav's calls that wait shall go on.
-    private final class Interruption: Sendable {
-        let isCancelled = Atomic(false)
-    }
-
-    /// The size of the pictures, as the file says at its beginning; nil without video.
+    /// The size of the pictures, even numbers, as the file says at its beginning; nil without video.
     public private(set) var dimensions: Dimensions?
     /// Pictures a second on average; nil when unknown.
     public private(set) var frameRate: Double?
     /// Channels of the sound as it is read, 1 or 2; nil without sound.
     public private(set) var channels: Int?
+    /// nil when it has no end, or does not say.
+    public private(set) var duration: TimeSpan?
 
-    /// - Parameter uri: a path or an address, such as `film.mp4` or `rtsp://…`.
+    /// - Parameters:
+    ///   - uri: a path or an address, such as `film.mp4` or `rtsp://…`.
+    ///   - selection: what is decoded; the rest is passed over.
     /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` when there is neither picture nor sound.
-    public init(uri: String) throws(CodecError) {
+    public init(uri: String, select selection: Set<MediaType> = [.video, .audio]) throws(CodecError) {
         AVLog.quiet()
         self.uri = uri
-        interruption = Interruption()
-        resampler = AudioResampler(channels: 2)
+        self.selection = selection
         try open()
         guard video != nil || audio != nil else {
             avformat_close_input(&format)
-            throw .noTrack("“\(uri)” holds neither pictures nor sound that can be decoded")
+            throw .noTrack("“\(name)” holds neither pictures nor sound that can be decoded")
         }
     }
 
     deinit { avformat_close_input(&format) }
 
-    /// Makes a call that waits, now or later, fail at once. From any thread.
-    public func cancel() { interruption.isCancelled.store(true, ordering: .relaxed) }
+    private var name: String { MediaName.withoutSecrets(uri) }
+
+    /// Makes a call that waits, now or later, end at once. From any thread.
+    public func cancel() { deadline.cancel() }
 
     private func open() throws(CodecError) {
         format = avformat_alloc_context()
-        format?.pointee.interrupt_callback.opaque = Unmanaged.passUnretained(interruption).toOpaque()
+        // Not by the protocols' own "timeout" options, which of some (RTMP) make a server.
+        format?.pointee.interrupt_callback.opaque = Unmanaged.passUnretained(deadline).toOpaque()
         format?.pointee.interrupt_callback.callback = { context in
-            let interruption = Unmanaged<Interruption>.fromOpaque(context!).takeUnretainedValue()
-            return interruption.isCancelled.load(ordering: .relaxed) ? 1 : 0
+            Unmanaged<ReadingDeadline>.fromOpaque(context!).takeUnretainedValue().isOver ? 1 : 0
         }
-        var options: OpaquePointer?
-        // Ten seconds without an answer are enough for networks; files do not wait.
-        av_dict_set(&options, "timeout", "10000000", 0)
-        av_dict_set(&options, "rw_timeout", "10000000", 0)
-        defer { av_dict_free(&options) }
-        let opened = avformat_open_input(&format, uri, nil, &options)
-        guard opened >= 0 else { throw .cannotOpen(uri, reason: CodecError.reason(opened)) }
-        let found = avformat_find_stream_info(format, nil)
-        guard found >= 0 else { throw .cannotOpen(uri, reason: CodecError.reason(found)) }
-        video = try openTrack(AVMEDIA_TYPE_VIDEO)
-        audio = try openTrack(AVMEDIA_TYPE_AUDIO)
+        deadline.begin()
+        var result = avformat_open_input(&format, uri, nil, nil)
+        if result >= 0 { result = avformat_find_stream_info(format, nil) }
+        guard result >= 0 else {
+            avformat_close_input(&format)
+            throw .cannotOpen(name, reason: deadline.reason ?? CodecError.reason(result))
+        }
+        video = selection.contains(.video) ? try openTrack(AVMEDIA_TYPE_VIDEO) : nil
+        audio = selection.contains(.audio) ? try openTrack(AVMEDIA_TYPE_AUDIO) : nil
         describe()
     }
 
@@ -89,6 +89,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         var codec: UnsafePointer<AVCodec>?
         let index = av_find_best_stream(format, type, -1, -1, &codec, 0)
         guard index >= 0, let codec, let stream = format?.pointee.streams[Int(index)] else { return nil }
+        // The cover of a song is no video.
+        guard stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0 else { return nil }
         let decoder = AVCodecContextHolder(codec)
         guard avcodec_parameters_to_context(decoder.pointer, stream.pointee.codecpar) >= 0 else { return nil }
         decoder.pointer.pointee.thread_count = 1
@@ -102,32 +104,32 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         origin = start == cffmpeg_no_timestamp() ? 0 : start
         if let video, let stream = format?.pointee.streams[Int(video.index)] {
             dimensions = Dimensions(
-                width: Int(video.decoder.pointer.pointee.width), height: Int(video.decoder.pointer.pointee.height))
+                width: Int(video.decoder.pointer.pointee.width) & ~1,
+                height: Int(video.decoder.pointer.pointee.height) & ~1)
             let rate = av_guess_frame_rate(format, stream, nil)
             frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
         }
         if audio != nil { channels = 2 }
+        let length = format?.pointee.duration ?? 0
+        duration = length > 0 ? .microseconds(length) : nil
         for index in 0..<Int(format?.pointee.nb_streams ?? 0) {
             let isWanted = Int32(index) == video?.index || Int32(index) == audio?.index
             format?.pointee.streams[index]?.pointee.discard = isWanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL
         }
     }
 
-    /// Begins again.
+    /// Begins again, by opening it again: seeking lands beside the beginning in some formats, MPEG-TS among them.
     ///
     /// - Throws: `CodecError.cannotOpen` when an address cannot be read again.
     public func rewind() throws(CodecError) {
         waiting.removeAll()
         isDraining = false
         nextAudio = nil
-        let sought = av_seek_frame(format, -1, origin, AVSEEK_FLAG_BACKWARD)
-        if sought >= 0 {
-            if let video { avcodec_flush_buffers(video.decoder.pointer) }
-            if let audio { avcodec_flush_buffers(audio.decoder.pointer) }
-        } else {
-            avformat_close_input(&format)
-            try open()
-        }
+        lastPicture = nil
+        avformat_close_input(&format)
+        // Not what is left in it of the end.
+        resampler = AudioResampler(channels: 2)
+        try open()
     }
 
     /// The next picture or sound; nil at the end.
@@ -142,20 +144,26 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     }
 
     private func readPacket() throws(CodecError) {
+        guard format != nil else { throw .cannotOpen(name, reason: "it could not be opened again") }
+        deadline.begin()
         let result = av_read_frame(format, packet.pointer)
-        if result == cffmpeg_error_end_of_file() || result == cffmpeg_error_exit() {
+        if result == cffmpeg_error_end_of_file() || deadline.isCancelled {
             isDraining = true
             if let video { try decode(nil, video, isVideo: true) }
             if let audio { try decode(nil, audio, isVideo: false) }
             return
         }
-        guard result >= 0 else { throw .damaged("“\(uri)” broke off: \(CodecError.reason(result))") }
+        guard result >= 0 else { throw brokenOff(result) }
         defer { av_packet_unref(packet.pointer) }
         if let video, packet.pointer.pointee.stream_index == video.index {
             try decode(packet.pointer, video, isVideo: true)
         } else if let audio, packet.pointer.pointee.stream_index == audio.index {
             try decode(packet.pointer, audio, isVideo: false)
         }
+    }
+
+    private func brokenOff(_ result: Int32) -> CodecError {
+        .damaged("“\(name)” broke off: \(deadline.reason ?? CodecError.reason(result))")
     }
 
     /// A damaged packet is passed over: files have them, and the next is often whole.
@@ -177,9 +185,11 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     }
 
     private func appendPicture(_ track: Track) throws(CodecError) {
-        guard let moment = moment(track) else { return }
-        let timestamp = MediaTime(
-            ticks: ClockRate.video.ticks(in: .microseconds(moment)), rate: .video)
+        let following = lastPicture.map { $0 + Int64(90_000 / max(1, frameRate ?? 25)) } ?? 0
+        var ticks = moment(track).map { ClockRate.video.ticks(in: .microseconds($0)) } ?? following
+        if let lastPicture { ticks = max(ticks, lastPicture + 1) }
+        lastPicture = ticks
+        let timestamp = MediaTime(ticks: ticks, rate: .video)
         waiting.append(
             .video(try converter.convert(frame.pointer, captureTime: nil, timestamp: timestamp)))
     }

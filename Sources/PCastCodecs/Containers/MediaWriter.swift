@@ -26,8 +26,8 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     public init(path: String, tracks codecs: [Codec]) throws(CodecError) {
         AVLog.quiet()
         self.path = path
-        let result = avformat_alloc_output_context2(&format, nil, nil, path)
-        guard result >= 0, format != nil else {
+        let isKnown = [".mp4", ".mkv", ".webm"].contains { path.lowercased().hasSuffix($0) }
+        guard isKnown, avformat_alloc_output_context2(&format, nil, nil, path) >= 0, format != nil else {
             throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(path)”")
         }
         for codec in codecs { tracks.append(Track(codec: codec, index: try addStream(codec))) }
@@ -63,9 +63,10 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         return stream.pointee.index
     }
 
-    /// RFC 7845, section 5.1: two channels, no pre-skip, 48 kHz.
+    /// RFC 7845, section 5.1: two channels, 48 kHz, and no pre-skip, since a recording that begins within a stream has
+    /// nothing at its beginning to leave out.
     private static let opusHead: [UInt8] =
-        Array("OpusHead".utf8) + [1, 2, 0x38, 0x01, 0x80, 0xBB, 0, 0, 0, 0, 0]
+        Array("OpusHead".utf8) + [1, 2, 0, 0, 0x80, 0xBB, 0, 0, 0, 0, 0]
 
     private static func setExtraData(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ bytes: [UInt8]) {
         let padding = Int(AV_INPUT_BUFFER_PADDING_SIZE)
@@ -83,7 +84,8 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         if !hasHeader {
             let hasVideo = tracks.contains { $0.codec.mediaType == .video }
             guard !hasVideo || frame.codec.mediaType == .video && frame.isKeyFrame else { return }
-            try writeHeader(frame)
+            guard try describeVideo(by: frame) else { return }
+            try writeHeader()
         }
         // Containers want each track's times to grow.
         let timestamp = max(moment.nanoseconds / 1000, tracks[index].lastTimestamp + 1)
@@ -91,18 +93,25 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         try write(frame, to: tracks[index].index, timestamp: timestamp)
     }
 
-    private func writeHeader(_ frame: EncodedFrame) throws(CodecError) {
-        if frame.codec.mediaType == .video, let track = tracks.first(where: { $0.codec == frame.codec }),
+    /// Learns from a key frame what the header says of the pictures; false when it is damaged, and the next one is
+    /// waited for.
+    private func describeVideo(by frame: EncodedFrame) throws(CodecError) -> Bool {
+        guard frame.codec.mediaType == .video, let track = tracks.first(where: { $0.codec == frame.codec }),
             let parameters = format?.pointee.streams[Int(track.index)]?.pointee.codecpar
-        {
-            let decoder: any VideoDecoder = frame.codec == .vp8 ? try VP8Decoder() : try H264Decoder()
-            guard let picture = try decoder.decode(frame).first else { throw .damaged("the first picture is not whole") }
-            parameters.pointee.width = Int32(picture.dimensions.width)
-            parameters.pointee.height = Int32(picture.dimensions.height)
-            if frame.codec == .h264 { Self.setExtraData(parameters, H264ParameterSets.annexB(in: frame.bytes)) }
-        }
+        else { return true }
+        let decoder: any VideoDecoder = frame.codec == .vp8 ? try VP8Decoder() : try H264Decoder()
+        guard let picture = try? decoder.decode(frame).first else { return false }
+        parameters.pointee.width = Int32(picture.dimensions.width)
+        parameters.pointee.height = Int32(picture.dimensions.height)
+        if frame.codec == .h264 { Self.setExtraData(parameters, H264ParameterSets.annexB(in: frame.bytes)) }
+        return true
+    }
+
+    private func writeHeader() throws(CodecError) {
         let result = avformat_write_header(format, nil)
-        guard result >= 0 else { throw .unsupported("“\(path)” cannot hold these tracks: \(CodecError.reason(result))") }
+        guard result >= 0 else {
+            throw .unsupported("“\(path)” cannot hold these tracks: \(CodecError.reason(result))")
+        }
         hasHeader = true
     }
 
@@ -111,7 +120,8 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         let allocated = av_new_packet(packet.pointer, Int32(frame.bytes.count))
         guard allocated >= 0 else { throw .failed("writing", reason: CodecError.reason(allocated)) }
         frame.bytes.withUnsafeBytes { bytes in
-            UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: bytes)
+            UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(
+                from: bytes)
         }
         packet.pointer.pointee.stream_index = index
         packet.pointer.pointee.pts = timestamp

@@ -22,7 +22,9 @@ final class PictureConverter {
         if dimensions == nil, format == AV_PIX_FMT_YUV420P, picture.pointee.color_range != AVCOL_RANGE_JPEG {
             copy(picture, into: frame)
         } else {
-            try scale(picture, format, width: width, height: height, into: frame)
+            // Without a size of its own the source is cut, not squeezed, to even numbers.
+            let source = dimensions == nil ? target : Dimensions(width: width, height: height)
+            try scale(picture, format, width: source.width, height: source.height, into: frame)
         }
         return frame
     }

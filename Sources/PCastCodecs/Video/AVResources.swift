@@ -35,6 +35,8 @@ final class AVCodecContextHolder {
     init(_ codec: UnsafePointer<AVCodec>) {
         guard let pointer = avcodec_alloc_context3(codec) else { fatalError("out of memory for a codec") }
         self.pointer = pointer
+        // What a foreign header may make the codec allocate: pictures of 8K and a little more.
+        pointer.pointee.max_pixels = 8_192 * 8_192
         AVLog.quiet()
     }
 
@@ -46,7 +48,9 @@ final class AVCodecContextHolder {
     func open(_ codec: UnsafePointer<AVCodec>, _ options: KeyValuePairs<String, String> = [:]) throws(CodecError) {
         for (name, value) in options { av_opt_set(pointer.pointee.priv_data, name, value, 0) }
         let result = avcodec_open2(pointer, codec, nil)
-        guard result >= 0 else { throw .failed("opening \(String(cString: codec.pointee.name))", reason: CodecError.reason(result)) }
+        guard result >= 0 else {
+            throw .failed("opening \(String(cString: codec.pointee.name))", reason: CodecError.reason(result))
+        }
     }
 }
 

@@ -3,26 +3,50 @@ public import PCastMedia
 
 /// A decoder of libavcodec on one thread, without delay; damaged pictures are not shown (JB8).
 final class AVVideoDecoder {
-    private let context: AVCodecContextHolder
+    private let codec: UnsafePointer<AVCodec>
+    private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
     private let picture = AVFrameHolder()
     private let converter = PictureConverter()
     private var pending: [Int64: EncodedFrame] = [:]
     private var next: Int64 = 0
 
+    /// At the beginning and after damage: what refers to missing pictures would come out torn, and be shown.
+    private var needsKeyFrame = true
+
     /// Frames inside; more have vanished without a picture, and are forgotten.
     private static let pendingLimit = 16
 
     init(_ id: AVCodecID, name: String) throws(CodecError) {
         guard let codec = avcodec_find_decoder(id) else { throw .missing("a decoder of \(name)") }
-        context = AVCodecContextHolder(codec)
+        self.codec = codec
+        context = try Self.open(codec)
+    }
+
+    private static func open(_ codec: UnsafePointer<AVCodec>) throws(CodecError) -> AVCodecContextHolder {
+        let context = AVCodecContextHolder(codec)
         context.pointer.pointee.thread_count = 1
         context.pointer.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
         context.pointer.pointee.err_recognition = AV_EF_EXPLODE
         try context.open(codec)
+        return context
     }
 
     func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
+        if needsKeyFrame {
+            guard frame.isKeyFrame else { throw .damaged("a key frame is needed first") }
+            // Anew, as libavcodec's H.264 decoder, flushed after a slice that it gave up in, draws parts of the lost
+            // picture into the next.
+            if next > 0 { context = try Self.open(codec) }
+            pending.removeAll()
+        }
+        needsKeyFrame = true
+        let pictures = try run(frame)
+        needsKeyFrame = false
+        return pictures
+    }
+
+    private func run(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
         var pictures: [VideoFrame] = []
         if pending.count >= Self.pendingLimit { pending.removeAll() }
         pending[next] = frame
@@ -30,7 +54,8 @@ final class AVVideoDecoder {
         let result = av_new_packet(packet.pointer, Int32(frame.bytes.count))
         guard result >= 0 else { throw .failed("decoding", reason: CodecError.reason(result)) }
         frame.bytes.withUnsafeBytes { bytes in
-            UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: bytes)
+            UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(
+                from: bytes)
         }
         packet.pointer.pointee.pts = next
         next += 1

@@ -24,6 +24,7 @@ public final class X264Encoder: VideoEncoder {
         guard dimensions.width % 2 == 0, dimensions.height % 2 == 0, dimensions.width > 0, dimensions.height > 0 else {
             throw .unsupported("H.264 pictures have even width and height, not \(dimensions)")
         }
+        guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) pictures a second") }
         guard let codec = avcodec_find_encoder_by_name("libx264") else { throw .missing("libx264") }
         self.dimensions = dimensions
         context = AVCodecContextHolder(codec)
@@ -39,6 +40,9 @@ public final class X264Encoder: VideoEncoder {
         settings.pointee.keyint_min = settings.pointee.gop_size
         settings.pointee.thread_count = 1
         settings.pointee.color_range = AVCOL_RANGE_MPEG
+        settings.pointee.colorspace = AVCOL_SPC_SMPTE170M
+        settings.pointee.color_primaries = AVCOL_PRI_SMPTE170M
+        settings.pointee.color_trc = AVCOL_TRC_SMPTE170M
         settings.pointee.profile = FF_PROFILE_H264_CONSTRAINED_BASELINE
         Self.set(bitrate, on: settings)
         try context.open(
@@ -54,9 +58,11 @@ public final class X264Encoder: VideoEncoder {
 
     /// The window is half a second: a key frame may take a few frames' share, and the rate holds over a second.
     private static func set(_ bitrate: Bitrate, on settings: UnsafeMutablePointer<AVCodecContext>) {
-        settings.pointee.bit_rate = bitrate.bitsPerSecond
-        settings.pointee.rc_max_rate = bitrate.bitsPerSecond
-        settings.pointee.rc_buffer_size = Int32(clamping: bitrate.bitsPerSecond / 2)
+        // Zero would mean no limit to libx264.
+        let rate = max(10_000, bitrate.bitsPerSecond)
+        settings.pointee.bit_rate = rate
+        settings.pointee.rc_max_rate = rate
+        settings.pointee.rc_buffer_size = Int32(clamping: rate / 2)
     }
 
     public func setBitrate(_ bitrate: Bitrate) throws(CodecError) {

@@ -1,0 +1,38 @@
+import Synchronization
+
+/// What FFmpeg asks while it waits for a file or the network: whether it should give up.
+final class ReadingDeadline: Sendable {
+    private let cancelled = Atomic(false)
+    private let hasTimedOut = Atomic(false)
+    private let patience: Duration
+    private let deadline: Mutex<ContinuousClock.Instant>
+
+    init(patience: Duration) {
+        self.patience = patience
+        deadline = Mutex(.now + patience)
+    }
+
+    /// Begins the time of another wait.
+    func begin() {
+        hasTimedOut.store(false, ordering: .relaxed)
+        deadline.withLock { $0 = .now + patience }
+    }
+
+    func cancel() { cancelled.store(true, ordering: .relaxed) }
+
+    var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+
+    /// Whether to give up now.
+    var isOver: Bool {
+        if isCancelled { return true }
+        guard deadline.withLock({ $0 }) < .now else { return false }
+        hasTimedOut.store(true, ordering: .relaxed)
+        return true
+    }
+
+    /// Why FFmpeg gave up, if this was why.
+    var reason: String? {
+        if isCancelled { return "cancelled" }
+        return hasTimedOut.load(ordering: .relaxed) ? "nothing came for \(patience)" : nil
+    }
+}

@@ -1,0 +1,189 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite(.enabled(if: Program.hasFFmpeg)) struct MediaReaderTests {
+    private struct Content {
+        var pictures: [VideoFrame] = []
+        var sounds: [AudioFrame] = []
+
+        var pictureTimes: [Int64] { pictures.map(\.timestamp.ticks) }
+        var sampleCount: Int { sounds.reduce(0) { $0 + $1.sampleCount } }
+        var isGrowing: Bool { zip(pictureTimes, pictureTimes.dropFirst()).allSatisfy { $0 < $1 } }
+    }
+
+    private func read(_ reader: MediaReader) throws -> Content {
+        var content = Content()
+        while let item = try reader.next() {
+            switch item {
+            case .video(let picture): content.pictures.append(picture)
+            case .audio(let sound): content.sounds.append(sound)
+            }
+        }
+        return content
+    }
+
+    private func with(_ file: String, _ arguments: String, _ body: (String) throws -> Void) throws {
+        try TemporaryFolder.with { folder in
+            let path = "\(folder)/\(file)"
+            try Program.makeMedia(path, arguments)
+            try body(path)
+        }
+    }
+
+    private static let sources = "-f lavfi -i testsrc2=s=320x180:r=25:d=2 -f lavfi -i sine=f=440:r=44100:d=2"
+
+    @Test(
+        "every picture once, in the order of presentation, and all sound; and so again after rewinding",
+        arguments: ["film.mp4", "film.mkv", "film.ts", "film.mov"])
+    func film(_ file: String) throws {
+        try with(file, "\(Self.sources) -c:v libx264 -bf 3 -g 25 -c:a aac -ac 1 -shortest") { path in
+            let reader = try MediaReader(uri: path)
+            #expect(reader.dimensions == Dimensions(width: 320, height: 180))
+            #expect(reader.frameRate == 25)
+            #expect(reader.channels == 2)
+            #expect(abs(try #require(reader.duration).seconds - 2) < 0.2)
+            let first = try read(reader)
+            #expect(first.pictures.count == 50)
+            #expect(first.isGrowing)
+            let steps = zip(first.pictureTimes, first.pictureTimes.dropFirst()).map { $1 - $0 }
+            #expect(steps.allSatisfy { abs($0 - 3_600) <= 90 })
+            #expect(abs(first.sampleCount - 96_000) < 4_000)
+            for (left, right) in zip(first.sounds, first.sounds.dropFirst()) {
+                #expect(right.timestamp.ticks == left.timestamp.ticks + Int64(left.sampleCount))
+            }
+            #expect(try reader.next() == nil)
+            try reader.rewind()
+            let second = try read(reader)
+            #expect(second.pictureTimes == first.pictureTimes)
+            #expect(second.sampleCount == first.sampleCount)
+            for (left, right) in zip(first.pictures, second.pictures) {
+                #expect(Picture.peakSignalToNoiseRatio(left, right) == .infinity)
+            }
+        }
+    }
+
+    @Test("one medium alone can be asked for, and be there alone") func oneMedium() throws {
+        try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
+            let pictures = try read(try MediaReader(uri: path, select: [.video]))
+            #expect(pictures.pictures.count == 50)
+            #expect(pictures.sounds.isEmpty)
+            let reader = try MediaReader(uri: path, select: [.audio])
+            #expect(reader.dimensions == nil)
+            #expect(try read(reader).pictures.isEmpty)
+        }
+        try with("tone.wav", "-f lavfi -i sine=r=8000:d=1") { path in
+            let reader = try MediaReader(uri: path)
+            #expect(reader.dimensions == nil)
+            #expect(abs(try read(reader).sampleCount - 48_000) < 100)
+            try reader.rewind()
+            #expect(abs(try read(reader).sampleCount - 48_000) < 100)
+            #expect(throws: CodecError.self) { try MediaReader(uri: path, select: [.video]) }
+        }
+    }
+
+    @Test("COD7: pictures keep their own uneven times") func variableRate() throws {
+        let select = "-f lavfi -i testsrc2=s=160x120:r=30:d=2 -vf select='not(mod(n\\,7))+not(mod(n\\,5))' -vsync vfr"
+        try with("film.mkv", "\(select) -c:v libx264 -bf 2") { path in
+            let content = try read(try MediaReader(uri: path))
+            let numbers: [Int] = (0..<60).filter { $0 % 7 == 0 || $0 % 5 == 0 }
+            let expected: [Int64] = numbers.map { Int64($0) * 3_000 }
+            #expect(content.pictures.count == expected.count)
+            for (time, wanted) in zip(content.pictureTimes, expected) { #expect(abs(time - wanted) <= 90) }
+        }
+    }
+
+    @Test("pictures without times are spaced by the rate, and can be read again") func withoutTimes() throws {
+        try with("film.h264", "-f lavfi -i testsrc2=s=160x120:r=25:d=1 -c:v libx264 -bf 2") { path in
+            let reader = try MediaReader(uri: path)
+            for _ in 0..<2 {
+                let content = try read(reader)
+                #expect(content.pictures.count == 25)
+                #expect(content.isGrowing)
+                try reader.rewind()
+            }
+        }
+    }
+
+    @Test(
+        "odd sizes are cut to even ones, whatever the pixels",
+        arguments: ["yuv420p", "yuv444p", "rgb24", "yuvj420p", "gbrp"])
+    func oddSizes(_ pixels: String) throws {
+        let source = "-f lavfi -i testsrc2=s=65x37:r=5:d=1 -pix_fmt \(pixels) -c:v ffv1"
+        let codec = pixels == "rgb24" ? source.replacingOccurrences(of: "ffv1", with: "png") : source
+        let made = pixels == "yuvj420p" ? codec.replacingOccurrences(of: "ffv1", with: "mjpeg -q:v 2") : codec
+        try with("film.mkv", made) { path in
+            let reader = try MediaReader(uri: path)
+            #expect(reader.dimensions == Dimensions(width: 64, height: 36))
+            let content = try read(reader)
+            #expect(content.pictures.count == 5)
+            #expect(content.pictures.allSatisfy { $0.dimensions == Dimensions(width: 64, height: 36) })
+        }
+    }
+
+    @Test("a still image with transparency is a picture, again and again") func image() throws {
+        try with("still.png", "-f lavfi -i testsrc2=s=64x48:r=1:d=1 -frames:v 1 -pix_fmt rgba") { path in
+            let reader = try MediaReader(uri: path)
+            for _ in 0..<3 {
+                #expect(try read(reader).pictures.count == 1)
+                try reader.rewind()
+            }
+        }
+    }
+
+    @Test("the cover of a song is no video") func cover() throws {
+        try TemporaryFolder.with { folder in
+            try Program.makeMedia("\(folder)/cover.png", "-f lavfi -i testsrc2=s=64x48:r=1:d=1 -frames:v 1")
+            let arguments =
+                "-f lavfi -i sine=d=1 -i \(folder)/cover.png -map 0 -map 1 -disposition:v attached_pic -c:a aac"
+            try Program.makeMedia("\(folder)/song.m4a", arguments + " -c:v png")
+            let reader = try MediaReader(uri: "\(folder)/song.m4a")
+            #expect(reader.dimensions == nil)
+            #expect(reader.channels == 2)
+        }
+    }
+
+    @Test("what is missing, empty, garbage or cut throws or ends, and never more") func broken() throws {
+        #expect(throws: CodecError.self) { try MediaReader(uri: "/nowhere/film.mp4") }
+        try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
+            let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+            var generator = SeededGenerator(state: 11)
+            for name in ["empty.mp4", "garbage.mp4", "cut.mp4"] {
+                let garbage = Data((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &generator) })
+                let bytes = name == "empty.mp4" ? Data() : name == "cut.mp4" ? whole.prefix(whole.count / 2) : garbage
+                let broken = URL(fileURLWithPath: path + name)
+                try bytes.write(to: broken)
+                #expect(throws: CodecError.self) { try MediaReader(uri: broken.path) }
+            }
+            for round in 0..<20 {
+                var bytes = whole
+                for _ in 0..<50 { bytes[Int.random(in: 48..<bytes.count, using: &generator)] = UInt8(round) }
+                let broken = URL(fileURLWithPath: path + "mutated.mp4")
+                try bytes.write(to: broken)
+                if let reader = try? MediaReader(uri: broken.path) { _ = try? read(reader) }
+            }
+        }
+    }
+
+    @Test("a cancelled reader ends at once") func cancel() throws {
+        try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
+            let reader = try MediaReader(uri: path)
+            _ = try reader.next()
+            reader.cancel()
+            #expect(try read(reader).pictures.count < 50)
+            #expect(throws: CodecError.self) { try MediaReader(uri: "rtsp://user:secret@127.0.0.1:9/live?token=abc") }
+        }
+    }
+
+    @Test("errors name an address without what is secret in it") func secrets() {
+        do {
+            _ = try MediaReader(uri: "http://user:secret@127.0.0.1:9/live.m3u8?token=abc")
+            Issue.record("nobody listens there")
+        } catch {
+            #expect("\(error)".contains("http://127.0.0.1:9/live.m3u8"))
+            #expect(!"\(error)".contains("secret"))
+            #expect(!"\(error)".contains("abc"))
+        }
+    }
+}

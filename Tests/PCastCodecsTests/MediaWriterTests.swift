@@ -1,0 +1,118 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite struct MediaWriterTests {
+    private static let size = Dimensions(width: 320, height: 180)
+
+    /// Two seconds of picture and sound; the picture's size may change in the middle.
+    private func record(_ path: String, _ codec: Codec, hasSound: Bool = true, second: Dimensions = size) throws {
+        let writer = try MediaWriter(path: path, tracks: hasSound ? [codec, .opus] : [codec])
+        let sound = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
+        var encoder = try VideoCodecTests.encoder(codec, size: Self.size)
+        // Nothing before a key frame is of use.
+        _ = try encoder.encode(Picture.moving(0, size: Self.size), forceKeyFrame: false)
+        for frame in try encoder.encode(Picture.moving(1, size: Self.size), forceKeyFrame: false) {
+            try writer.write(frame, at: .zero)
+        }
+        for number in 0..<60 {
+            if number == 30, second != Self.size { encoder = try VideoCodecTests.encoder(codec, size: second) }
+            let picture = Picture.moving(number + 2, size: number < 30 ? Self.size : second)
+            let time = ClockRate.video.span(ofTicks: Int64(number) * 3_000)
+            for frame in try encoder.encode(picture, forceKeyFrame: number == 0) { try writer.write(frame, at: time) }
+            let samples = (0..<3_200).map { Int16(4_000 * sin(Double($0) / 20)) }
+            let piece = AudioFrame(
+                samples: samples, channels: 2, captureTime: nil,
+                timestamp: MediaTime(ticks: Int64(number) * 1_600, rate: .opus))
+            for packet in try sound.encode(piece) where hasSound { try writer.write(packet, at: packet.timestamp.span) }
+        }
+        try writer.finish()
+        try writer.finish()
+    }
+
+    private func probe(_ path: String, _ arguments: String) throws -> [String] {
+        let words = arguments.split(separator: " ").map(String.init)
+        let output = try Program.run("ffprobe", ["-v", "error", "-of", "csv=p=0"] + words + [path])
+        return try #require(output).split(separator: "\n").map(String.init)
+    }
+
+    @Test(
+        "a recording is whole", .enabled(if: Program.hasFFmpeg),
+        arguments: [("film.mp4", Codec.h264), ("film.mkv", .h264), ("film.mkv", .vp8), ("film.webm", .vp8)])
+    func whole(_ file: String, _ codec: Codec) throws {
+        try TemporaryFolder.with { folder in
+            let path = "\(folder)/\(file)"
+            try record(path, codec)
+            let tracks = try probe(path, "-show_entries stream=codec_name,width,height")
+            #expect(tracks == ["\(codec == .vp8 ? "vp8" : "h264"),320,180", "opus"])
+            #expect(try probe(path, "-count_frames -select_streams v -show_entries stream=nb_read_frames") == ["60"])
+            #expect(try probe(path, "-count_packets -select_streams a -show_entries stream=nb_read_packets") == ["100"])
+            let length = try probe(path, "-show_entries format=duration").first.flatMap(Double.init)
+            #expect(abs(try #require(length) - 2) < 0.06)
+            let errors = try Program.run("ffmpeg", ["-v", "error", "-xerror", "-i", path, "-f", "null", "-"])
+            #expect(errors != nil)
+        }
+    }
+
+    @Test("what was recorded is read back alike, picture and sound beginning together") func readBack() throws {
+        try TemporaryFolder.with { folder in
+            try record("\(folder)/film.mp4", .h264)
+            let reader = try MediaReader(uri: "\(folder)/film.mp4")
+            var number = 0
+            var firstSound: Int64?
+            while let item = try reader.next() {
+                switch item {
+                case .audio(let sound): firstSound = firstSound ?? sound.timestamp.ticks
+                case .video(let picture):
+                    #expect(abs(picture.timestamp.ticks - Int64(number) * 3_000) <= 90)
+                    let original = Picture.moving(number + 2, size: Self.size)
+                    #expect(Picture.peakSignalToNoiseRatio(picture, original) > 28)
+                    number += 1
+                }
+            }
+            #expect(number == 60)
+            #expect(abs(try #require(firstSound)) < 480)
+        }
+    }
+
+    @Test("a change of size in the middle is kept in the stream", .enabled(if: Program.hasFFmpeg))
+    func otherSize() throws {
+        try TemporaryFolder.with { folder in
+            let path = "\(folder)/film.mkv"
+            try record(path, .h264, second: Dimensions(width: 640, height: 360))
+            let sizes = try probe(path, "-select_streams v -show_entries frame=width,height")
+            #expect(sizes.count == 60)
+            #expect(sizes.first?.hasPrefix("320,180") == true)
+            #expect(sizes.last?.hasPrefix("640,360") == true)
+        }
+    }
+
+    @Test("what cannot be recorded throws") func errors() throws {
+        #expect(throws: CodecError.self) { try MediaWriter(path: "film.avi", tracks: [.h264]) }
+        #expect(throws: CodecError.self) { try MediaWriter(path: "/nowhere/film.mp4", tracks: [.h264]) }
+        try TemporaryFolder.with { folder in
+            #expect(throws: CodecError.self) { try record("\(folder)/film.webm", .h264) }
+            let empty = try MediaWriter(path: "\(folder)/film.mp4", tracks: [.h264, .opus])
+            #expect(throws: CodecError.self) { try empty.finish() }
+        }
+    }
+
+    @Test("a damaged key frame at the beginning does not end the recording") func damagedBeginning() throws {
+        try TemporaryFolder.with { folder in
+            let writer = try MediaWriter(path: "\(folder)/film.mp4", tracks: [.h264])
+            let encoder = try VideoCodecTests.encoder(.h264, size: Self.size)
+            for number in 0..<10 {
+                let picture = Picture.moving(number, size: Self.size)
+                var frame = try #require(try encoder.encode(picture, forceKeyFrame: number == 5).first)
+                if number == 0 { frame.bytes.removeLast(frame.bytes.count / 2) }
+                try writer.write(frame, at: ClockRate.video.span(ofTicks: Int64(number) * 3_000))
+            }
+            try writer.finish()
+            let reader = try MediaReader(uri: "\(folder)/film.mp4")
+            var count = 0
+            while try reader.next() != nil { count += 1 }
+            #expect(count == 5)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// Files of one test, and the programs that make and judge them.
+enum TemporaryFolder {
+    static func with<Result>(_ body: (String) throws -> Result) throws -> Result {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        return try body(folder.path)
+    }
+}
+
+/// A program of the system.
+enum Program {
+    static func path(_ name: String) -> String? {
+        ["/usr/bin", "/usr/local/bin", "/bin"].map { "\($0)/\(name)" }.first {
+            FileManager.default.isExecutableFile(atPath: $0)
+        }
+    }
+
+    static var hasFFmpeg: Bool { path("ffmpeg") != nil && path("ffprobe") != nil }
+
+    /// Runs it and answers what it printed; nil when it failed.
+    static func run(_ name: String, _ arguments: [String]) throws -> String? {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: path(name) ?? "/nonexistent")
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return process.terminationStatus == 0 ? String(decoding: data, as: UTF8.self) : nil
+    }
+
+    /// Makes a file with FFmpeg's own programs.
+    static func makeMedia(_ path: String, _ arguments: String) throws {
+        let words = arguments.split(separator: " ").map(String.init)
+        guard try run("ffmpeg", ["-v", "error", "-y"] + words + [path]) != nil else {
+            throw CocoaError(.fileWriteUnknown)
+        }
+    }
+}

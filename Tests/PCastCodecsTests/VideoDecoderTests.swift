@@ -1,0 +1,90 @@
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite struct VideoDecoderTests {
+    private func stream(_ codec: Codec, count: Int = 12) throws -> [EncodedFrame] {
+        let encoder = try VideoCodecTests.encoder(codec)
+        return try (0..<count).flatMap {
+            try encoder.encode(Picture.moving($0, noise: 20), forceKeyFrame: $0 == 8)
+        }
+    }
+
+    @Test(
+        "JB8: a cut frame is refused or whole, never shown torn; the next key frame mends all",
+        arguments: [
+            Codec.h264, .vp8,
+        ])
+    func jb8(_ codec: Codec) throws {
+        let frames = try stream(codec)
+        for cut in stride(from: 1, to: 40, by: 3) {
+            let decoder = try VideoCodecTests.decoder(codec)
+            for frame in frames[..<4] { _ = try decoder.decode(frame) }
+            var damaged = frames[4]
+            damaged.bytes.removeLast(damaged.bytes.count * cut / 40)
+            if codec == .h264 {
+                #expect(throws: CodecError.self) { try decoder.decode(damaged) }
+            } else {
+                _ = try? decoder.decode(damaged)  // VP8 reads zeros beyond the end, by its specification
+            }
+            if codec == .h264 { #expect(throws: CodecError.self) { try decoder.decode(frames[5]) } }
+            let mended = try #require(try decoder.decode(frames[8]).first)
+            let alone = try #require(try VideoCodecTests.decoder(codec).decode(frames[8]).first)
+            #expect(Picture.peakSignalToNoiseRatio(mended, alone) == .infinity)
+            #expect(try decoder.decode(frames[9]).count == 1)
+        }
+    }
+
+    @Test("JB8: nothing is shown before the first key frame", arguments: [Codec.h264, .vp8])
+    func beginning(_ codec: Codec) throws {
+        let frames = try stream(codec)
+        let decoder = try VideoCodecTests.decoder(codec)
+        for frame in frames[3..<8] { #expect(throws: CodecError.self) { try decoder.decode(frame) } }
+        #expect(try decoder.decode(frames[8]).first?.timestamp == frames[8].timestamp)
+    }
+
+    @Test("garbage throws, and never more", arguments: [Codec.h264, .vp8])
+    func garbage(_ codec: Codec) throws {
+        let frames = try stream(codec)
+        var generator = SeededGenerator(state: 7)
+        for round in 0..<60 {
+            let decoder = try VideoCodecTests.decoder(codec)
+            for var frame in frames {
+                for _ in 0..<1 + round % 5 {
+                    frame.bytes[Int.random(in: 0..<frame.bytes.count, using: &generator)] = .random(
+                        in: 0...255, using: &generator)
+                }
+                _ = try? decoder.decode(frame)
+            }
+        }
+        let empty = EncodedFrame(
+            codec: codec, bytes: [], isKeyFrame: true, timestamp: frames[0].timestamp, captureTime: nil)
+        #expect(throws: CodecError.self) { try VideoCodecTests.decoder(codec).decode(empty) }
+    }
+
+    @Test("pictures of another size within a stream are decoded as they are", arguments: [Codec.h264, .vp8])
+    func otherSize(_ codec: Codec) throws {
+        let decoder = try VideoCodecTests.decoder(codec)
+        for size in [Picture.size, Dimensions(width: 320, height: 180), Dimensions(width: 1_280, height: 720)] {
+            let encoder = try VideoCodecTests.encoder(codec, size: size)
+            let picture = Picture.moving(0, size: size)
+            let frame = try #require(try encoder.encode(picture, forceKeyFrame: true).first)
+            let shown = try #require(try decoder.decode(frame).first)
+            #expect(shown.dimensions == size)
+            #expect(Picture.peakSignalToNoiseRatio(picture, shown) > 26)
+        }
+    }
+}
+
+/// A generator that gives the same numbers each time (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}

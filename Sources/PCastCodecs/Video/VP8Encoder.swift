@@ -3,7 +3,20 @@ public import PCastMedia
 
 /// VP8 by libvpx, which is spoken to directly, for libavcodec's wrapper ignores changes of the rate (COD2).
 public final class VP8Encoder: VideoEncoder {
-    private let context = UnsafeMutablePointer<vpx_codec_ctx_t>.allocate(capacity: 1)
+    /// libvpx's state, freed once, also when the encoder's own `init` throws.
+    private final class Context {
+        let pointer = UnsafeMutablePointer<vpx_codec_ctx_t>.allocate(capacity: 1)
+
+        init() { pointer.initialize(to: vpx_codec_ctx_t()) }
+
+        deinit {
+            vpx_codec_destroy(pointer)  // refuses what was never opened
+            pointer.deallocate()
+        }
+    }
+
+    private let holder = Context()
+    private var context: UnsafeMutablePointer<vpx_codec_ctx_t> { holder.pointer }
     private var configuration = vpx_codec_enc_cfg_t()
     private let dimensions: Dimensions
     private let ticksPerFrame: Int64
@@ -23,7 +36,6 @@ public final class VP8Encoder: VideoEncoder {
         }
         self.dimensions = dimensions
         ticksPerFrame = Int64((90_000 / frameRate).rounded())
-        context.initialize(to: vpx_codec_ctx_t())
         guard vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &configuration, 0) == VPX_CODEC_OK else {
             throw .missing("libvpx")
         }
@@ -46,17 +58,12 @@ public final class VP8Encoder: VideoEncoder {
         configuration.rc_dropframe_thresh = 0
         configuration.kf_mode = VPX_KF_DISABLED
         configuration.rc_target_bitrate = Self.kilobits(bitrate)
-        guard cvpx_encoder_open(context, &configuration) == VPX_CODEC_OK else {
+        guard cvpx_encoder_open(holder.pointer, &configuration) == VPX_CODEC_OK else {
             throw .unsupported("VP8 cannot be encoded at \(dimensions)")
         }
         _ = cvpx_control(context, Int32(VP8E_SET_CPUUSED.rawValue), Self.speed)
         _ = cvpx_control(context, Int32(VP8E_SET_STATIC_THRESHOLD.rawValue), 1)
         _ = cvpx_control(context, Int32(VP8E_SET_MAX_INTRA_BITRATE_PCT.rawValue), 900)
-    }
-
-    deinit {
-        vpx_codec_destroy(context)
-        context.deallocate()
     }
 
     /// libvpx's unit, within what it counts without overflow.

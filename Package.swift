@@ -120,7 +120,7 @@ let package = Package(
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth",
+                "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth", "PCastWeb",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
@@ -160,9 +160,15 @@ let package = Package(
         .testTarget(
             name: "PCastTests",
             dependencies: [
-                "PCast", "PCastMedia", "PCastSignaling", "PCastWebRTC", "PCastRTP", "PCastRendering", "PCastIO",
+                "PCast", "PCastMedia", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastRTP",
+                "PCastRendering", "PCastIO",
             ], swiftSettings: settings),
-        tests("CLI", ["PCastCLI", "PCast", "PCastMedia", "PCastEdgeAuth"]),
+        tests(
+            "CLI",
+            [
+                "PCastCLI", "PCast", "PCastMedia", "PCastEdgeAuth",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
         tests("Platform", ["PCastPlatform", "PCastWeb", "PCastMedia"]),
         tests("EndToEnd", ["PCast", "PCastPlatform", "PCastMedia"], exclude: ["peers"]),
     ]

@@ -16,16 +16,27 @@ public struct WebSocketConnection: Sendable {
     private let channel: any Channel
     private let masksFrames: Bool
 
+    /// What the request for the WebSocket said of where it comes from; nil at a client's end.
+    public struct Request: Sendable {
+        /// `Host`, as the client wrote it.
+        public let host: String?
+        /// The page that opened the WebSocket; nil when no page did (RFC 6455, section 10.2).
+        public let origin: String?
+    }
+
+    public let request: Request?
+
     /// The address of the other side; nil when it is gone already.
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
 
     /// Runs `body` with the connection, and closes it when `body` returns or throws.
     static func run(
-        _ wrapped: Wrapped, masksFrames: Bool, _ body: @Sendable (WebSocketConnection) async throws -> Void
+        _ wrapped: Wrapped, masksFrames: Bool, request: Request? = nil, _ body: @Sendable (WebSocketConnection) async throws -> Void
     ) async throws {
         try await wrapped.executeThenClose { inbound, outbound in
             let connection = WebSocketConnection(
-                inbound: inbound, outbound: outbound, channel: wrapped.channel, masksFrames: masksFrames)
+                inbound: inbound, outbound: outbound, channel: wrapped.channel, masksFrames: masksFrames,
+                request: request)
             try await body(connection)
         }
     }

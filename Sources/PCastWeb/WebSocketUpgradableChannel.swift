@@ -13,7 +13,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
 
     enum Conversation: Sendable {
         case http(HTTPChannel)
-        case webSocket(WebSocketConnection.Wrapped)
+        case webSocket(WebSocketConnection.Wrapped, WebSocketConnection.Request)
     }
 
     struct Value: ServerChildChannelValue {
@@ -34,8 +34,12 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
                     let requested = head.uri.prefix { $0 != "?" }
                     return channel.eventLoop.makeSucceededFuture(requested == path ? HTTPHeaders() : nil)
                 },
-                upgradePipelineHandler: { channel, _ in
-                    channel.eventLoop.makeCompletedFuture { .webSocket(try WebSocketConnection.wrap(channel)) }
+                upgradePipelineHandler: { channel, head in
+                    let request = WebSocketConnection.Request(
+                        host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"))
+                    return channel.eventLoop.makeCompletedFuture {
+                        .webSocket(try WebSocketConnection.wrap(channel), request)
+                    }
                 })
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration(
                 upgradeConfiguration: .init(
@@ -63,8 +67,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         do {
             switch try await value.upgrade.get() {
             case .http(let channel): await http.handle(value: channel, logger: logger)
-            case .webSocket(let channel):
-                try await WebSocketConnection.run(channel, masksFrames: false, handler)
+            case .webSocket(let channel, let request):
+                try await WebSocketConnection.run(channel, masksFrames: false, request: request, handler)
             }
         } catch {
             logger.debug("connection ended", metadata: ["error": "\(error)"])

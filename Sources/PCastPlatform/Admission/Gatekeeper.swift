@@ -44,6 +44,28 @@ struct Gatekeeper: Sendable {
         }
     }
 
+    /// Whether a session may be opened with the grant's token.
+    ///
+    /// A token for publishing or for viewing alone opens one too, so that a program needs a single token; such a session
+    /// is good for nothing but that token, which is as if it came with the stream's request.
+    ///
+    /// - Returns: whether the session is only for the token's own streams.
+    func admit(_ grant: Grant, visitor: Visitor) throws(Refusal) -> Bool {
+        switch grant.token?.kind {
+        case .publishing:
+            try authorize(grant, for: .publish, visitor: visitor)
+            return true
+        case .streaming:
+            let purpose = TokenRequest.Purpose.subscribe(
+                originStreamID: grant.token?.originStreamID ?? "", tags: grant.token?.requiredTag.map { [$0] } ?? [])
+            try authorize(grant, for: purpose, visitor: visitor)
+            return true
+        case .authentication, nil:
+            try authorize(grant, for: .authenticate, visitor: visitor)
+            return false
+        }
+    }
+
     /// Checks an application's own credentials (HTTP Basic), in constant time.
     func isApplication(_ id: String, secret: String) -> Bool {
         let expected = Array((secrets[id] ?? "\u{0}").utf8)

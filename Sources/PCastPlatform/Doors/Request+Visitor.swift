@@ -16,23 +16,9 @@ extension Request {
     }
 
     func visitor(_ context: WebRequestContext) -> Visitor {
-        let address = context.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        return Visitor(
-            address: address, sessionID: nil, isOnThisMachine: address?.isLoopback == true && isFromOurPages)
-    }
-
-    /// Made by no page at all, or by one of ours: a page of another site that happens to be open on this machine
-    /// must not watch its camera, nor one that made its own name point here.
-    private var isFromOurPages: Bool {
-        guard let host = head.authority, let name = Self.hostName(host) else { return false }
-        guard name == "localhost" || IPAddress(name)?.isLoopback == true else { return false }
-        guard let origin = headers[.origin] else { return true }
-        return origin == "http://\(host)" || origin == "https://\(host)"
-    }
-
-    private static func hostName(_ authority: String) -> String? {
-        guard let address = try? WebAddress("http://\(authority)") else { return nil }
-        return address.host
+        Visitor(
+            address: context.remoteAddress?.ipAddress.flatMap { IPAddress($0) }, host: head.authority,
+            origin: headers[.origin])
     }
 
     /// Whether the body is of this media type, parameters aside.

@@ -18,7 +18,8 @@ actor SignalingSession {
 
     private var conversation: ServerConversation
     private var session: (id: SessionID, connection: Int)?
-    private var grant: Grant?
+    /// A session that was opened with a token for streams may do what that token allows, and nothing else.
+    private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
     private let queue: AsyncStream<Outgoing>
     private var isClosing = false
@@ -150,7 +151,9 @@ actor SignalingSession {
     }
 
     private var visitor: Visitor {
-        Visitor(address: remoteAddress, sessionID: session?.id, isOnThisMachine: false)
+        Visitor(
+            address: remoteAddress, sessionID: session?.id, host: connection.request?.host,
+            origin: connection.request?.origin)
     }
 
     private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
@@ -158,14 +161,15 @@ actor SignalingSession {
         do throws(Refusal) {
             let grant = try gatekeeper.identify(message.authenticationToken, visitor: visitor)
             let previous = message.hasSessionID ? SessionID(message.sessionID) : nil
-            let entering = Visitor(address: remoteAddress, sessionID: previous, isOnThisMachine: false)
-            try gatekeeper.authorize(grant, for: .authenticate, visitor: entering)
+            var entering = visitor
+            entering.sessionID = previous
+            let isForStreams = try gatekeeper.admit(grant, visitor: entering)
             let opened = await registry.open(
                 grant.application, previous: previous, at: MonotonicClock.now()
             ) { [weak self] end in await self?.tell(end) }
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             session = opened
-            self.grant = grant
+            onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
             response.sessionID = opened.id.description
         } catch {
@@ -193,6 +197,9 @@ actor SignalingSession {
         let create = message.createStream
         guard create.sessionID.isEmpty || create.sessionID == session.id.description else {
             throw Refusal(.unauthorized, "The session is another's.")
+        }
+        guard onlyToken == nil || onlyToken == message.streamToken else {
+            throw .token("the session was opened with another token, which is for its own stream alone")
         }
         let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
         guard create.hasSetRemoteDescription else {

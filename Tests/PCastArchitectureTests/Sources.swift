@@ -23,6 +23,35 @@ enum Sources {
         return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }
 
+    /// The targets of the manifest: each one's name and the text of its declaration.
+    static func targets() throws -> [(name: String, text: Substring)] {
+        let manifest = try String(contentsOf: root.appendingPathComponent("Package.swift"), encoding: .utf8)
+        guard let list = manifest.range(of: "targets: [\n") else { return [] }
+        var found: [(name: String, text: Substring)] = []
+        var rest = manifest[list.upperBound...]
+        while let start = rest.range(of: #"(module|\.target|\.executableTarget)\("#, options: .regularExpression) {
+            let end = closing(of: start.upperBound, in: rest)
+            let text = rest[start.upperBound..<end]
+            let name = text.range(of: #"(?<=")[A-Za-z]+(?=")"#, options: .regularExpression)
+            found.append((name.map { String(text[$0]) } ?? "", text))
+            rest = rest[end...]
+        }
+        return found
+    }
+
+    /// Where the parenthesis that was opened just before `start` is closed.
+    private static func closing(of start: String.Index, in text: Substring) -> String.Index {
+        var depth = 1
+        var index = start
+        while index < text.endIndex {
+            if text[index] == "(" { depth += 1 }
+            if text[index] == ")" { depth -= 1 }
+            if depth == 0 { return index }
+            index = text.index(after: index)
+        }
+        return text.endIndex
+    }
+
     /// The modules that a file imports, whatever stands before `import` (access level, attribute, kind).
     static func imports(of text: String) -> Set<String> {
         var found: Set<String> = []

@@ -50,8 +50,8 @@ struct DTLSAfterHandshakeTests {
         var network = DTLSNetwork(client: client, server: server)
         var lost = 0
         network.alter = { datagram, toServer in
-            // OpenSSL's timer is of real time, which has to pass while virtual time does.
-            if toServer { usleep(25_000) }
+            // OpenSSL's timer is of real time, which has to run out while virtual time does.
+            if toServer { awaitRealTime(.milliseconds(25)) }
             guard !toServer, server.isFinished, lost < 2 else { return [datagram] }
             lost += 1
             return []
@@ -101,4 +101,11 @@ struct DTLSAfterHandshakeTests {
         server.receive(goodbye, at: now)
         #expect(server.state == .closed)
     }
+}
+
+/// Returns when that much real time has passed: for what OpenSSL measures by the machine's own clock.
+private func awaitRealTime(_ duration: Duration) {
+    let clock = ContinuousClock()
+    let end = clock.now + duration
+    while clock.now < end {}
 }

@@ -50,7 +50,7 @@ public struct Platform: Sendable {
             return try MediaRouter(
                 listen: [TransportAddress(ip: address, port: configuration.rtcPort)],
                 advertise: { port in Self.candidates(advertise, listen: address, port: port) },
-                certificate: certificate)
+                certificate: certificate, maximumPeers: configuration.maximumPeers)
         } catch let error as IOError {
             throw .media("\(error)")
         } catch {
@@ -65,7 +65,8 @@ public struct Platform: Sendable {
         let addresses =
             !advertise.isEmpty
             ? advertise
-            : listen.isUnspecified ? ((try? LocalAddress.all()) ?? []).map(\.ip).filter { $0.family == listen.family } : [listen]
+            : listen.isUnspecified
+                ? ((try? LocalAddress.all()) ?? []).map(\.ip).filter { $0.family == listen.family } : [listen]
         return addresses.map { TransportAddress(ip: $0, port: port) }
     }
 
@@ -73,6 +74,7 @@ public struct Platform: Sendable {
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry
     ) -> WebServer {
         let routes = Router(context: WebRequestContext.self)
+        routes.add(middleware: CrossOriginMiddleware())
         for kind in [WebRTCDoor.Kind.whip, .whep] {
             WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, logger: logger).addRoutes(to: routes)
         }
@@ -80,7 +82,7 @@ public struct Platform: Sendable {
         AdministrationDoor(gatekeeper: gatekeeper, directory: directory, router: router).addRoutes(to: routes)
         let logger = logger
         return WebServer(
-            binding: .init(host: configuration.host, port: configuration.port), router: routes, webSocketPath: "/ws",
+            binding: .init(host: configuration.bindingHost, port: configuration.port), router: routes, webSocketPath: "/ws",
             logger: logger
         ) { connection in
             await SignalingSession(

@@ -14,6 +14,8 @@ public struct PlatformConfiguration: Sendable {
     public var stunServers: [TransportAddress]
     /// Whose tokens are taken.
     public var applications: [Application]
+    /// Publishers and viewers at one time; further ones are told to try again later.
+    public var maximumPeers: Int
 
     /// An application and the secret that its tokens are signed with.
     public struct Application: Sendable {
@@ -31,7 +33,8 @@ public struct PlatformConfiguration: Sendable {
 
     public init(
         host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
-        advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = []
+        advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = [],
+        maximumPeers: Int = 20_000
     ) {
         self.host = host
         self.port = port
@@ -39,10 +42,18 @@ public struct PlatformConfiguration: Sendable {
         self.advertise = advertise
         self.stunServers = stunServers
         self.applications = applications
+        self.maximumPeers = maximumPeers
     }
 
     /// The address to listen on; nil when `host` is no address but a name other than `localhost`.
-    var listenAddress: IPAddress? { host == "localhost" ? .loopbackV4 : IPAddress(host) }
+    var listenAddress: IPAddress? {
+        if host == "localhost" { return .loopbackV4 }
+        return host.hasPrefix("[") && host.hasSuffix("]")
+            ? IPAddress(String(host.dropFirst().dropLast())) : IPAddress(host)
+    }
+
+    /// What HTTP listens on: the same address as media, also where a name means several.
+    var bindingHost: String { listenAddress?.description ?? host }
 
     /// Only programs of this machine reach the platform.
     var isLoopback: Bool { listenAddress?.isLoopback ?? false }

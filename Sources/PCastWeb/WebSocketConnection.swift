@@ -31,7 +31,8 @@ public struct WebSocketConnection: Sendable {
 
     /// Runs `body` with the connection, and closes it when `body` returns or throws.
     static func run(
-        _ wrapped: Wrapped, masksFrames: Bool, request: Request? = nil, _ body: @Sendable (WebSocketConnection) async throws -> Void
+        _ wrapped: Wrapped, masksFrames: Bool, request: Request? = nil,
+        _ body: @Sendable (WebSocketConnection) async throws -> Void
     ) async throws {
         try await wrapped.executeThenClose { inbound, outbound in
             let connection = WebSocketConnection(

@@ -4,6 +4,7 @@ import PCastMedia
 struct Refusal: Error, Sendable {
     enum Kind: Sendable {
         case badRequest
+        case tooLarge
         case unauthorized
         case noStreamPlaying
         case gone
@@ -31,12 +32,14 @@ struct Refusal: Error, Sendable {
         Refusal(.unauthorized, "The token is not valid for this.", detail: detail)
     }
 
+    static let ended = Refusal(.gone, "The session has ended, or never was.")
+
     static let noStream = Refusal(.noStreamPlaying, "No such stream is playing.")
 
     /// As the protocol says it.
     var status: RequestStatus {
         switch kind {
-        case .badRequest: .badRequest
+        case .badRequest, .tooLarge: .badRequest
         case .unauthorized: .unauthorized
         case .noStreamPlaying: .noStreamPlaying
         case .gone: .gone

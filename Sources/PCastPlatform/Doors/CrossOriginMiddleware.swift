@@ -3,12 +3,23 @@ import Hummingbird
 import PCastWeb
 
 /// Lets pages of other sites speak WHIP and WHEP (WH2): their requests carry a token, so nothing is given away that the
-/// token does not give.
+/// token does not give. Errors say so too, or the page could not read them.
 struct CrossOriginMiddleware: RouterMiddleware {
+    private static let doors = WebRTCDoor.Kind.allCases.map { "/\($0.rawValue)" }
+
     func handle(
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
     ) async throws -> Response {
-        var response = try await next(request, context)
+        let path = request.uri.path
+        guard Self.doors.contains(where: { path == $0 || path.hasPrefix($0 + "/") }) else {
+            return try await next(request, context)
+        }
+        var response: Response
+        do {
+            response = try await next(request, context)
+        } catch let error as any HTTPResponseError {
+            response = try error.response(from: request, context: context)
+        }
         response.headers[.accessControlAllowOrigin] = "*"
         response.headers[.accessControlExposeHeaders] = "Location, Link, ETag, Accept-Patch, PCast-Stream-Id"
         return response

@@ -33,6 +33,7 @@ enum DoorResponse {
     static func refusal(_ refusal: Refusal) -> Response {
         switch refusal.kind {
         case .badRequest: text(.badRequest, refusal.message)
+        case .tooLarge: text(.contentTooLarge, refusal.message)
         case .unauthorized: text(.unauthorized, refusal.message, [.wwwAuthenticate: "Bearer"])
         case .noStreamPlaying: text(.notFound, refusal.message)
         case .gone: text(.notFound, refusal.message)

@@ -38,7 +38,7 @@ struct PageDoor: Sendable {
     private static func page(_ bytes: [UInt8]) -> Response {
         var response = response(bytes, type: html)
         response.headers[.contentSecurityPolicy] =
-            "default-src 'self'; img-src 'self' data:; media-src 'self' blob: mediastream:; style-src 'self' 'unsafe-inline'"
+            "default-src 'self'; img-src 'self' data:; media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'"
         response.headers[.referrerPolicy] = "no-referrer"
         return response
     }

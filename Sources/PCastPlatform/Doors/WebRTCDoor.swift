@@ -10,7 +10,7 @@ import PCastWebRTC
 /// WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): an offer by POST, an answer in the response, and a resource to
 /// trickle to, to restart and to delete.
 struct WebRTCDoor: Sendable {
-    enum Kind: String, Sendable {
+    enum Kind: String, CaseIterable, Sendable {
         case whip
         case whep
     }
@@ -33,7 +33,7 @@ struct WebRTCDoor: Sendable {
     private static let resourceMethods = "PATCH, DELETE, OPTIONS"
 
     func addRoutes(to router: Router<WebRequestContext>) {
-        let group = router.group("/\(kind.rawValue)").add(middleware: CrossOriginMiddleware())
+        let group = router.group("/\(kind.rawValue)")
         for path: RouterPath in kind == .whep ? ["", ":stream"] : [""] {
             group.on(path, method: .post) { request, context in
                 await respond { () throws(Refusal) in try await join(request, context) }
@@ -108,6 +108,11 @@ struct WebRTCDoor: Sendable {
         let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""
         await resources.insert(
             WebRTCResource(participation: participation, remoteUfrag: ufrag, entityTag: tag), name: name)
+        // It may have ended before there was a resource to remove.
+        guard await directory.isPresent(participation) else {
+            await resources.remove(name)
+            throw .ended
+        }
         return created(participation, name: name, tag: tag)
     }
 
@@ -127,7 +132,9 @@ struct WebRTCDoor: Sendable {
         do {
             return String(buffer: try await request.collectBody(upTo: Self.bodyLimit))
         } catch {
-            throw Refusal(.badRequest, "The body is too large, or was cut: \(Self.bodyLimit / 1024) KiB are taken.")
+            throw error is NIOTooManyBytesError
+                ? Refusal(.tooLarge, "The body is too large: \(Self.bodyLimit / 1024) KiB are taken.")
+                : Refusal(.badRequest, "The body was cut.")
         }
     }
 
@@ -135,7 +142,7 @@ struct WebRTCDoor: Sendable {
 
     private func find(_ context: WebRequestContext) async throws(Refusal) -> (name: String, resource: WebRTCResource) {
         guard let name = context.parameters.get("name"), let resource = await resources.find(name) else {
-            throw Refusal(.gone, "The session has ended, or never was.")
+            throw .ended
         }
         return (name, resource)
     }
@@ -156,10 +163,7 @@ struct WebRTCDoor: Sendable {
         }
         let condition = request.headers[.ifMatch]
         if let ufrag = fragment.iceUfrag, ufrag != resource.remoteUfrag {
-            guard condition == "*" else {
-                return DoorResponse.text(.preconditionFailed, "A restart comes with “If-Match: *”.")
-            }
-            return try await restart(name, resource, fragment)
+            return try await restart(name, resource, fragment, condition: condition)
         }
         switch condition {
         case resource.entityTag, "*": break
@@ -173,23 +177,27 @@ struct WebRTCDoor: Sendable {
     }
 
     private func restart(
-        _ name: String, _ resource: WebRTCResource, _ fragment: TrickleFragment
+        _ name: String, _ resource: WebRTCResource, _ fragment: TrickleFragment, condition: String?
     ) async throws(Refusal) -> Response {
+        // RFC 9725 writes the star in quotes in its example, and clients copy that.
+        guard condition == "*" || condition == "\"*\"" else {
+            let status: HTTPResponse.Status = condition == nil ? .preconditionRequired : .preconditionFailed
+            return DoorResponse.text(status, "A restart comes with “If-Match: *”.")
+        }
         guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
             let remote = ICECredentials(ufrag: ufrag, password: password)
         else { throw Refusal(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
         let ours = try await directory.restart(resource.participation.peer, remote: remote)
-        guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else {
-            throw Refusal(.gone, "The session has ended.")
-        }
+        guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else { throw .ended }
         return Response(
             status: .ok, headers: [.contentType: MediaTypeName.trickle, .eTag: tag],
             body: ResponseBody(byteBuffer: ByteBuffer(string: ours.text)))
     }
 
     private func delete(_ request: Request, _ context: WebRequestContext) async throws(Refusal) -> Response {
-        let (name, resource) = try await find(context)
-        await resources.remove(name)
+        guard let name = context.parameters.get("name"), let resource = await resources.remove(name) else {
+            throw .ended
+        }
         await directory.end(resource.participation.streamID, reason: .ended, description: "")
         return Response(status: .ok)
     }

@@ -15,7 +15,8 @@ final class MediaRouter: Sendable {
 
     /// - Throws: `IOError` when the port cannot be opened.
     init(
-        listen: [TransportAddress], advertise: (UInt16) -> [TransportAddress], certificate: DTLSCertificate
+        listen: [TransportAddress], advertise: (UInt16) -> [TransportAddress], certificate: DTLSCertificate,
+        maximumPeers: Int
     ) throws(IOError) {
         let (events, continuation) = AsyncStream<RelayEvent>.makeStream()
         self.events = events
@@ -27,7 +28,7 @@ final class MediaRouter: Sendable {
                 return Relay(
                     configuration: RelayConfiguration(
                         certificate: certificate, advertised: advertised, offersTCP: true,
-                        clock: MonotonicClock.reference()),
+                        clock: MonotonicClock.reference(), maximumPeers: maximumPeers),
                     generator: SystemRandomNumberGenerator())
             },
             afterTurn: { relay, _ in

@@ -37,10 +37,17 @@ actor SessionRegistry {
             sessions[previous]?.leftAt = nil
             return (previous, nextConnection)
         }
+        if sessions.count >= Self.capacity, let away = sessions.filter({ $0.value.leftAt != nil }).min(by: Self.leftFirst) {
+            sessions[away.key] = nil
+        }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(application: application, deliver: deliver, connection: nextConnection)
         return (id, nextConnection)
+    }
+
+    private static func leftFirst(_ one: (key: SessionID, value: Entry), _ other: (key: SessionID, value: Entry)) -> Bool {
+        Instant.earlier(one.value.leftAt ?? .distantFuture, other.value.leftAt) == one.value.leftAt
     }
 
     /// The connection is gone; the session stays for a while.
@@ -55,7 +62,10 @@ actor SessionRegistry {
     /// - Returns: its streams, which end with it.
     func close(_ id: SessionID) -> Set<StreamID> { sessions.removeValue(forKey: id)?.streams ?? [] }
 
-    func began(_ stream: StreamID, in id: SessionID) { sessions[id]?.streams.insert(stream) }
+    /// - Returns: false when the session has ended.
+    func began(_ stream: StreamID, in id: SessionID) -> Bool { sessions[id]?.streams.insert(stream) != nil }
+
+    func forget(_ stream: StreamID, in id: SessionID) { sessions[id]?.streams.remove(stream) }
 
     func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }
 

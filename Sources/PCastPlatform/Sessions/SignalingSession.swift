@@ -23,6 +23,7 @@ actor SignalingSession {
     private var outgoing: AsyncStream<Outgoing>.Continuation
     private let queue: AsyncStream<Outgoing>
     private var isClosing = false
+    private var isOver = false
 
     private enum Outgoing: Sendable {
         case frame(SignalingFrame)
@@ -57,9 +58,15 @@ actor SignalingSession {
             group.cancelAll()
             outgoing.finish()
         }
-        if let session {
-            await registry.connectionLost(session.id, connection: session.connection, at: MonotonicClock.now())
-        }
+        isOver = true
+        await leaveSession()
+    }
+
+    /// The session may be taken up again on another connection.
+    private func leaveSession() async {
+        guard let session else { return }
+        self.session = nil
+        await registry.connectionLost(session.id, connection: session.connection, at: MonotonicClock.now())
     }
 
     private func read() async {
@@ -101,6 +108,8 @@ actor SignalingSession {
             conversation.advance(to: MonotonicClock.now())
             drain()
         }
+        // What was to be said before the end has this long to be taken.
+        try? await Task.sleep(for: .seconds(1))
     }
 
     private func feed(_ input: ServerConversation.Input) {
@@ -123,7 +132,10 @@ actor SignalingSession {
     }
 
     private func put(_ item: Outgoing) {
-        if case .dropped = outgoing.yield(item) { outgoing.finish() }
+        guard case .dropped = outgoing.yield(item) else { return }
+        logger.info("a client does not take its messages")
+        isClosing = true
+        outgoing.finish()
     }
 
     // MARK: Requests
@@ -168,7 +180,9 @@ actor SignalingSession {
                 grant.application, previous: previous, at: MonotonicClock.now()
             ) { [weak self] end in await self?.tell(end) }
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
+            if session?.id != opened.id { await leaveSession() }
             session = opened
+            if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
             response.sessionID = opened.id.description
@@ -223,7 +237,13 @@ actor SignalingSession {
             participation = try await directory.view(
                 grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, onEnd: onEnd)
         }
-        await registry.began(participation.streamID, in: sessionID)
+        guard await registry.began(participation.streamID, in: sessionID),
+            await directory.isPresent(participation)
+        else {
+            await directory.end(participation.streamID, reason: .ended, description: "")
+            await registry.forget(participation.streamID, in: sessionID)
+            throw .ended
+        }
         return Self.response(participation)
     }
 

@@ -157,6 +157,9 @@ actor StreamDirectory {
     /// Publishers and viewers at the moment.
     var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
 
+    /// Whether it has not ended.
+    func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
+
     // MARK: Ending
 
     /// Ends a stream, or one viewer's, for a reason; false when there is none of that id.

@@ -280,7 +280,9 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             switch event {
             case .connected(let profile):
                 events.append(.connected(profile))
-                while let early = transport?.value.takeEarlyPacket() { handleEarly(early.bytes, from: early.path, at: now) }
+                while let early = transport?.value.takeEarlyPacket() {
+                    handleEarly(early.bytes, from: early.path, at: now)
+                }
             case .pathChanged: break
             case .away: events.append(.away)
             case .back: events.append(.back)
@@ -321,9 +323,15 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         if transport!.value.poll(into: &batch, at: now) { return true }
         guard transport!.value.isConnected else { return false }
         let wallTime = configuration.clock.wallTime(at: now)
-        if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) { return true }
-        if localVideo != nil, send(.video, from: localVideo!.value.log, localVideo!.value.captureClock, &batch, now) { return true }
-        if sender?.pollReports(through: transport!.value, into: &batch, wallTime: wallTime, at: now) == true { return true }
+        if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) {
+            return true
+        }
+        if localVideo != nil, send(.video, from: localVideo!.value.log, localVideo!.value.captureClock, &batch, now) {
+            return true
+        }
+        if sender?.pollReports(through: transport!.value, into: &batch, wallTime: wallTime, at: now) == true {
+            return true
+        }
         return receiver?.poll(through: transport!.value, into: &batch, wallTime: wallTime, at: now) ?? false
     }
 
@@ -365,7 +373,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// Counts and measures since the beginning.
     public var statistics: PeerConnectionStatistics {
         PeerConnectionStatistics(
-            sender: sender, receiver: receiver, video: videoBuffer?.value.statistics, audio: audioBuffer?.value.statistics,
+            sender: sender, receiver: receiver, video: videoBuffer?.value.statistics,
+            audio: audioBuffer?.value.statistics,
             checkRoundTrip: transport?.value.roundTrip)
     }
 }

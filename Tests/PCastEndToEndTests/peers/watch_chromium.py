@@ -8,6 +8,11 @@ import chromium
 import program
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
+VIDEO_BOX = """(() => {
+    const box = document.getElementById("video").getBoundingClientRect();
+    return [box.x, box.y, box.width, box.height].map(Math.round);
+})()"""
+"""Where the picture stands in a screenshot: left, top, width, height."""
 
 
 def with_token(url, token):
@@ -88,6 +93,7 @@ def watch(run, options):
             page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 5, "sound")
             page.rest(1)
             measure(run, page, options.seconds)
+            run.figures["videoBox"] = page.evaluate(VIDEO_BOX)
             run.figures["badge"] = page.evaluate("document.getElementById('state').textContent")
             run.figures["tokenInAddress"] = page.evaluate("location.search.includes('token=')")
             run.check("the token left the address", not run.figures["tokenInAddress"])

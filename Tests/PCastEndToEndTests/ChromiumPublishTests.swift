@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The page `/publish` in headless Chromium with its fake camera and microphone.
+    @Suite("A browser publishes", .enabled(if: ThisMachine.hasChromium))
+    struct ChromiumPublishTests {
+        private static let seconds = ThisMachine.isFull ? 60 : 10
+
+        @Test("Its picture and sound reach subscribe until it stops", .timeLimit(.minutes(3)), arguments: ["H264", "VP8"])
+        func publish(codec: String) async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let browser = try Peer(
+                    "publish_chromium.py", ["\(platform.uri)/publish", "--codec", codec], in: nil, of: place,
+                    seconds: Self.seconds)
+                let stream = try await platform.stream()
+                let recording = place.path("recording.\(codec == "VP8" ? "mkv" : "mp4")")
+                let token = try await platform.viewingToken(stream)
+                let viewer = try place.pcast(
+                    "subscribe", "--uri", platform.uri, "--token", token, "--record", recording,
+                    limit: .seconds(Self.seconds + 40))
+                _ = try await viewer.event("firstFrame")
+
+                let figures = try await browser.figures(within: .seconds(Self.seconds + 40))
+                let gone = Date()
+                #expect(figures["videoCodec"].text == "video/\(codec)")
+                #expect(figures["srtpCipher"].text?.hasPrefix("AEAD_AES_") == true)
+                #expect(figures["streamID"].text == stream)
+                // The page ends its session by DELETE: viewers hear it at once.
+                #expect(try await viewer.event("ended", within: .seconds(2))["reason"].text == "ended")
+                #expect(Date().timeIntervalSince(gone) < 2)
+                #expect(try await viewer.exitStatus(within: .seconds(5)) == 0)
+                try await Self.check(viewer, MediaFile(path: recording, place: place), codec)
+            }
+        }
+
+        private static func check(_ viewer: RunningProgram, _ recording: MediaFile, _ codec: String) async throws {
+            let summary = try await viewer.event("summary")
+            #expect(summary["framesRendered"].number ?? 0 >= Double(15 * seconds))
+            #expect(summary["freezeCount"] == .number(0))
+            #expect(summary["packetsLost"] == .number(0))
+            guard ThisMachine.hasFFmpeg else { return }
+            let picture = try await recording.track("video")
+            #expect(picture.codec == codec.lowercased())
+            #expect(picture.frames >= 15 * seconds)
+            // Chromium's fake microphone beeps.
+            #expect(try await recording.loudness() > -60)
+            let changes = try await recording.pictures(width: 64, height: 36, format: "gray", byteCount: 64 * 36)
+            #expect(Set(changes).count >= 10 * seconds, "pictures move")
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The programs of `Examples/`, as a reader of them would run them.
+    @Suite("Examples")
+    struct ExampleTests {
+        @Test("One publishes and the other watches, through a platform of its own", .timeLimit(.minutes(1)))
+        func publishAndWatch() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let authentication = try await platform.authenticationToken()
+                let publisher = try place.start(
+                    BuiltProgram.path("PublishExample"),
+                    [platform.uri, authentication, await platform.publishingToken(), "synthetic", "6"])
+                let stream = try await platform.stream()
+                let picture = place.path("picture.png")
+                let viewer = try place.start(
+                    BuiltProgram.path("WatchExample"),
+                    [platform.uri, authentication, await platform.viewingToken(stream), stream, "2", picture])
+                for program in [viewer, publisher] {
+                    #expect(try await program.exitStatus(within: .seconds(15)) == 0)
+                    let lines = program.output.lines.values
+                    #expect(lines.first?.hasPrefix("session ") == true, "\(program.report)")
+                    #expect(lines.contains { $0.contains(" frames, ") }, "\(program.report)")
+                    #expect(lines.contains { $0.hasPrefix("ended:") }, "\(program.report)")
+                    #expect(!lines.contains { $0.hasPrefix("failed:") }, "\(program.report)")
+                }
+                if ThisMachine.hasFFmpeg {
+                    let stamps = try await MediaFile(path: picture, place: place).stamps()
+                    #expect(stamps.count == 1 && stamps[0] != nil)
+                }
+            }
+        }
+
+        /// It listens on the usual ports, so it gets a network of its own.
+        @Test(
+            "The platform inside a program of one's own serves", .enabled(if: ThisMachine.hasNamespaces),
+            .timeLimit(.minutes(1)))
+        func serve() async throws {
+            try await Workplace.run { place in
+                let network = "pcast-example-\(getpid())"
+                let script = "\(BuiltProgram.peers)/namespace.sh"
+                let serving = """
+                    "$0" & until (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; do sleep 0.05; done; echo listening; wait
+                    """
+                let server = try place.start(
+                    script, [network, "bash", "-c", serving, BuiltProgram.path("ServeExample")])
+                guard await server.output.lines.first(within: .seconds(10), where: { $0 == "listening" }) != nil else {
+                    throw EndToEndFailure("the example does not listen\n\(server.report)")
+                }
+                let application = "my-application:my-secret"
+                let tokens = [
+                    try await place.token(application, "--type", "auth"),
+                    try await place.token(application, "--type", "publish"),
+                ]
+                let publisher = try place.start(
+                    script,
+                    [network, BuiltProgram.path("PublishExample"), "http://127.0.0.1:8080"] + tokens
+                        + ["synthetic", "2"])
+                #expect(try await publisher.exitStatus(within: .seconds(15)) == 0)
+                let lines = publisher.output.lines.values
+                #expect(lines.contains { $0.contains(" frames, ") }, "\(publisher.report)")
+                try await server.end()
+            }
+        }
+    }
+}

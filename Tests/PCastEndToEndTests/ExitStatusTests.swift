@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What scripts tell ends apart by.
+    @Suite("Exit statuses")
+    struct ExitStatusTests {
+        @Test(
+            "2: arguments that cannot be used",
+            arguments: [
+                ["publish", "--fps", "0"], ["publish", "--nonsense"], ["subscribe", "--for", "soon"],
+                ["subscribe", "--screenshot", "picture.bmp"], ["serve", "--listen", "127.0.0.1:http"],
+                ["token", "create", "--application", "a:b"],
+                ["publish", "--uri", "http://127.0.0.1:1", "--listen", "127.0.0.1:0"],
+            ])
+        func arguments(_ arguments: [String]) async throws {
+            try await Workplace.run { place in
+                let program = try place.start(BuiltProgram.path("pcast"), arguments)
+                #expect(try await program.exitStatus(within: .seconds(10)) == 2)
+                #expect(!program.messages.lines.values.isEmpty)
+            }
+        }
+
+        @Test("4: nothing to play, with no platform and with an empty one")
+        func nothingToPlay() async throws {
+            try await Workplace.run { place in
+                let alone = try place.pcast("subscribe")
+                #expect(try await alone.exitStatus(within: .seconds(10)) == 4)
+                let platform = try await LocalPlatform.start(in: place)
+                let token = try await platform.viewingToken("stream-that-never-was")
+                let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
+                #expect(try await viewer.exitStatus(within: .seconds(10)) == 4)
+                let end = try place.pcast(
+                    "streams", "end", "stream-that-never-was", "--reason", "ended", "--uri", platform.uri,
+                    "--application", LocalPlatform.application)
+                #expect(try await end.exitStatus(within: .seconds(10)) == 4)
+            }
+        }
+
+        @Test("5: a source that is not there; its platform goes with it")
+        func noSource() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
+                #expect(try await publisher.exitStatus(within: .seconds(10)) == 5)
+                #expect(place.credentialsFiles.isEmpty)
+            }
+        }
+
+        @Test("6: no platform at that address")
+        func unreachable() async throws {
+            try await Workplace.run { place in
+                for command in ["publish", "subscribe"] {
+                    let token = try await place.token(LocalPlatform.application)
+                    let program = try place.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
+                    #expect(try await program.exitStatus(within: .seconds(20)) == 6)
+                }
+            }
+        }
+
+        @Test("3: tokens that another secret signed, that have expired, or that are for something else")
+        func unauthorized() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let foreign = try await place.token("studio:guessed")
+                let viewing = try await platform.viewingToken("some-stream")
+                let expired = try await place.run(
+                    BuiltProgram.path("pcast"),
+                    ["token", "create", "--application", LocalPlatform.application, "--expires-at", "1000"]
+                ).output[0]
+                let refused = [
+                    ("publish", foreign), ("publish", expired), ("publish", viewing), ("subscribe", foreign),
+                    ("subscribe", expired), ("publish", "DIGEST:bad-token"),
+                ]
+                for (command, token) in refused {
+                    let program = try place.pcast(command, "--uri", platform.uri, "--token", token)
+                    #expect(try await program.exitStatus(within: .seconds(10)) == 3, "\(command)\n\(program.report)")
+                }
+                let list = try place.pcast("streams", "list", "--uri", platform.uri, "--application", "studio:guessed")
+                #expect(try await list.exitStatus(within: .seconds(10)) == 3)
+            }
+        }
+
+        @Test("7: the platform ended the stream, and publisher and viewer are told why")
+        func endedByPlatform() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--tag", "news")
+                let stream = try #require(try await publisher.event("publishing")["streamId"].text)
+                let viewer = try place.pcast("subscribe")
+                _ = try await viewer.event("firstFrame")
+                let list = try place.pcast("streams", "list")
+                #expect(try await list.exitStatus(within: .seconds(10)) == 0)
+                let listed = try await list.event("stream")
+                #expect(listed["streamId"].text == stream)
+                #expect(listed["tags"] == .list([.text("news")]))
+                #expect(listed["viewers"] == .number(1))
+
+                let end = try place.pcast("streams", "end", stream, "--reason", "censored")
+                #expect(try await end.exitStatus(within: .seconds(10)) == 0)
+                for program in [publisher, viewer] {
+                    #expect(try await program.event("ended", within: .seconds(3))["reason"].text == "censored")
+                    #expect(try await program.exitStatus(within: .seconds(5)) == 7)
+                }
+                #expect(place.credentialsFiles.isEmpty)
+            }
+        }
+    }
+}

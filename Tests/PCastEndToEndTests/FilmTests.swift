@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A file as files are, from disk to three screens.
+    @Suite("The film")
+    struct FilmTests {
+        private static let seconds = ThisMachine.isFull ? 60 : 20
+
+        @Test(
+            "A film is watched by two programs and a browser at once, and ends for all of them",
+            .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(3)))
+        func film() async throws {
+            try await Workplace.run { place in
+                let film = try await Film.make(seconds: Self.seconds, in: place)
+                #expect(try await film.file.track("video").hasBFrames)
+                let limit = Duration.seconds(Self.seconds + 40)
+                let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
+                let publisher = try place.pcast(
+                    "publish", "--listen", "127.0.0.1:0", "--video", film.file.path, "--audio", film.file.path,
+                    limit: limit)
+                let link = try #require(try await publisher.event("publishing")["watch"].text)
+                let viewers = [
+                    try place.pcast("subscribe", "--record", recording, limit: limit),
+                    try place.pcast("subscribe", "--screenshot", picture, limit: limit),
+                ]
+                for viewer in viewers { _ = try await viewer.event("firstFrame") }
+                if ThisMachine.hasChromium { try await Self.watch(link, film) }
+
+                for program in [publisher] + viewers {
+                    let end = try await program.event("ended", within: limit)
+                    #expect(end["reason"].text == "ended")
+                    #expect(try await program.exitStatus(within: .seconds(10)) == 0)
+                }
+                for viewer in viewers { try await Self.check(figures: viewer.event("summary")) }
+                let found = try await film.find(MediaFile(path: picture, place: place))
+                Self.check(found, "the screenshot")
+                #expect(found.frame > (Self.seconds - 2) * Film.frameRate)
+                try await Self.check(recording: MediaFile(path: recording, place: place), of: film)
+            }
+        }
+
+        private static func check(figures: JSON) {
+            #expect(figures["framesRendered"].number ?? 0 >= Double((seconds - 2) * Film.frameRate))
+            for field in ["framesDropped", "freezeCount", "packetsLost"] {
+                #expect(figures[field] == .number(0), "\(field)")
+            }
+        }
+
+        private static func check(_ found: Film.Place, _ what: String) {
+            print("the film: \(what) shows frame \(found.frame), \(found.difference) of \(found.usualDifference) off")
+            #expect(found.difference < 8, "\(what) shows the film")
+            #expect(found.difference < found.usualDifference / 3, "\(what) shows one moment of the film")
+        }
+
+        private static func check(recording: MediaFile, of film: Film) async throws {
+            let (picture, sound) = (try await recording.track("video"), try await recording.track("audio"))
+            #expect(picture.width == 1_280)
+            #expect(picture.height == 720)
+            #expect(picture.frames >= (seconds - 2) * Film.frameRate)
+            #expect(abs(picture.duration - sound.duration) < 0.5)
+            check(try await film.find(recording), "the recording's last picture")
+            let (original, recorded) = (try await film.file.loudness(), try await recording.loudness())
+            #expect(abs(original - recorded) < 3, "\(recorded) dBFS of \(original)")
+        }
+
+        /// The page in headless Chromium, which checks that pictures move, sound is there and nothing freezes.
+        private static func watch(_ link: String, _ film: Film) async throws {
+            let place = film.file.place
+            let screenshot = place.path("page.png")
+            let measured = seconds - 12
+            let browser = try Peer(
+                "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: place, seconds: measured)
+            let figures = try await browser.figures(within: .seconds(measured + 40))
+            #expect(figures["srtpCipher"].text?.hasPrefix("AEAD_AES_") == true)
+            #expect(figures["size"] == .list([.number(1_280), .number(720)]))
+            #expect(figures["framesDropped"].number ?? .infinity <= 2)
+            let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
+            try #require(box.count == 4)
+            let found = try await film.find(
+                MediaFile(path: screenshot, place: place), filter: "crop=\(box[2]):\(box[3]):\(box[0]):\(box[1])")
+            check(found, "the page")
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+
+/// A film as files are: H.264 with B-frames and AAC in an MP4, 720p30, whose colours wander around the circle once, so
+/// that a picture can be told from those a second before and after.
+struct Film: Sendable {
+    static let frameRate = 30
+    /// Pictures are compared at this size, red, green and blue.
+    private static let (width, height) = (64, 36)
+
+    let file: MediaFile
+    let seconds: Int
+    private let pictures: [ArraySlice<UInt8>]
+
+    /// Where in the film a picture was found.
+    struct Place: Sendable {
+        /// Of the film's pictures, the one that is most like it.
+        let frame: Int
+        /// The mean difference of a colour value (0...255) to that one.
+        let difference: Double
+        /// The same to the film's median picture, ordered by how different it is.
+        let usualDifference: Double
+    }
+
+    static func make(seconds: Int, in place: Workplace) async throws -> Film {
+        let path = place.path("film.mp4")
+        try await place.run(
+            "ffmpeg",
+            [
+                "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=\(frameRate)",
+                "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100",
+                "-vf", "hue=H=2*PI*t/\(seconds)", "-t", "\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
+                "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "128k", path,
+            ], limit: .seconds(120))
+        let file = MediaFile(path: path, place: place)
+        return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))
+    }
+
+    /// Finds the last picture of a file in the film.
+    ///
+    /// - Parameter filter: cuts the picture out of the file's, in FFmpeg's words.
+    func find(_ picture: MediaFile, filter: String? = nil) async throws -> Place {
+        guard let searched = try await Self.pictures(of: picture, filter: filter).last else {
+            throw EndToEndFailure("\(picture.path) holds no picture")
+        }
+        let differences = pictures.map { Self.difference($0, searched) }
+        let sorted = differences.sorted()
+        return Place(
+            frame: differences.firstIndex(of: sorted[0])!, difference: sorted[0],
+            usualDifference: sorted[sorted.count / 2])
+    }
+
+    private static func pictures(of file: MediaFile, filter: String?) async throws -> [ArraySlice<UInt8>] {
+        try await file.pictures(
+            width: width, height: height, format: "rgb24", byteCount: width * height * 3, filter: filter)
+    }
+
+    private static func difference(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Double {
+        var sum = 0
+        for (a, b) in zip(one, other) { sum += abs(Int(a) - Int(b)) }
+        return Double(sum) / Double(one.count)
+    }
+}

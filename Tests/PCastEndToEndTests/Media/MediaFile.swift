@@ -1,0 +1,76 @@
+import Foundation
+
+/// A film, a recording or a picture on disk, as FFmpeg's programs see it.
+struct MediaFile: Sendable {
+    struct Track: Sendable {
+        let kind: String
+        let codec: String
+        let width: Int
+        let height: Int
+        /// Counted by decoding them all.
+        let frames: Int
+        /// In seconds.
+        let duration: Double
+        /// Whether any picture is predicted from later ones.
+        let hasBFrames: Bool
+    }
+
+    let path: String
+    let place: Workplace
+
+    /// Decodes the whole file. Throws when FFmpeg complains about anything in it.
+    func tracks() async throws -> [Track] {
+        let fields = "codec_type,codec_name,width,height,nb_read_frames,duration,has_b_frames"
+        let (output, complaints) = try await place.run(
+            "ffprobe",
+            ["-v", "error", "-count_frames", "-show_entries", "stream=\(fields)", "-of", "json=compact=1", path])
+        guard complaints.isEmpty else { throw EndToEndFailure("\(path) is not whole: \(complaints)") }
+        guard let told = JSON(line: output.joined()) else { throw EndToEndFailure("ffprobe told nothing of \(path)") }
+        return told["streams"].list.map { track in
+            Track(
+                kind: track["codec_type"].text ?? "", codec: track["codec_name"].text ?? "",
+                width: Int(track["width"].number ?? 0), height: Int(track["height"].number ?? 0),
+                frames: track["nb_read_frames"].text.flatMap(Int.init) ?? 0,
+                duration: track["duration"].text.flatMap(Double.init) ?? 0,
+                hasBFrames: (track["has_b_frames"].number ?? 0) > 0)
+        }
+    }
+
+    /// The one track of a kind.
+    func track(_ kind: String) async throws -> Track {
+        let found = try await tracks().filter { $0.kind == kind }
+        guard found.count == 1 else { throw EndToEndFailure("\(path) has \(found.count) tracks of \(kind)") }
+        return found[0]
+    }
+
+    /// The mean volume of the sound in dBFS.
+    func loudness() async throws -> Double {
+        let messages = try await place.run(
+            "ffmpeg", ["-hide_banner", "-nostdin", "-i", path, "-vn", "-af", "volumedetect", "-f", "null", "-"]
+        ).messages
+        let mark = "mean_volume: "
+        guard let line = messages.first(where: { $0.contains(mark) }), let range = line.range(of: mark),
+            let loudness = Double(line[range.upperBound...].prefix { $0 != " " })
+        else { throw EndToEndFailure("FFmpeg does not tell how loud \(path) is") }
+        return loudness
+    }
+
+    /// Every picture, scaled to a size, in a format of FFmpeg with so many bytes a picture.
+    ///
+    /// - Parameter filter: is applied before scaling.
+    func pictures(
+        width: Int, height: Int, format: String, byteCount: Int, filter: String? = nil
+    ) async throws -> [ArraySlice<UInt8>] {
+        let raw = place.path("pictures-\(UUID().uuidString.prefix(8)).raw")
+        defer { try? FileManager.default.removeItem(atPath: raw) }
+        let filters = [filter, "scale=\(width):\(height):flags=area"].compactMap(\.self).joined(separator: ",")
+        try await place.run(
+            "ffmpeg",
+            [
+                "-v", "error", "-nostdin", "-i", path, "-an", "-vf", filters, "-fps_mode", "passthrough",
+                "-f", "rawvideo", "-pix_fmt", format, raw,
+            ])
+        let bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: raw)))
+        return stride(from: 0, through: bytes.count - byteCount, by: byteCount).map { bytes[$0..<$0 + byteCount] }
+    }
+}

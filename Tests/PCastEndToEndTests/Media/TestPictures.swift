@@ -1,0 +1,28 @@
+import PCastMedia
+
+/// The test picture in files that programs wrote.
+extension MediaFile {
+    /// What the time strips of all pictures say; nil for a picture without a strip.
+    ///
+    /// - Parameters:
+    ///   - width: pictures are read at this size, a multiple of 64.
+    func stamps(width: Int = 640, height: Int = 360) async throws -> [TestPictureStamp?] {
+        let pictures = try await pictures(
+            width: width, height: height, format: "yuv420p", byteCount: width * height * 3 / 2)
+        return pictures.map { Self.stamp($0, Dimensions(width: width, height: height)) }
+    }
+
+    private static func stamp(_ bytes: ArraySlice<UInt8>, _ dimensions: Dimensions) -> TestPictureStamp? {
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: VideoFrame.layout(dimensions).byteCount, alignment: 32)
+        let frame = VideoFrame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory
+        ) { $0.deallocate() }
+        for row in 0..<dimensions.height {
+            for column in 0..<dimensions.width {
+                frame.planeY[row * frame.strideY + column] = bytes[bytes.startIndex + row * dimensions.width + column]
+            }
+        }
+        return TestPictureStrip.read(frame)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Other people's implementations, by WHIP and WHEP, in a network that nothing gets out of.
+    @Suite("Peers", .enabled(if: ThisMachine.hasPeers))
+    struct PeerTests {
+        struct Publisher: Sendable, CustomTestStringConvertible {
+            let program: String
+            let codec: String
+            var options: [String] = []
+
+            var testDescription: String { "\(program) \(codec) \(options.joined(separator: " "))" }
+        }
+
+        static let publishers = [
+            Publisher(program: "whip_aiortc.py", codec: "H264", options: ["--codec", "H264"]),
+            Publisher(program: "whip_aiortc.py", codec: "VP8", options: ["--codec", "VP8"]),
+            Publisher(program: "whip_gstreamer.py", codec: "H264", options: ["--codec", "H264"]),
+            Publisher(program: "whip_gstreamer.py", codec: "VP8", options: ["--codec", "VP8"]),
+            Publisher(program: "whip_ffmpeg.py", codec: "H264"),
+            Publisher(program: "whip_ffmpeg.py", codec: "H264", options: ["--dtls-active"]),
+        ]
+
+        /// Watching, as seconds: the full length, and what is enough to see pictures move and hear sound.
+        private static let watching = ThisMachine.isFull ? 15 : 3
+
+        @Test("Each publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(8)))
+        func peers() async throws {
+            try await Workplace.run { place in
+                let network = "pcast-\(getpid())"
+                let platform = try await Self.platform(in: network, of: place)
+                var known: Set<String> = []
+                for publisher in Self.publishers {
+                    let stream = try await Self.run(publisher, at: platform, in: network, known)
+                    known.insert(stream)
+                }
+                try await platform.program.end()
+                #expect(!FileManager.default.fileExists(atPath: "/run/netns/\(network)"))
+            }
+        }
+
+        private static func platform(in network: String, of place: Workplace) async throws -> LocalPlatform {
+            let serve = [
+                "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",
+                LocalPlatform.application, "--json",
+            ]
+            // Through `env`, as sudo leaves the environment behind.
+            let program = try place.start(
+                "\(BuiltProgram.peers)/namespace.sh",
+                [
+                    network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                    BuiltProgram.path("pcast"),
+                ] + serve, limit: .seconds(400))
+            return try await LocalPlatform(program, in: place)
+        }
+
+        /// One publisher and its viewers; returns the stream.
+        private static func run(
+            _ publisher: Publisher, at platform: LocalPlatform, in network: String, _ known: Set<String>
+        ) async throws -> String {
+            let place = platform.place
+            let token = try await platform.publishingToken()
+            let publishing = try Peer(
+                publisher.program, ["--url", "\(platform.uri)/whip", "--token", token] + publisher.options,
+                in: network, of: place, seconds: watching + 4)
+            let stream = try await platform.stream(otherThan: known)
+            let viewing = try await platform.viewingToken(stream)
+            let viewers = try ["whep_aiortc.py", "whep_gstreamer.py"].map { viewer in
+                try Peer(
+                    viewer,
+                    ["--url", "\(platform.uri)/whep/\(stream)", "--token", viewing, "--codec", publisher.codec],
+                    in: network, of: place, seconds: watching)
+            }
+            for viewer in viewers {
+                let figures = try await viewer.figures(within: .seconds(watching + 30))
+                check(figures, publisher.codec)
+                tell(figures, watching: publisher)
+            }
+            check(try await publishing.figures(within: .seconds(watching + 30)), publisher.codec)
+            return stream
+        }
+
+        /// What holds for every peer beyond what it checks itself.
+        private static func check(_ figures: JSON, _ codec: String) {
+            let peer = figures["peer"].text ?? ""
+            if let agreed = figures["codecs"]["video"].text { #expect(agreed.hasSuffix(codec), "\(peer)") }
+            switch figures["srtpProfile"].text {
+            case let profile? where peer.hasPrefix("aiortc"):
+                #expect(profile.hasPrefix("SRTP_AEAD_AES_"), "\(peer)")
+            case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) knows counter mode only")
+            case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) tells its profile")
+            }
+            if let lost = figures["videoPacketsLost"].number { #expect(lost == 0, "\(peer)") }
+        }
+
+        private static func tell(_ figures: JSON, watching publisher: Publisher) {
+            let rate = figures["framesPerSecond"].number ?? 0
+            let first = figures["firstFrameMilliseconds"].number ?? 0
+            print(
+                "\(figures["peer"].text ?? "") watches \(publisher.testDescription): \(rate) frames a second, "
+                    + "the first after \(first) ms, \(figures["srtpProfile"].text ?? "")")
+        }
+    }
+}

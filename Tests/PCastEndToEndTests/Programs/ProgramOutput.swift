@@ -1,0 +1,38 @@
+import Foundation
+
+/// The lines that a program writes to one of its outputs: kept in a file, and waited for.
+final class ProgramOutput: Sendable {
+    let lines = Awaited<String>()
+    let pipe = Pipe()
+    private let file: URL
+
+    init(to file: URL) { self.file = file }
+
+    /// Reads on a thread of its own until the last process that writes has gone.
+    func read() {
+        let (pipe, lines, file) = (pipe, lines, file)
+        Thread.detachNewThread {
+            let kept = fopen(file.path, "w")
+            var rest: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = Foundation.read(pipe.fileHandleForReading.fileDescriptor, &buffer, buffer.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { break }
+                fwrite(buffer, 1, count, kept)
+                fflush(kept)
+                rest += buffer[..<count]
+                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    lines.add(String(decoding: rest[..<end], as: UTF8.self))
+                    rest.removeSubrange(...end)
+                }
+            }
+            if !rest.isEmpty { lines.add(String(decoding: rest, as: UTF8.self)) }
+            if let kept { fclose(kept) }
+            lines.finish()
+        }
+    }
+
+    /// For the report of a failure.
+    var tail: String { lines.values.suffix(12).joined(separator: "\n") }
+}

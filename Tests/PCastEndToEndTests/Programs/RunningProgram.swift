@@ -1,0 +1,103 @@
+import Foundation
+
+/// A process that a test started. It ends by itself, by `end`, or at its time limit.
+final class RunningProgram: Sendable {
+    let name: String
+    let output: ProgramOutput
+    let messages: ProgramOutput
+    private let process = Process()
+    private let exits = Awaited<Int32>()
+
+    /// - Parameters:
+    ///   - limit: the program is ended when it runs longer.
+    ///   - folder: where what it writes is kept, in files that begin with `name`.
+    init(
+        _ name: String, _ program: String, _ arguments: [String], environment: [String: String], folder: URL,
+        limit: Duration
+    ) throws {
+        self.name = name
+        output = ProgramOutput(to: folder.appendingPathComponent("\(name).out"))
+        messages = ProgramOutput(to: folder.appendingPathComponent("\(name).err"))
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.environment = environment
+        process.currentDirectoryURL = folder
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output.pipe
+        process.standardError = messages.pipe
+        process.terminationHandler = { [exits] in
+            // As a shell tells it: a signal that ended the program is added to 128.
+            exits.add($0.terminationReason == .exit ? $0.terminationStatus : 128 + $0.terminationStatus)
+        }
+        try process.run()
+        output.read()
+        messages.read()
+        DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [weak self] in self?.kill() }
+    }
+
+    var processID: Int32 { process.processIdentifier }
+
+    var isRunning: Bool { exits.values.isEmpty }
+
+    func send(_ signal: Int32) {
+        if isRunning { Foundation.kill(processID, signal) }
+    }
+
+    /// Politely first, as a program may have children to end; after five seconds without asking.
+    private func kill() {
+        guard isRunning else { return }
+        send(SIGTERM)
+        DispatchQueue.global().asyncAfter(deadline: .now() + 5) { self.send(SIGKILL) }
+    }
+
+    /// Waits for the end, asked for or not; returns the exit status, when everything that was written is here.
+    @discardableResult
+    func exitStatus(within limit: Duration) async throws -> Int32 {
+        guard let status = await exits.first(within: limit) else {
+            throw EndToEndFailure("\(name) still runs after \(limit)\n\(report)")
+        }
+        _ = await output.lines.first(within: .seconds(5)) { _ in false }
+        _ = await messages.lines.first(within: .seconds(5)) { _ in false }
+        return status
+    }
+
+    /// Ends the program where it still runs.
+    func end(by signal: Int32 = SIGTERM) async throws {
+        send(signal)
+        if await exits.first(within: .seconds(10)) == nil { send(SIGKILL) }
+        try await exitStatus(within: .seconds(10))
+    }
+
+    // MARK: What it tells
+
+    /// The first event of that name that matches, whether it came already or is still to come.
+    func event(
+        _ name: String, within limit: Duration = .seconds(15),
+        where matches: @escaping @Sendable (JSON) -> Bool = { _ in true }
+    ) async throws -> JSON {
+        let line = await output.lines.first(within: limit) { line in
+            guard let event = JSON(line: line) else { return false }
+            return event["event"].text == name && matches(event)
+        }
+        guard let line, let event = JSON(line: line) else {
+            throw EndToEndFailure("\(self.name) did not tell “\(name)” within \(limit)\n\(report)")
+        }
+        return event
+    }
+
+    /// All events of that name so far.
+    func events(_ name: String) -> [JSON] {
+        output.lines.values.compactMap(JSON.init(line:)).filter { $0["event"].text == name }
+    }
+
+    /// The first message to people that contains a text.
+    func message(containing text: String, within limit: Duration) async throws -> String {
+        guard let line = await messages.lines.first(within: limit, where: { $0.contains(text) }) else {
+            throw EndToEndFailure("\(name) did not say “\(text)” within \(limit)\n\(report)")
+        }
+        return line
+    }
+
+    /// What it wrote last.
+    var report: String { "[\(name), output]\n\(output.tail)\n[\(name), messages]\n\(messages.tail)" }
+}

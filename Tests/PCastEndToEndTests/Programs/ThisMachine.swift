@@ -1,0 +1,50 @@
+import Foundation
+
+/// What can be run on this machine. What cannot is said once, for `scripts/test` to collect.
+enum ThisMachine {
+    /// The end-to-end tests in their full length.
+    static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"
+
+    static let hasFFmpeg = can("the film and recordings", when: ["ffmpeg", "ffprobe"])
+
+    static let hasChromium = can("Chromium", when: ["chromium", "python3"])
+
+    /// aiortc, GStreamer and FFmpeg 9, in a network namespace.
+    static let hasPeers: Bool = {
+        let cache =
+            ProcessInfo.processInfo.environment["XDG_CACHE_HOME"]
+            ?? FileManager.default.homeDirectoryForCurrentUser.path + "/.cache"
+        guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {
+            return false
+        }
+        guard FileManager.default.isExecutableFile(atPath: "\(cache)/pcast/peers/bin/python") else {
+            return leaveOut("aiortc, GStreamer and FFmpeg as peers", "scripts/peers has not installed them")
+        }
+        return hasNamespaces
+    }()
+
+    /// Network namespaces can be made.
+    static let hasNamespaces: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "\(BuiltProgram.peers)/namespace.sh")
+        process.arguments = ["pcast-try-\(getpid())", "true"]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        if (try? process.run()) != nil {
+            process.waitUntilExit()
+            if process.terminationStatus == 0 { return true }
+        }
+        return leaveOut("what runs in a sealed network", "making a network namespace needs root or sudo, and iproute2")
+    }()
+
+    private static func can(_ part: String, when programs: [String]) -> Bool {
+        let missing = programs.filter { BuiltProgram.installed($0) == nil }
+        return missing.isEmpty || leaveOut(part, "\(missing.joined(separator: ", ")) is not installed")
+    }
+
+    private static func leaveOut(_ part: String, _ reason: String) -> Bool {
+        print("left out: \(part): \(reason)")
+        return false
+    }
+}

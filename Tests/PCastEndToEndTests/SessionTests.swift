@@ -1,0 +1,103 @@
+import Foundation
+import PCastMedia
+import Testing
+
+extension EndToEnd {
+    /// `pcast publish` and `pcast subscribe` in two terminals of one user.
+    @Suite("A session")
+    struct SessionTests {
+        @Test("publish starts a platform that subscribe finds; Ctrl-C ends both cleanly", .timeLimit(.minutes(1)))
+        func session() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+                let stream = try await publisher.event("publishing")["streamId"].text
+                let credentials = try #require(place.credentialsFiles.first)
+                let attributes = try FileManager.default.attributesOfItem(atPath: credentials)
+                #expect(attributes[.posixPermissions] as? Int == 0o600)
+
+                let viewer = try place.pcast("subscribe")
+                #expect(try await viewer.event("subscribed")["streamId"].text == stream)
+                #expect(try await viewer.event("firstFrame")["milliseconds"].number ?? .infinity < 1_000)
+                let size = try await viewer.event("dimensions")
+                #expect(size["width"] == .number(1_280))
+                #expect(size["height"] == .number(720))
+                _ = try await viewer.event("stats")
+                _ = try await publisher.event("stats")
+
+                publisher.send(SIGINT)
+                #expect(try await viewer.event("ended", within: .seconds(3))["reason"].text == "ended")
+                #expect(try await publisher.event("ended", within: .seconds(3))["reason"].text == "ended")
+                #expect(try await viewer.exitStatus(within: .seconds(5)) == 0)
+                #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
+                #expect(place.credentialsFiles.isEmpty)
+            }
+        }
+
+        @Test(
+            "What arrives is measured, photographed and recorded", .enabled(if: ThisMachine.hasFFmpeg),
+            .timeLimit(.minutes(1)))
+        func measurements() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+                _ = try await publisher.event("publishing")
+                let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
+                let viewer = try place.pcast("subscribe", "--for", "4s", "--screenshot", picture, "--record", recording)
+                #expect(try await viewer.exitStatus(within: .seconds(15)) == 0)
+                publisher.send(SIGINT)
+                #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
+
+                Self.check(figures: try await viewer.event("summary"))
+                for field in ["framesCaptured", "framesEncoded", "bitrate", "packetsSent", "encodeTime"] {
+                    #expect(publisher.events("stats").last?[field].number ?? 0 > 0, "\(field)")
+                }
+                try await Self.check(picture: MediaFile(path: picture, place: place))
+                try await Self.check(recording: MediaFile(path: recording, place: place))
+            }
+        }
+
+        private static func check(figures: JSON) {
+            #expect(figures["framesRendered"].number ?? 0 >= 100)
+            for field in ["framesDropped", "freezeCount", "freezeDuration", "packetsLost", "nackCount"] {
+                #expect(figures[field] == .number(0), "\(field)")
+            }
+            let (median, worst) = (figures["latencyP50"].number, figures["latencyP99"].number)
+            #expect(median ?? 0 > 0)
+            #expect(median ?? .infinity < 80)
+            #expect(worst ?? 0 >= median ?? .infinity)
+            #expect(abs(figures["audioVideoSkew"].number ?? .infinity) < 40)
+            #expect(figures["bitrate"].number ?? 0 > 300_000)
+            #expect(figures["jitter"].number != nil)
+            #expect(figures["roundTripTime"].number != nil)
+            print(
+                "a session on loopback: latency \(median ?? -1) ms, 99 % within \(worst ?? -1) ms, "
+                    + "skew \(figures["audioVideoSkew"].number ?? -1) ms")
+        }
+
+        private static func check(picture: MediaFile) async throws {
+            let track = try await picture.track("video")
+            #expect(track.codec == "png")
+            #expect(track.width == 1_280)
+            #expect(track.height == 720)
+            let stamp = try #require(try await picture.stamps(width: 1_280, height: 720).first ?? nil)
+            let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))
+            let age = now - stamp.captureTime(near: now)
+            #expect(age > .zero)
+            #expect(age < .seconds(30))
+        }
+
+        /// Every frame that was captured while it was recorded is in it, in order and once.
+        private static func check(recording: MediaFile) async throws {
+            let sound = try await recording.track("audio")
+            let picture = try await recording.track("video")
+            #expect(picture.frames >= 100)
+            #expect(abs(sound.duration - picture.duration) < 0.5)
+            let stamps = try await recording.stamps()
+            #expect(stamps.count == picture.frames)
+            let counters = stamps.compactMap { $0?.counter }
+            #expect(counters.count == stamps.count)
+            let steps = zip(counters.dropFirst(), counters).map { $0 &- $1 }
+            #expect(steps.filter { $0 == 1 }.count >= steps.count * 95 / 100)
+            #expect(steps.allSatisfy { (1...10).contains($0) })
+        }
+    }
+}

@@ -22,9 +22,16 @@ struct PublishedTrack: ~Copyable {
 
     var exists: Bool { carried != nil }
 
-    /// Keeps a packet; answers whether a key frame begins with it, nil when it was there already or too large.
+    /// The source started over, with other times than before (RTP11).
+    mutating func restart() {
+        captureClock = nil
+        log.forgetKeyFrame()
+    }
+
+    /// Keeps a packet; answers whether a key frame begins with it, nil when it was there already, or is too large or
+    /// too old.
     mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Bool? {
-        guard log.position(ofSequence: packet.sequence) == nil else { return nil }
+        guard log.accepts(sequence: packet.sequence) else { return nil }
         let startsKeyFrame =
             type == .video && !payload.isEmpty
             && KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: Span(_unsafeBytes: payload))

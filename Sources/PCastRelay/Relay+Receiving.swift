@@ -93,6 +93,7 @@ extension Relay {
 
     /// The source started over: viewers of its video go on with its next key frame.
     private mutating func restartViewers(of index: Int, _ type: MediaType) {
+        if type == .video { streams[index].video.restart() } else { streams[index].audio.restart() }
         for viewer in streams[index].viewers {
             if type == .video {
                 viewers[viewer].sender.video?.stream.pause()

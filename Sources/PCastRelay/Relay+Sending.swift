@@ -4,16 +4,24 @@ import PCastWebRTC
 
 extension Relay {
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        // Sending media may bring forth reports and requests, which go at once.
+        while !busyPeers.isEmpty || !busyStreams.isEmpty {
+            if pollControl(into: &batch, at: now) || forward(into: &batch, at: now) { return true }
+        }
+        return false
+    }
+
+    private mutating func pollControl(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         while let place = busyPeers.last {
             if pollControl(place, into: &batch, at: now) { return true }
             busyPeers.removeLast()
             finishControl(place)
         }
+        return false
+    }
+
+    private mutating func forward(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         while let index = busyStreams.last {
-            guard streams.contains(index) else {
-                busyStreams.removeLast()
-                continue
-            }
             if forward(stream: index, into: &batch, at: now) { return true }
             busyStreams.removeLast()
             streams[index].hasPackets = false

@@ -30,12 +30,12 @@ import Testing
             retransmissionSequenceNumber: 40)
     }
 
-    private func append(_ sequences: [Int64], to log: inout PacketLog) {
+    private func append(_ sequences: [Int64], to log: inout PacketLog, at arrival: Instant = .at(0)) {
         for sequence in sequences {
             log.append(
                 PacketLog.Entry(
                     sequence: sequence, timestamp: UInt32(truncatingIfNeeded: sequence * 3000), marker: true,
-                    startsKeyFrame: false, arrival: .at(0)), payload: [1, 2])
+                    startsKeyFrame: false, arrival: arrival), payload: [1, 2])
         }
     }
 
@@ -76,19 +76,43 @@ import Testing
         #expect(stream.hasPackets(in: log) == false)
     }
 
-    @Test("SW1: a second beginning goes on with the next number and a later time")
+    @Test("SW1: a second beginning goes on with the next number; a jump of time becomes what passed between arrivals")
     func sw1Switch() {
         var log = PacketLog(capacity: 16)
         append([10, 11], to: &log)
         var stream = stream()
         stream.begin(at: 0, in: log)
         _ = drain(&stream, log)
-        append([900, 901], to: &log)
-        stream.begin(at: 2, in: log, timestampGap: 3000)
+        append([900, 901], to: &log, at: .at(100))
+        stream.begin(at: 2, in: log)
         let sent = drain(&stream, log)
         #expect(sent.map(\.sequenceNumber) == [502, 503])
-        #expect(sent.map(\.timestamp) == [12 * 3000, 13 * 3000])
-        #expect(stream.timestamp(of: 902 * 3000) == 14 * 3000)
+        #expect(sent.map(\.timestamp) == [42_000, 45_000])
+        #expect(stream.timestamp(of: 902 * 3000) == 48_000)
+    }
+
+    @Test("SW3: after a pause, time goes on by the source's clock, and never stands still")
+    func sw3() {
+        var log = PacketLog(capacity: 16)
+        append([10, 11, 20, 21], to: &log)
+        var stream = stream()
+        stream.begin(at: 0, in: log)
+        _ = drain(&stream, log)
+        append([30], to: &log)
+        stream.begin(at: 4, in: log)
+        #expect(drain(&stream, log).map(\.timestamp) == [90_000])
+        append([9000], to: &log)
+        stream.begin(at: 5, in: log)
+        #expect(drain(&stream, log).map(\.timestamp) == [90_001])
+    }
+
+    @Test("packets that overtook the one to begin with are sent too; those from before it are not")
+    func overtaking() {
+        var log = PacketLog(capacity: 16)
+        append([3, 5, 6, 2, 4, 7], to: &log)
+        var stream = stream()
+        stream.begin(at: 4, in: log)
+        #expect(drain(&stream, log).map(\.sequenceNumber) == [501, 502, 500, 503])
     }
 
     @Test("SW2: a packet from before the beginning that arrives late is not sent")

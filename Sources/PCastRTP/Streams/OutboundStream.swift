@@ -88,18 +88,46 @@ public struct OutboundStream: Sendable {
 
     // MARK: Where to begin
 
-    /// Begins with the packet at `position`, whose number becomes the peer's next. Time goes on from what was sent
-    /// before, `timestampGap` ticks later, if anything was.
-    public mutating func begin(at position: Int64, in log: borrowing PacketLog, timestampGap: UInt32 = 0) {
+    /// Begins with the packet at `position`, whose number becomes the peer's next. Packets behind it that overtook it
+    /// on their way here are sent too.
+    ///
+    /// Time goes on as before where the source's clock does; where that jumped, by what lies between the arrivals of
+    /// the last packet and this one, so that no two frames are of the same time (SW3).
+    public mutating func begin(at position: Int64, in log: borrowing PacketLog) {
         let entry = log[position]
-        self.position = position
+        self.position = Self.firstOvertaking(position, in: log)
         awaitsFirst = false
         // What was asked for by numbers of the former mapping has none in the new one.
         resends.removeAll(keepingCapacity: true)
         newestSequence = nil
         firstSequence = entry.sequence
         sequenceOffset = nextSequence - entry.sequence
-        if let lastTimestamp { timestampOffset = lastTimestamp &+ timestampGap &- entry.timestamp }
+        if let last { timestampOffset = timestampOffset(continuing: last, with: entry) }
+    }
+
+    /// How far back a packet looks for others that overtook it.
+    private static let overtakingLimit: Int64 = 64
+
+    private static func firstOvertaking(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
+        let sequence = log[position].sequence
+        var first = position
+        var probe = position - 1
+        while probe >= max(log.start, position - overtakingLimit) {
+            if log[probe].sequence > sequence { first = probe }
+            probe -= 1
+        }
+        return first
+    }
+
+    /// Beyond this a step of the source's time is another clock's.
+    private static let maximumTimestampStep = TimeSpan.seconds(10 as Int64)
+
+    private func timestampOffset(continuing last: Last, with entry: PacketLog.Entry) -> UInt32 {
+        let step = Int64(Int32(bitPattern: entry.timestamp &+ timestampOffset &- last.timestamp))
+        let limit = parameters.clockRate.ticks(in: Self.maximumTimestampStep)
+        if step > 0, step <= limit { return timestampOffset }
+        let passed = parameters.clockRate.ticks(in: entry.arrival - last.arrival)
+        return last.timestamp &+ UInt32(min(max(passed, 1), limit)) &- entry.timestamp
     }
 
     /// Begins with whatever is appended next.
@@ -109,7 +137,13 @@ public struct OutboundStream: Sendable {
     }
 
     private var awaitsFirst = false
-    private var lastTimestamp: UInt32?
+    private var last: Last?
+
+    /// The newest packet sent: its time as the peer knows it, and when it arrived here.
+    private struct Last: Sendable {
+        var timestamp: UInt32
+        var arrival: Instant
+    }
 
     /// Stops until `begin` is called again, as when the peer fell too far behind.
     public mutating func pause() { position = nil }
@@ -173,7 +207,7 @@ public struct OutboundStream: Sendable {
         if sequence >= nextSequence {
             nextSequence = sequence + 1
             newestSequence = entry.sequence
-            lastTimestamp = timestamp
+            last = Last(timestamp: timestamp, arrival: entry.arrival)
         }
         let header = RTPHeader(
             marker: entry.marker, payloadType: parameters.payloadType,

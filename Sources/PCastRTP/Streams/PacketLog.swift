@@ -84,6 +84,16 @@ public struct PacketLog: ~Copyable {
         return UnsafeMutableRawBufferPointer(start: payloads + offset, count: Self.maximumPayloadSize)
     }
 
+    /// The source started over: nobody may begin with a key frame from before.
+    public mutating func forgetKeyFrame() { keyFrame = -1 }
+
+    /// Whether a packet of that number may be appended: it is not there, and not so old that its being there once
+    /// could have been forgotten, as a number sent twice would be (SRTP1).
+    public func accepts(sequence: Int64) -> Bool {
+        if let newestSequence, sequence <= newestSequence - Int64(capacity / 2) { return false }
+        return position(ofSequence: sequence) == nil
+    }
+
     /// Room for the payload of the packet that is appended next; valid until then.
     public func roomForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
 

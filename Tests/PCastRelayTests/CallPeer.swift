@@ -1,0 +1,108 @@
+import PCastMedia
+import PCastRTP
+import PCastRelay
+import PCastWebRTC
+
+/// A client of the product: a `PeerConnection`, and what came out of it.
+final class CallPeer: NetworkPeer {
+    let id: PeerID
+    let addresses: [TransportAddress]
+    var link: VirtualNetwork.Link
+    var connection: PeerConnection
+    private(set) var events: [PeerConnection.Event] = []
+    private(set) var video: [(frame: EncodedFrame, arrival: Instant)] = []
+    private(set) var audio: [EncodedFrame] = []
+    private(set) var gaps: [JitterBuffer.Gap] = []
+    private var connections: [TransportAddress] = []
+
+    init(
+        _ id: PeerID, _ connection: consuming PeerConnection, addresses: [TransportAddress],
+        link: VirtualNetwork.Link
+    ) {
+        self.id = id
+        self.connection = connection
+        self.addresses = addresses
+        self.link = link
+    }
+
+    var deadline: Instant? { connection.deadline }
+    var isConnected: Bool { events.contains { if case .connected = $0 { true } else { false } } }
+    var keyFrameRequests: Int { events.count { $0 == .keyFrameRequested } }
+
+    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        connection.handle(datagram, from: path, at: now)
+    }
+
+    func advance(to now: Instant) { connection.advance(to: now) }
+
+    func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool { connection.poll(into: &batch, at: now) }
+
+    func collect(at now: Instant) {
+        while let media = connection.pollFrame(at: now) {
+            switch media {
+            case .frame(let frame, let arrival):
+                if frame.codec == .opus { audio.append(frame) } else { video.append((frame, arrival)) }
+            case .gap(let gap): gaps.append(gap)
+            }
+        }
+        while let event = connection.pollEvent() {
+            if case .openConnection(let address) = event { connections.append(address) } else { events.append(event) }
+        }
+    }
+
+    func takeConnectionToOpen() -> TransportAddress? { connections.popLast() }
+    func pathOpened(_ path: NetworkPath, at now: Instant) { connection.pathOpened(path, at: now) }
+    func pathClosed(_ path: NetworkPath, at now: Instant) { connection.pathClosed(path, at: now) }
+}
+
+extension VirtualNetwork {
+    static let stream = StreamID("film")
+
+    func publish(
+        _ video: Codec? = .h264, audio: Bool = true, stream: StreamID = VirtualNetwork.stream,
+        clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil
+    ) throws -> CallPeer {
+        try call(.publish(video: video, audio: audio), clockOffset: clockOffset, addresses: addresses) { id, offer in
+            try relay.publish(id, stream: stream, offer: offer, at: now)
+        }
+    }
+
+    func view(
+        stream: StreamID = VirtualNetwork.stream, addresses: [TransportAddress]? = nil
+    ) throws -> CallPeer {
+        try call(.view(video: true, audio: true), clockOffset: .zero, addresses: addresses) { id, offer in
+            try relay.view(id, stream: stream, offer: offer, at: now)
+        }
+    }
+
+    private func call(
+        _ purpose: PeerConnection.Purpose, clockOffset: TimeSpan, addresses: [TransportAddress]?,
+        answer: (PeerID, SessionDescription) throws -> SessionDescription
+    ) throws -> CallPeer {
+        let addresses = addresses ?? [newAddress()]
+        let clock = WallClockReference(
+            instant: Self.clock.instant, wallTime: Self.clock.wallTime + clockOffset)
+        var connection = PeerConnection(
+            purpose,
+            configuration: PeerConnection.Configuration(
+                certificate: Self.certificate, addresses: addresses, clock: clock, cname: "peer\(peers.count)"),
+            using: &generator)
+        let id = PeerID(generator.next())
+        let description = try answer(id, connection.offer)
+        try connection.accept(description, at: now)
+        let peer = CallPeer(id, connection, addresses: addresses, link: link)
+        add(peer)
+        return peer
+    }
+
+    /// Sends a frame now.
+    func send(_ frame: EncodedFrame, from peer: CallPeer) {
+        peer.connection.send(frame, at: now)
+        settle(peer)
+    }
+
+    func endedReason(of id: PeerID) -> StreamEndedReason? {
+        for case .ended(id, let reason) in events { return reason }
+        return nil
+    }
+}

@@ -120,14 +120,14 @@ let package = Package(
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth", "PCastWeb",
+                "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth", "PCastIO", "PCastWeb",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastRelay", "PCastIO", "PCastCodecs",
+                "PCast", "PCastMedia", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(

@@ -21,7 +21,7 @@ public struct Platform: Sendable {
     /// - Throws: `PlatformError`.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
-        let router = try openRouter(address)
+        let router = try await openRouter(address)
         defer { router.stop() }
         let gatekeeper = Gatekeeper(configuration)
         let directory = StreamDirectory(router: router, gatekeeper: gatekeeper, logger: logger)
@@ -43,31 +43,41 @@ public struct Platform: Sendable {
         }
     }
 
-    private func openRouter(_ address: IPAddress) throws(PlatformError) -> MediaRouter {
+    private func openRouter(_ address: IPAddress) async throws(PlatformError) -> MediaRouter {
+        let discovered = await AddressDiscovery.run(
+            servers: configuration.stunServers, port: configuration.rtcPort, family: address.family)
+        if discovered.isEmpty, !configuration.stunServers.isEmpty {
+            logger.warning("no STUN server told the public address: name it with --advertise")
+        }
+        let advertise = configuration.advertise
         do {
             let certificate = try DTLSCertificate.generate(at: MonotonicClock.wallTime())
-            let advertise = configuration.advertise
             return try MediaRouter(
-                listen: [TransportAddress(ip: address, port: configuration.rtcPort)],
-                advertise: { port in Self.candidates(advertise, listen: address, port: port) },
-                certificate: certificate, maximumPeers: configuration.maximumPeers)
-        } catch let error as IOError {
-            throw .media("\(error)")
+                listen: Self.mediaAddresses(address, port: configuration.rtcPort),
+                advertise: { port in
+                    Self.candidates(advertise, discovered, listen: address, port: port)
+                }, certificate: certificate, maximumPeers: configuration.maximumPeers)
         } catch {
             throw .media("\(error)")
         }
     }
 
-    /// What candidates name: what was configured, else the address that is listened on, or all of this machine's.
+    /// Everywhere means both families, where this machine has both.
+    private static func mediaAddresses(_ listen: IPAddress, port: UInt16) -> [TransportAddress] {
+        let own = TransportAddress(ip: listen, port: port)
+        let hasV6 = ((try? LocalAddress.all()) ?? []).contains { $0.ip.family == .v6 }
+        guard listen == .anyV4, hasV6 else { return [own] }
+        return [own, TransportAddress(ip: IPAddress(v6: 0, 0), port: port)]
+    }
+
+    /// What candidates name: what was configured and discovered, else the address that is listened on, or all of this
+    /// machine's.
     private static func candidates(
-        _ advertise: [IPAddress], listen: IPAddress, port: UInt16
+        _ advertise: [IPAddress], _ discovered: [TransportAddress], listen: IPAddress, port: UInt16
     ) -> [TransportAddress] {
-        let addresses =
-            !advertise.isEmpty
-            ? advertise
-            : listen.isUnspecified
-                ? ((try? LocalAddress.all()) ?? []).map(\.ip).filter { $0.family == listen.family } : [listen]
-        return addresses.map { TransportAddress(ip: $0, port: port) }
+        let local = listen.isUnspecified ? ((try? LocalAddress.all()) ?? []).map(\.ip) : [listen]
+        let named = (advertise.isEmpty ? local : advertise).map { TransportAddress(ip: $0, port: port) }
+        return named + discovered.filter { !named.contains($0) }
     }
 
     private func server(

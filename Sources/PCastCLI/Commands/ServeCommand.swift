@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PCastEdgeAuth
+import PCastIO
 import PCastMedia
 import PCastPlatform
 
@@ -32,6 +33,12 @@ struct ServeCommand: AsyncCommand {
         help: ArgumentHelp(
             "What candidates and links name instead of the listening address; may be repeated.", valueName: "address"))
     var advertise: [AddressArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A STUN server that is asked for our public address at the start; may be repeated.",
+            valueName: "host:port"))
+    var stun: [String] = []
 
     @Option(help: ArgumentHelp("Where lasting things go; this version keeps none.", valueName: "directory"))
     var data: String?
@@ -66,6 +73,7 @@ struct ServeCommand: AsyncCommand {
                 host: place.host, port: Int(place.port),
                 rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
                 advertise: try settings.values("advertise", advertise).map(\.address),
+                stunServers: try settings.values("stun", stun).flatMap(NameResolution.resolve),
                 applications: applications.map(\.platformApplication)), console)
     }
 

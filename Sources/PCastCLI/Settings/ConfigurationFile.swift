@@ -8,7 +8,7 @@ struct ConfigurationFile: Equatable {
 
     /// The options of each command.
     static let options: [String: Set<String>] = [
-        "serve": ["listen", "rtc-port", "advertise", "data", "application"],
+        "serve": ["listen", "rtc-port", "advertise", "stun", "data", "application"],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "bitrate", "size", "fps",
             "on-demand",

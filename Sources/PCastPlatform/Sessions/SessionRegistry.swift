@@ -10,6 +10,16 @@ actor SessionRegistry {
         var connection: Int
         var streams: Set<StreamID> = []
         var leftAt: Instant?
+        /// Streams that ended while nobody was there to be told.
+        var untold: [StreamEnd] = []
+    }
+
+    /// A connection that a session is on.
+    struct Opened: Sendable {
+        let id: SessionID
+        let connection: Int
+        /// What ended while the session had no connection: to be told now.
+        let untold: [StreamEnd]
     }
 
     /// Sessions kept at most; when full, those that are away longest make room, and with none away, new ones are
@@ -24,30 +34,28 @@ actor SessionRegistry {
 
     /// Opens a session, or takes up again the one that `previous` names, of the same application.
     ///
-    /// - Returns: the session and the number of this connection; nil when there is no room.
+    /// - Returns: nil when there is no room.
     func open(
         _ application: ApplicationID, previous: SessionID?, at now: Instant,
         deliver: @escaping @Sendable (StreamEnd) async -> Void
-    ) -> (id: SessionID, connection: Int)? {
+    ) -> Opened? {
         nextConnection += 1
         sessions = sessions.filter { _, entry in entry.leftAt.map { now - $0 < Self.absence } ?? true }
-        if let previous, sessions[previous]?.application == application {
+        if let previous, let entry = sessions[previous], entry.application == application {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
             sessions[previous]?.leftAt = nil
-            return (previous, nextConnection)
+            sessions[previous]?.untold = []
+            return Opened(id: previous, connection: nextConnection, untold: entry.untold)
         }
-        if sessions.count >= Self.capacity, let away = sessions.filter({ $0.value.leftAt != nil }).min(by: Self.leftFirst) {
-            sessions[away.key] = nil
+        if sessions.count >= Self.capacity {
+            let away = sessions.compactMap { id, entry in entry.leftAt.map { (id: id, since: $0) } }
+            if let longest = away.min(by: { $0.since < $1.since }) { sessions[longest.id] = nil }
         }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(application: application, deliver: deliver, connection: nextConnection)
-        return (id, nextConnection)
-    }
-
-    private static func leftFirst(_ one: (key: SessionID, value: Entry), _ other: (key: SessionID, value: Entry)) -> Bool {
-        Instant.earlier(one.value.leftAt ?? .distantFuture, other.value.leftAt) == one.value.leftAt
+        return Opened(id: id, connection: nextConnection, untold: [])
     }
 
     /// The connection is gone; the session stays for a while.
@@ -69,9 +77,13 @@ actor SessionRegistry {
 
     func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }
 
-    /// A stream of the session ended: tells its client, if it is there.
+    /// A stream of the session ended: tells its client, or else keeps it until the client is back.
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
-        await sessions[id]?.deliver?(end)
+        if let deliver = sessions[id]?.deliver {
+            await deliver(end)
+        } else {
+            sessions[id]?.untold.append(end)
+        }
     }
 }

@@ -17,7 +17,7 @@ actor SignalingSession {
     private let remoteAddress: IPAddress?
 
     private var conversation: ServerConversation
-    private var session: (id: SessionID, connection: Int)?
+    private var session: SessionRegistry.Opened?
     /// A session that was opened with a token for streams may do what that token allows, and nothing else.
     private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
@@ -182,6 +182,7 @@ actor SignalingSession {
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
+            for end in opened.untold { tell(end) }
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire

@@ -1,0 +1,85 @@
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+
+/// Learns by STUN, before the relay takes the port, where the world sees that port (ICE9).
+///
+/// Each server is asked from the media port itself, so that the answer is the address and port that a NAT has given to
+/// it. A relay does not move afterwards: where the mapping changes, the platform has to be started again.
+struct AddressDiscovery: DatagramMachine {
+    private var questions: [STUNDiscovery]
+
+    /// Servers beyond these are not asked.
+    private static let maximumServers = 4
+
+    /// After this the platform starts without what was not answered.
+    private static let patience = TimeSpan.seconds(3)
+
+    init(servers: [TransportAddress], from local: TransportAddress, seed: UInt64, at now: Instant) {
+        questions = servers.prefix(Self.maximumServers).enumerated().map { index, server in
+            STUNDiscovery(
+                path: NetworkPath(local: local, remote: server), seed: seed &+ UInt64(index), at: now)
+        }
+    }
+
+    var isComplete: Bool { questions.allSatisfy { $0.publicAddress != nil || $0.hasFailed } }
+
+    var addresses: [TransportAddress] { questions.compactMap(\.publicAddress) }
+
+    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        guard let message = STUNMessage.parse(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) else { return }
+        for index in questions.indices where questions[index].handle(message, from: path) { return }
+    }
+
+    mutating func advance(to now: Instant) {
+        for index in questions.indices { questions[index].advance(to: now) }
+    }
+
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        for index in questions.indices {
+            guard let room = batch.reserve() else { return true }
+            guard let length = questions[index].poll(into: room, at: now) else { continue }
+            batch.commit(length: length, to: questions[index].path)
+        }
+        return false
+    }
+
+    mutating func pathClosed(_ path: NetworkPath, at now: Instant) {}
+
+    var deadline: Instant? {
+        questions.reduce(nil) { Instant.earlier($0, $1.deadline) }
+    }
+
+    /// Asks, and waits for the answers or for three seconds.
+    ///
+    /// - Returns: the public addresses, each once.
+    static func run(servers: [TransportAddress], port: UInt16, family: IPAddress.Family) async -> [TransportAddress] {
+        let reachable = servers.filter { $0.ip.family == family }
+        guard !reachable.isEmpty else { return [] }
+        let wildcard = family == .v4 ? IPAddress.anyV4 : IPAddress(v6: 0, 0)
+        let (finished, finish) = AsyncStream<[TransportAddress]>.makeStream()
+        let seed = UInt64.random(in: 0...UInt64.max)
+        let loop = try? EventLoop(
+            name: "pcast-stun", listen: [TransportAddress(ip: wildcard, port: port)], tcpListen: false,
+            makeMachine: { bound in
+                AddressDiscovery(servers: reachable, from: bound[0], seed: seed, at: MonotonicClock.now())
+            },
+            afterTurn: { (discovery: inout AddressDiscovery, _) in
+                if discovery.isComplete { finish.yield(discovery.addresses) }
+            })
+        guard let loop else { return [] }
+        defer { loop.stop() }
+        let timeout = Task {
+            try await Task.sleep(for: patience.duration)
+            let known = (try? await loop.call { discovery, _ in discovery.addresses }) ?? []
+            finish.yield(known)
+        }
+        defer { timeout.cancel() }
+        var found: [TransportAddress] = []
+        for await addresses in finished {
+            for address in addresses where !found.contains(address) { found.append(address) }
+            break
+        }
+        return found
+    }
+}

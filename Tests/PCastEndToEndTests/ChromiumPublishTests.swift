@@ -7,9 +7,11 @@ extension EndToEnd {
     struct ChromiumPublishTests {
         private static let seconds = ThisMachine.isFull ? 60 : 10
 
-        @Test("Its picture and sound reach subscribe until it stops", .timeLimit(.minutes(3)), arguments: ["H264", "VP8"])
+        @Test(
+            "Its picture and sound reach subscribe until it stops", .timeLimit(.minutes(3)), arguments: ["H264", "VP8"])
         func publish(codec: String) async throws {
             try await Workplace.run { place in
+                let load = ForeignLoad()
                 let platform = try await LocalPlatform.start(in: place)
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish", "--codec", codec], in: nil, of: place,
@@ -22,23 +24,24 @@ extension EndToEnd {
                     limit: .seconds(Self.seconds + 40))
                 _ = try await viewer.event("firstFrame")
 
-                let figures = try await browser.figures(within: .seconds(Self.seconds + 40))
+                let figures = try await browser.figures(within: .seconds(Self.seconds + 40), judging: load)
                 let gone = Date()
                 #expect(figures["videoCodec"].text == "video/\(codec)")
-                #expect(figures["srtpCipher"].text?.hasPrefix("AEAD_AES_") == true)
+                #expect(figures["srtpCipher"].text?.hasPrefix("SRTP_AEAD_AES_") == true)
                 #expect(figures["streamID"].text == stream)
                 // The page ends its session by DELETE: viewers hear it at once.
                 #expect(try await viewer.event("ended", within: .seconds(2))["reason"].text == "ended")
                 #expect(Date().timeIntervalSince(gone) < 2)
                 #expect(try await viewer.exitStatus(within: .seconds(5)) == 0)
                 try await Self.check(viewer, MediaFile(path: recording, place: place), codec)
+                let freezes = try await viewer.event("summary")["freezeCount"]
+                #expect(freezes == .number(0) || !load.isBearable())
             }
         }
 
         private static func check(_ viewer: RunningProgram, _ recording: MediaFile, _ codec: String) async throws {
             let summary = try await viewer.event("summary")
             #expect(summary["framesRendered"].number ?? 0 >= Double(15 * seconds))
-            #expect(summary["freezeCount"] == .number(0))
             #expect(summary["packetsLost"] == .number(0))
             guard ThisMachine.hasFFmpeg else { return }
             let picture = try await recording.track("video")

@@ -14,6 +14,7 @@ extension EndToEnd {
             try await Workplace.run { place in
                 let film = try await Film.make(seconds: Self.seconds, in: place)
                 #expect(try await film.file.track("video").hasBFrames)
+                let load = ForeignLoad()
                 let limit = Duration.seconds(Self.seconds + 40)
                 let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
                 let publisher = try place.pcast(
@@ -25,14 +26,17 @@ extension EndToEnd {
                     try place.pcast("subscribe", "--screenshot", picture, limit: limit),
                 ]
                 for viewer in viewers { _ = try await viewer.event("firstFrame") }
-                if ThisMachine.hasChromium { try await Self.watch(link, film) }
+                if ThisMachine.hasChromium { try await Self.watch(link, film, load) }
 
                 for program in [publisher] + viewers {
                     let end = try await program.event("ended", within: limit)
                     #expect(end["reason"].text == "ended")
                     #expect(try await program.exitStatus(within: .seconds(10)) == 0)
                 }
-                for viewer in viewers { try await Self.check(figures: viewer.event("summary")) }
+                for viewer in viewers {
+                    #expect(try await viewer.event("summary")["packetsLost"] == .number(0))
+                    if load.isBearable() { try await Self.check(figures: viewer.event("summary")) }
+                }
                 let found = try await film.find(MediaFile(path: picture, place: place))
                 Self.check(found, "the screenshot")
                 #expect(found.frame > (Self.seconds - 2) * Film.frameRate)
@@ -42,14 +46,12 @@ extension EndToEnd {
 
         private static func check(figures: JSON) {
             #expect(figures["framesRendered"].number ?? 0 >= Double((seconds - 2) * Film.frameRate))
-            for field in ["framesDropped", "freezeCount", "packetsLost"] {
-                #expect(figures[field] == .number(0), "\(field)")
-            }
+            for field in ["framesDropped", "freezeCount"] { #expect(figures[field] == .number(0), "\(field)") }
         }
 
         private static func check(_ found: Film.Place, _ what: String) {
             print("the film: \(what) shows frame \(found.frame), \(found.difference) of \(found.usualDifference) off")
-            #expect(found.difference < 8, "\(what) shows the film")
+            #expect(found.difference < 6, "\(what) shows the film")
             #expect(found.difference < found.usualDifference / 3, "\(what) shows one moment of the film")
         }
 
@@ -57,7 +59,7 @@ extension EndToEnd {
             let (picture, sound) = (try await recording.track("video"), try await recording.track("audio"))
             #expect(picture.width == 1_280)
             #expect(picture.height == 720)
-            #expect(picture.frames >= (seconds - 2) * Film.frameRate)
+            #expect(picture.frames >= (seconds - 3) * Film.frameRate)
             #expect(abs(picture.duration - sound.duration) < 0.5)
             check(try await film.find(recording), "the recording's last picture")
             let (original, recorded) = (try await film.file.loudness(), try await recording.loudness())
@@ -65,16 +67,15 @@ extension EndToEnd {
         }
 
         /// The page in headless Chromium, which checks that pictures move, sound is there and nothing freezes.
-        private static func watch(_ link: String, _ film: Film) async throws {
+        private static func watch(_ link: String, _ film: Film, _ load: ForeignLoad) async throws {
             let place = film.file.place
             let screenshot = place.path("page.png")
             let measured = seconds - 12
             let browser = try Peer(
                 "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: place, seconds: measured)
-            let figures = try await browser.figures(within: .seconds(measured + 40))
-            #expect(figures["srtpCipher"].text?.hasPrefix("AEAD_AES_") == true)
+            let figures = try await browser.figures(within: .seconds(measured + 40), judging: load)
+            #expect(figures["srtpCipher"].text?.hasPrefix("SRTP_AEAD_AES_") == true)
             #expect(figures["size"] == .list([.number(1_280), .number(720)]))
-            #expect(figures["framesDropped"].number ?? .infinity <= 2)
             let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
             try #require(box.count == 4)
             let found = try await film.find(

@@ -40,13 +40,14 @@ extension EndToEnd {
             try await Workplace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 _ = try await publisher.event("publishing")
+                let load = ForeignLoad()
                 let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
                 let viewer = try place.pcast("subscribe", "--for", "4s", "--screenshot", picture, "--record", recording)
                 #expect(try await viewer.exitStatus(within: .seconds(15)) == 0)
                 publisher.send(SIGINT)
                 #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
 
-                Self.check(figures: try await viewer.event("summary"))
+                Self.check(figures: try await viewer.event("summary"), load)
                 for field in ["framesCaptured", "framesEncoded", "bitrate", "packetsSent", "encodeTime"] {
                     #expect(publisher.events("stats").last?[field].number ?? 0 > 0, "\(field)")
                 }
@@ -55,22 +56,23 @@ extension EndToEnd {
             }
         }
 
-        private static func check(figures: JSON) {
-            #expect(figures["framesRendered"].number ?? 0 >= 100)
-            for field in ["framesDropped", "freezeCount", "freezeDuration", "packetsLost", "nackCount"] {
-                #expect(figures[field] == .number(0), "\(field)")
-            }
-            let (median, worst) = (figures["latencyP50"].number, figures["latencyP99"].number)
-            #expect(median ?? 0 > 0)
-            #expect(median ?? .infinity < 80)
-            #expect(worst ?? 0 >= median ?? .infinity)
-            #expect(abs(figures["audioVideoSkew"].number ?? .infinity) < 40)
+        private static func check(figures: JSON, _ load: ForeignLoad) {
+            for field in ["packetsLost", "nackCount"] { #expect(figures[field] == .number(0), "\(field)") }
+            let (median, worst) = (figures["latencyP50"].number ?? -1, figures["latencyP99"].number ?? -1)
+            let skew = figures["audioVideoSkew"].number ?? .infinity
+            print("a session on loopback: latency \(median) ms, 99 % within \(worst) ms, skew \(skew) ms")
+            #expect(median > 0)
+            #expect(worst >= median)
             #expect(figures["bitrate"].number ?? 0 > 300_000)
             #expect(figures["jitter"].number != nil)
             #expect(figures["roundTripTime"].number != nil)
-            print(
-                "a session on loopback: latency \(median ?? -1) ms, 99 % within \(worst ?? -1) ms, "
-                    + "skew \(figures["audioVideoSkew"].number ?? -1) ms")
+            guard load.isBearable() else { return }
+            for field in ["framesDropped", "freezeCount", "freezeDuration"] {
+                #expect(figures[field] == .number(0), "\(field)")
+            }
+            #expect(figures["framesRendered"].number ?? 0 >= 100)
+            #expect(median < 80)
+            #expect(abs(skew) < 40)
         }
 
         private static func check(picture: MediaFile) async throws {

@@ -49,9 +49,11 @@ struct Film: Sendable {
             usualDifference: sorted[sorted.count / 2])
     }
 
+    /// Converted at full size, as what is compared are colours.
     private static func pictures(of file: MediaFile, filter: String?) async throws -> [ArraySlice<UInt8>] {
-        try await file.pictures(
-            width: width, height: height, format: "rgb24", byteCount: width * height * 3, filter: filter)
+        let filters = [filter, "format=rgb24"].compactMap(\.self).joined(separator: ",")
+        return try await file.pictures(
+            width: width, height: height, format: "rgb24", byteCount: width * height * 3, filter: filters)
     }
 
     private static func difference(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Double {

@@ -67,9 +67,8 @@ final class Workplace: Sendable {
         environment["XDG_RUNTIME_DIR"] = runtimeDirectory
         environment["PCAST_LOG_LEVEL"] = "info"
         let number = programs.withLock { $0.count + 1 }
-        let words = [URL(fileURLWithPath: program).lastPathComponent] + arguments
-        let names = words.map { URL(fileURLWithPath: $0).lastPathComponent }
-        let name = names.first { !["namespace.sh", "sudo"].contains($0) && $0 != arguments.first } ?? "program"
+        let names = ([program] + arguments).map { URL(fileURLWithPath: $0).lastPathComponent }
+        let name = names[0] == "namespace.sh" ? names[2] : names[0] == "pcast" ? names[1] : names[0]
         let running = try RunningProgram(
             "\(number)-\(name)", program, arguments, environment: environment, folder: folder, limit: limit)
         programs.withLock { $0.append(running) }

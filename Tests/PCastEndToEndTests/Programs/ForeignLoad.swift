@@ -1,0 +1,41 @@
+import Foundation
+
+/// How much of this machine's processors other people's programs took while a test ran. A test that measures how
+/// smoothly things go says nothing about this product where its programs were kept from running.
+struct ForeignLoad: Sendable {
+    /// The share of all processors beyond which smoothness is not judged.
+    private static let bearable = 0.2
+
+    private let beginning = ForeignLoad.reading()
+
+    /// Whether the machine was ours from the beginning until now, when all programs of the test have ended. Where it
+    /// was not, that is said, for `scripts/test` to collect.
+    func isBearable() -> Bool {
+        let (begun, now) = (beginning, Self.reading())
+        let capacity = now.capacity - begun.capacity
+        guard capacity > 0 else { return true }
+        let share = ((now.busy - begun.busy) - (now.own - begun.own)) / capacity
+        guard share > Self.bearable else { return true }
+        let percent = Int((share * 100).rounded())
+        print("left out: whether pictures ran smoothly: other programs took \(percent) % of the processors meanwhile")
+        return false
+    }
+
+    /// Seconds of processor time since the start of the machine, and of this process and those it has waited for.
+    private static func reading() -> (busy: Double, capacity: Double, own: Double) {
+        let text = (try? String(contentsOfFile: "/proc/stat", encoding: .utf8)) ?? ""
+        let fields = text.prefix { $0 != "\n" }.split(separator: " ").dropFirst().compactMap { Double($0) }
+        guard fields.count >= 8 else { return (0, 0, 0) }
+        let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+        // user nice system idle iowait irq softirq steal (proc_stat(5))
+        let capacity = fields[..<8].reduce(0, +) / ticks
+        return (capacity - (fields[3] + fields[4]) / ticks, capacity, own(RUSAGE_SELF.rawValue) + own(RUSAGE_CHILDREN.rawValue))
+    }
+
+    private static func own(_ whose: __rusage_who_t) -> Double {
+        var usage = rusage()
+        getrusage(whose, &usage)
+        let (user, system) = (usage.ru_utime, usage.ru_stime)
+        return Double(user.tv_sec + system.tv_sec) + Double(user.tv_usec + system.tv_usec) * 1e-6
+    }
+}

@@ -7,6 +7,7 @@ struct PublishedStream: ~Copyable {
     let id: StreamID
     let peer: PeerID
     var transport: SecureTransport
+    var routes: PeerRoutes
     var receiver: MediaReceiver
     var video: PublishedTrack
     var audio: PublishedTrack
@@ -26,16 +27,26 @@ struct PublishedStream: ~Copyable {
     var scheduled: Instant?
 
     init(
-        id: StreamID, peer: PeerID, transport: consuming SecureTransport, session: NegotiatedSession,
-        reporterSSRC: UInt32, cname: String
+        id: StreamID, peer: PeerID, transport: consuming SecureTransport, routes: PeerRoutes,
+        session: NegotiatedSession, reporterSSRC: UInt32, cname: String
     ) {
         self.id = id
         self.peer = peer
         self.transport = transport
+        self.routes = routes
         receiver = MediaReceiver(
             session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
         video = PublishedTrack(.video, receiver.video?.media)
         audio = PublishedTrack(.audio, receiver.audio?.media)
+    }
+
+    /// Answers the paths that mean nothing any more.
+    mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
+        routes.add(path: path)
+        var routes = routes
+        let stale = routes.takeStalePaths { transport.isValidated($0) }
+        self.routes = routes
+        return stale
     }
 
     var deadline: Instant? {
@@ -47,6 +58,12 @@ struct PublishedStream: ~Copyable {
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
         return receiver.poll(through: transport, into: &batch, wallTime: wallTime, at: now)
+    }
+
+    /// A round that is under way begins again, so that no viewer is left out of it.
+    mutating func removeViewer(_ place: Int) {
+        viewers.removeAll { $0 == place }
+        nextViewer = 0
     }
 
     /// Follows the time that a sender report tells.

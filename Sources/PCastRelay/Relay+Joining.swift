@@ -24,8 +24,8 @@ extension Relay {
         let transport = try transport(answer.session, credentials: credentials, at: now)
         let index = streams.insert(
             PublishedStream(
-                id: stream, peer: peer, transport: transport, session: answer.session,
-                reporterSSRC: newSSRC(), cname: cname))
+                id: stream, peer: peer, transport: transport, routes: PeerRoutes(fragment: credentials.ufrag),
+                session: answer.session, reporterSSRC: newSSRC(), cname: cname))
         streamPlaces[stream] = index
         enter(peer, .publisher(index), fragment: credentials.ufrag)
         schedule(publisher: index)
@@ -57,7 +57,10 @@ extension Relay {
         let sender = MediaSender(
             answer.session.media, cname: cname, playoutDelay: PlayoutDelay(minimum: .zero, maximum: .seconds(10)),
             using: &generator)
-        let index = viewers.insert(Viewer(peer: peer, stream: place, transport: transport, sender: sender))
+        let index = viewers.insert(
+            Viewer(
+                peer: peer, stream: place, transport: transport,
+                routes: PeerRoutes(fragment: credentials.ufrag), sender: sender))
         streams[place].viewers.append(index)
         enter(peer, .viewer(index), fragment: credentials.ufrag)
         schedule(viewer: index)
@@ -75,7 +78,7 @@ extension Relay {
         case .publisher(let index): streams[index].transport.restart(local: credentials, remote: remote)
         case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote)
         }
-        fragments[credentials.ufrag] = place
+        remember(fragment: credentials.ufrag, place)
         return TrickleFragment(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             sections: [.init(mid: nil, candidates: configuration.candidates, hasEndOfCandidates: true)])

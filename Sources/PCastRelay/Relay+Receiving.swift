@@ -64,16 +64,6 @@ extension Relay {
         }
     }
 
-    private mutating func remember(_ path: NetworkPath, _ place: PeerPlace) {
-        guard paths[path] != place else { return }
-        let isValidated =
-            switch place {
-            case .publisher(let index): streams[index].transport.isValidated(path)
-            case .viewer(let index): viewers[index].transport.isValidated(path)
-            }
-        if isValidated { paths[path] = place }
-    }
-
     private mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
         guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
         let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
@@ -151,13 +141,5 @@ extension Relay {
             viewers[index].sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
         }
         if viewers[index].sender.video?.stream.hasResends == true { notePackets(stream: stream) }
-    }
-
-    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
-        guard let place = paths.removeValue(forKey: path) else { return }
-        switch place {
-        case .publisher(let index): streams[index].transport.pathClosed(path, at: now)
-        case .viewer(let index): viewers[index].transport.pathClosed(path, at: now)
-        }
     }
 }

@@ -74,7 +74,6 @@ extension Relay {
         stream index: Int, to viewer: Int, into batch: inout DatagramBatch, at now: Instant
     ) -> Bool {
         guard viewers[viewer].isWatching, !viewers[viewer].isEnding else { return false }
-        let hadReport = viewers[viewer].sender.deadline != nil
         if streams[index].audio.exists, viewers[viewer].sender.audio != nil {
             if viewers[viewer].sender.audio!.stream.hasFallenBehind(streams[index].audio.log) {
                 viewers[viewer].sender.audio!.stream.beginAtEnd(of: streams[index].audio.log)
@@ -84,11 +83,13 @@ extension Relay {
         if streams[index].video.exists, viewers[viewer].sender.video != nil {
             if viewers[viewer].sender.video!.stream.hasFallenBehind(streams[index].video.log) {
                 viewers[viewer].sender.video!.stream.pause()
+                requestKeyFrame(stream: index)
             }
-            if viewers[viewer].sender.video!.stream.position == nil { joinVideo(viewer, at: now) }
+            joinVideo(viewer, at: now)
             if send(.video, stream: index, viewer: viewer, into: &batch, at: now) { return true }
         }
-        if !hadReport, viewers[viewer].sender.deadline != nil { noteControl(.viewer(viewer)) }
+        // A track's first report goes with its first packets (RTCP1).
+        if let report = viewers[viewer].sender.deadline, report <= now { noteControl(.viewer(viewer)) }
         return false
     }
 

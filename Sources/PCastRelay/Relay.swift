@@ -16,7 +16,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     var streamPlaces: [StreamID: Int] = [:]
     var places: [PeerID: PeerPlace] = [:]
     /// Peers by the fragment that they name in checks, and by the paths that they passed checks on. Each peer has at
-    /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter.
+    /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter; see `PeerRoutes`.
     var fragments: [String: PeerPlace] = [:]
     var paths: [NetworkPath: PeerPlace] = [:]
 
@@ -166,18 +166,17 @@ public struct Relay: ~Copyable, DatagramMachine {
         if streams[stream].audio.exists, viewers[index].sender.audio != nil {
             viewers[index].sender.audio!.stream.beginAtEnd(of: streams[stream].audio.log)
         }
-        joinVideo(index, at: now)
+        if joinVideo(index, at: now) { requestKeyFrame(stream: stream) }
         notePackets(stream: stream)
     }
 
-    mutating func joinVideo(_ index: Int, at now: Instant) {
+    /// Shows a viewer that waits for a key frame the newest, if that will do; answers whether it goes on waiting.
+    @discardableResult
+    mutating func joinVideo(_ index: Int, at now: Instant) -> Bool {
         let stream = viewers[index].stream
-        guard streams[stream].video.exists else { return }
+        guard streams[stream].video.exists else { return false }
         let acceptsAnyAge = !streams[stream].receiver.canRequestKeyFrames
-        guard viewers[index].joinVideo(streams[stream].video.log, acceptsAnyAge: acceptsAnyAge, at: now) else {
-            return
-        }
-        requestKeyFrame(stream: stream)
+        return viewers[index].joinVideo(streams[stream].video.log, acceptsAnyAge: acceptsAnyAge, at: now)
     }
 
     mutating func requestKeyFrame(stream index: Int) {
@@ -216,23 +215,22 @@ public struct Relay: ~Copyable, DatagramMachine {
 
     /// Forgets a peer whose last words are sent.
     mutating func remove(_ place: PeerPlace) {
-        let peer: PeerID
         switch place {
         case .publisher(let index):
             guard streams[index].viewers.isEmpty else { return }
-            peer = streams[index].peer
             streamPlaces[streams[index].id] = nil
             busyStreams.removeAll { $0 == index }
-            _ = streams.remove(index)
+            let stream = streams.remove(index)
+            places[stream.peer] = nil
+            forget(stream.routes, of: place)
         case .viewer(let index):
-            peer = viewers[index].peer
-            let stream = viewers[index].stream
-            streams[stream].viewers.removeAll { $0 == index }
-            _ = viewers.remove(index)
-            if streams[stream].isEnding, streams[stream].viewers.isEmpty { noteControl(.publisher(stream)) }
+            let viewer = viewers.remove(index)
+            places[viewer.peer] = nil
+            forget(viewer.routes, of: place)
+            streams[viewer.stream].removeViewer(index)
+            if streams[viewer.stream].isEnding, streams[viewer.stream].viewers.isEmpty {
+                noteControl(.publisher(viewer.stream))
+            }
         }
-        places[peer] = nil
-        fragments = fragments.filter { $0.value != place }
-        paths = paths.filter { $0.value != place }
     }
 }

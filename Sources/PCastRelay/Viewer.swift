@@ -7,6 +7,7 @@ struct Viewer: ~Copyable {
     let peer: PeerID
     let stream: Int
     var transport: SecureTransport
+    var routes: PeerRoutes
     var sender: MediaSender
 
     var hasControl = false
@@ -18,11 +19,23 @@ struct Viewer: ~Copyable {
     /// A key frame that was in the log already may be shown to a joiner while it is younger than this (KEY2).
     static let replayAge = TimeSpan.milliseconds(500)
 
-    init(peer: PeerID, stream: Int, transport: consuming SecureTransport, sender: MediaSender) {
+    init(
+        peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes, sender: MediaSender
+    ) {
         self.peer = peer
         self.stream = stream
         self.transport = transport
+        self.routes = routes
         self.sender = sender
+    }
+
+    /// Answers the paths that mean nothing any more.
+    mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
+        routes.add(path: path)
+        var routes = routes
+        let stale = routes.takeStalePaths { transport.isValidated($0) }
+        self.routes = routes
+        return stale
     }
 
     var deadline: Instant? {
@@ -48,7 +61,7 @@ struct Viewer: ~Copyable {
     /// Begins with the newest key frame if it is young enough, or else waits for the next.
     ///
     /// - Parameter acceptsAnyAge: the source cannot be asked for another one (KEY4).
-    /// - Returns: whether a key frame has to be asked for.
+    /// - Returns: whether it waits for a key frame.
     mutating func joinVideo(_ log: borrowing PacketLog, acceptsAnyAge: Bool, at now: Instant) -> Bool {
         guard sender.video != nil, sender.video!.stream.position == nil else { return false }
         guard let keyFrame = log.newestKeyFrame,

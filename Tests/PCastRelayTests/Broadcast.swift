@@ -45,7 +45,7 @@ struct Broadcast {
 
     /// Whether the frames are as far apart in time as they were when sent.
     func keepsTime(_ frames: [EncodedFrame]) -> Bool {
-        let duration: Int64 = frames.first?.codec == .opus ? 960 : 3000
+        let duration = frames.first?.codec == .opus ? sound.timestampInterval : pictures.timestampInterval
         return zip(frames, frames.dropFirst()).allSatisfy { earlier, later in
             guard let first = number(of: earlier), let second = number(of: later) else { return false }
             return later.timestamp.ticks - earlier.timestamp.ticks == Int64(second - first) * duration

@@ -20,7 +20,7 @@ final class ScriptedPeer: NetworkPeer {
     private(set) var events: [SecureTransport.Event] = []
     private(set) var packets: [Packet] = []
     /// Compound packets.
-    private(set) var control: [[UInt8]] = []
+    private(set) var control: [(bytes: [UInt8], arrival: Instant)] = []
     private var queue: [[UInt8]] = []
 
     init(
@@ -79,6 +79,12 @@ final class ScriptedPeer: NetworkPeer {
         if length > 0 { queue.append(Array(bytes[..<length])) }
     }
 
+    /// What was said and not yet sent.
+    func takeQueue() -> [[UInt8]] {
+        defer { queue.removeAll() }
+        return queue
+    }
+
     /// Says goodbye.
     func close(at now: Instant) { transport.close(at: now) }
 
@@ -88,7 +94,7 @@ final class ScriptedPeer: NetworkPeer {
         control.reduce(0) { total, compound in
             var count = 0
             var reader = RTCPReader()
-            while let packet = reader.next(in: compound.span) { count += isWanted(packet) ? 1 : 0 }
+            while let packet = reader.next(in: compound.bytes.span) { count += isWanted(packet) ? 1 : 0 }
             return total + count
         }
     }
@@ -104,7 +110,7 @@ final class ScriptedPeer: NetworkPeer {
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         switch transport.handle(datagram, from: path, at: now) {
         case .nothing: break
-        case .rtcp(let length): control.append(Array(datagram[..<length]))
+        case .rtcp(let length): control.append((Array(datagram[..<length]), now))
         case .rtp(let length):
             let bytes = Array(datagram[..<length])
             guard let header = RTPHeader.parse(bytes.span) else { return }

@@ -13,12 +13,13 @@ struct TestFrames {
 
     init(_ codec: Codec, seed: UInt64 = 1, keyFrameInterval: Int = 0) {
         self.codec = codec
+        timestampInterval = codec == .opus ? 960 : 3000
         self.keyFrameInterval = keyFrameInterval
         generator = SeededGenerator(state: seed)
     }
 
     /// Ticks from one frame to the next.
-    var duration: Int64 { codec == .opus ? 960 : 3000 }
+    var timestampInterval: Int64
 
     mutating func next(isKeyFrame: Bool? = nil, captureTime: WallTime? = nil) -> EncodedFrame {
         let isKeyFrame = isKeyFrame ?? (count == 0 || keyFrameInterval > 0 && count % keyFrameInterval == 0)
@@ -31,7 +32,7 @@ struct TestFrames {
         defer { count += 1 }
         return EncodedFrame(
             codec: codec, bytes: bytes, isKeyFrame: isKeyFrame || codec == .opus,
-            timestamp: MediaTime(ticks: firstTicks + Int64(count) * duration, rate: codec.clockRate),
+            timestamp: MediaTime(ticks: firstTicks + Int64(count) * timestampInterval, rate: codec.clockRate),
             captureTime: captureTime)
     }
 

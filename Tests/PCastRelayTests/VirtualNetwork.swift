@@ -40,13 +40,14 @@ final class VirtualNetwork {
     var relay: Relay
     private(set) var now = VirtualNetwork.start
     private(set) var events: [RelayEvent] = []
+    private var eventTimes: [Instant] = []
+    /// How often a deadline did not move on when it had come and what was due was sent.
+    private(set) var spins = 0
     private(set) var peers: [any NetworkPeer] = []
     /// For peers that come from now on.
     var link = Link()
     /// Sees each datagram that the relay sends, before it may be lost.
     var onSending: (([UInt8], NetworkPath) -> Void)?
-    /// Called for the relay after each time it was polled until it had no more.
-    var onSettled: (() -> Void)?
 
     var generator: SeededGenerator
     private var flights: [Flight] = []
@@ -81,6 +82,9 @@ final class VirtualNetwork {
 
     /// As if its machine had been switched off.
     func remove(_ peer: some NetworkPeer) { peers.removeAll { $0 === peer } }
+
+    /// When the relay told that, first.
+    func time(of event: RelayEvent) -> Instant? { events.firstIndex(of: event).map { eventTimes[$0] } }
 
     // MARK: Time
 
@@ -118,11 +122,15 @@ final class VirtualNetwork {
         if let deadline = relay.deadline, deadline <= now {
             relay.advance(to: now)
             settleRelay()
+            if let next = relay.deadline, next <= now { spins += 1 }
         }
         for peer in peers {
             guard let deadline = peer.deadline, deadline <= now else { continue }
             peer.advance(to: now)
             settle(peer)
+            // Frames that were taken out may have brought forth requests.
+            settle(peer)
+            if let next = peer.deadline, next <= now { spins += 1 }
         }
     }
 
@@ -167,6 +175,12 @@ final class VirtualNetwork {
         while let address = peer.takeConnectionToOpen() { open(address, for: peer) }
     }
 
+    /// Without polling it, as a driver that has many to read.
+    func injectUnpolled(_ datagrams: [[UInt8]], from peer: any NetworkPeer) {
+        let path = NetworkPath(local: Self.relayAddress, remote: peer.addresses[0])
+        for bytes in datagrams { withCopy(of: bytes) { relay.handle($0, from: path, at: now) } }
+    }
+
     func settleRelay() {
         var isFull = true
         while isFull {
@@ -183,9 +197,9 @@ final class VirtualNetwork {
         }
         while let event = relay.pollEvent() {
             events.append(event)
+            eventTimes.append(now)
             if case .closeConnection(let path) = event { peerPathClosed(path) }
         }
-        onSettled?()
     }
 
     private func send(_ bytes: [UInt8], from peer: any NetworkPeer, path: NetworkPath) {

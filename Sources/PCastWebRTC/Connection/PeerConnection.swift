@@ -280,6 +280,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             switch event {
             case .connected(let profile):
                 events.append(.connected(profile))
+                // Until reports measure it.
+                if let roundTrip = transport?.value.roundTrip { receiver?.setRoundTrip(roundTrip) }
                 while let early = transport?.value.takeEarlyPacket() {
                     handleEarly(early.bytes, from: early.path, at: now)
                 }
@@ -323,6 +325,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         if transport!.value.poll(into: &batch, at: now) { return true }
         guard transport!.value.isConnected else { return false }
         let wallTime = configuration.clock.wallTime(at: now)
+        catchUp(at: now)
         if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) {
             return true
         }
@@ -333,6 +336,28 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             return true
         }
         return receiver?.poll(through: transport!.value, into: &batch, wallTime: wallTime, at: now) ?? false
+    }
+
+    /// How old a key frame may be to go on with.
+    private static let keyFrameAge = TimeSpan.milliseconds(500)
+
+    /// After a time without a way to the platform the logs may have gone on past what was sent: then sound goes on with
+    /// what comes next, and video with the next key frame.
+    private mutating func catchUp(at now: Instant) {
+        guard transport!.value.canSend else { return }
+        if let localAudio, sender?.audio?.stream.hasFallenBehind(localAudio.value.log) == true {
+            sender?.audio?.stream.beginAtEnd(of: localAudio.value.log)
+        }
+        guard let localVideo, sender?.video != nil else { return }
+        if sender!.video!.stream.hasFallenBehind(localVideo.value.log) {
+            sender!.video!.stream.pause()
+            events.append(.keyFrameRequested)
+        }
+        if sender!.video!.stream.position == nil, let keyFrame = localVideo.value.log.newestKeyFrame,
+            now - localVideo.value.log[keyFrame].arrival < Self.keyFrameAge
+        {
+            sender!.video!.stream.begin(at: keyFrame, in: localVideo.value.log)
+        }
     }
 
     /// Sends all that waits of a track; true when the batch is full.

@@ -42,7 +42,6 @@ public struct MediaReceiver: Sendable {
     private let measuresRoundTrip: Bool
 
     private var routes = [Route?](repeating: nil, count: 128)
-    private var extensions = RTPHeaderExtensionMap()
     private var arrivals: TransportFeedbackRecorder?
     private var nextReport: Instant?
     private var lost: [UInt16] = []
@@ -65,7 +64,6 @@ public struct MediaReceiver: Sendable {
             case .audio where audio == nil: audio = InboundTrack(section)
             default: continue
             }
-            extensions = section.extensionMap
             if section.feedback.contains(.transportCC) { arrivals = arrivals ?? TransportFeedbackRecorder() }
             for format in section.acceptablePayloads { addRoutes(format, type: section.type) }
         }
@@ -90,10 +88,11 @@ public struct MediaReceiver: Sendable {
             refused += 1
             return nil
         }
-        if let number = header.extensions.transportSequenceNumber(in: bytes, by: extensions) {
+        let route = routes[Int(header.payloadType)]
+        if let number = transportSequenceNumber(header, of: route?.type, in: bytes) {
             arrivals?.received(number, at: now)
         }
-        guard let route = routes[Int(header.payloadType)] else {
+        guard let route else {
             refused += 1
             return nil
         }
@@ -102,6 +101,18 @@ public struct MediaReceiver: Sendable {
         return route.isRetransmission
             ? receiveRetransmission(header, payload, route, bytes, at: now)
             : receiveOriginal(header, payload, route, bytes, at: now)
+    }
+
+    /// What an id means is a section's own affair, and not every section has transport numbers (Firefox numbers its
+    /// video and not its sound). A packet of no known section is a probe of either.
+    private func transportSequenceNumber(_ header: RTPHeader, of type: MediaType?, in bytes: Span<UInt8>) -> UInt16? {
+        if let type { return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: type)) }
+        return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .video))
+            ?? header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .audio))
+    }
+
+    private func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
+        (type == .video ? video?.media.extensionMap : audio?.media.extensionMap) ?? RTPHeaderExtensionMap()
     }
 
     private mutating func receiveOriginal(
@@ -126,7 +137,7 @@ public struct MediaReceiver: Sendable {
             type: route.type, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
             isRetransmission: false, isRestart: isRestart,
-            forwarded: .forwarded(header.extensions, in: bytes, by: extensions))
+            forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
     }
 
     private mutating func receiveRetransmission(
@@ -143,7 +154,7 @@ public struct MediaReceiver: Sendable {
         return Packet(
             type: route.type, sequence: sequence, timestamp: header.timestamp, sequenceNumber: original,
             marker: header.marker, payload: range, codec: route.codec, isRetransmission: true, isRestart: false,
-            forwarded: .forwarded(header.extensions, in: bytes, by: extensions))
+            forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
     }
 
     // MARK: Control in

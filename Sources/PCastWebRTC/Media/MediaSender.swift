@@ -28,7 +28,8 @@ public struct MediaSender: Sendable {
     private var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
     public private(set) var roundTripTime = RoundTripTime()
 
-    /// Sequence numbers asked for in the datagram that is being read.
+    /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
+    /// at most. Most viewers ask for none in all their life, so no memory is set aside.
     private var asked: [(type: MediaType, sequenceNumber: UInt16)] = []
 
     /// The round trip assumed before any report.
@@ -52,7 +53,6 @@ public struct MediaSender: Sendable {
             }
         }
         reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
-        asked.reserveCapacity(NegativeAcknowledgement.maximumCountPerDatagram)
     }
 
     public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
@@ -181,7 +181,9 @@ public struct MediaSender: Sendable {
     /// Looks the numbers asked for up in the track's log. To be called for each type after a datagram was read.
     public mutating func resolveRequests(_ type: MediaType, in log: borrowing PacketLog, at now: Instant) {
         guard !asked.isEmpty else { return }
-        let roundTrip = roundTrip
+        // The shortest measured: no request can be about a packet that left later, and one that took less than usual
+        // is not refused.
+        let roundTrip = roundTripTime.minimum ?? .zero
         for request in asked where request.type == type {
             if type == .video {
                 video?.stream.requestRetransmission(

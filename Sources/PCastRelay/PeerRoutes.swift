@@ -1,0 +1,35 @@
+import PCastMedia
+import PCastWebRTC
+
+/// By what a peer's datagrams are told from others': what the relay forgets when the peer goes.
+struct PeerRoutes {
+    /// The credentials of now and of before a restart (ICE12).
+    static let maximumFragments = 2
+
+    /// Oldest first.
+    private(set) var fragments: [String]
+    private(set) var paths: [NetworkPath] = []
+
+    init(fragment: String) { fragments = [fragment] }
+
+    /// Answers the fragment that means nothing any more.
+    mutating func add(fragment: String) -> String? {
+        fragments.append(fragment)
+        return fragments.count > Self.maximumFragments ? fragments.removeFirst() : nil
+    }
+
+    mutating func add(path: NetworkPath) {
+        remove(path: path)
+        paths.append(path)
+    }
+
+    /// Takes out the paths that the peer's agent has given up, once there are more than it can hold.
+    mutating func takeStalePaths(isValidated: (NetworkPath) -> Bool) -> [NetworkPath] {
+        guard paths.count > ICELiteAgent.maximumPaths else { return [] }
+        let stale = paths.filter { !isValidated($0) }
+        paths.removeAll { stale.contains($0) }
+        return stale
+    }
+
+    mutating func remove(path: NetworkPath) { paths.removeAll { $0 == path } }
+}

@@ -1,0 +1,56 @@
+public import PCastMedia
+import PCastWebRTC
+
+/// Which peer a datagram is from.
+extension Relay {
+    /// Notes a path, once its peer has passed a check on it.
+    mutating func remember(_ path: NetworkPath, _ place: PeerPlace) {
+        guard paths[path] != place else { return }
+        let stale: [NetworkPath]
+        switch place {
+        case .publisher(let index):
+            guard streams[index].transport.isValidated(path) else { return }
+            stale = streams[index].rememberPath(path)
+        case .viewer(let index):
+            guard viewers[index].transport.isValidated(path) else { return }
+            stale = viewers[index].rememberPath(path)
+        }
+        paths[path] = place
+        for path in stale { forget(path, of: place) }
+    }
+
+    mutating func remember(fragment: String, _ place: PeerPlace) {
+        fragments[fragment] = place
+        let stale =
+            switch place {
+            case .publisher(let index): streams[index].routes.add(fragment: fragment)
+            case .viewer(let index): viewers[index].routes.add(fragment: fragment)
+            }
+        if let stale { fragments[stale] = nil }
+    }
+
+    /// Forgets all that led to a peer.
+    mutating func forget(_ routes: PeerRoutes, of place: PeerPlace) {
+        for fragment in routes.fragments { fragments[fragment] = nil }
+        for path in routes.paths { forget(path, of: place) }
+    }
+
+    /// Unless another peer has taken the path over since (ICE13).
+    private mutating func forget(_ path: NetworkPath, of place: PeerPlace) {
+        if paths[path] == place { paths[path] = nil }
+    }
+
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        guard let place = paths.removeValue(forKey: path) else { return }
+        switch place {
+        case .publisher(let index):
+            streams[index].routes.remove(path: path)
+            streams[index].transport.pathClosed(path, at: now)
+            follow(publisher: index, at: now)
+        case .viewer(let index):
+            viewers[index].routes.remove(path: path)
+            viewers[index].transport.pathClosed(path, at: now)
+            follow(viewer: index, at: now)
+        }
+    }
+}

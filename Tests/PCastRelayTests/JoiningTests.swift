@@ -1,0 +1,126 @@
+import PCastMedia
+import PCastRTP
+import PCastRelay
+import PCastWebRTC
+import Testing
+
+/// Key frames: who is shown one, who has to ask.
+struct JoiningTests {
+    private func connectedPublisher(_ network: VirtualNetwork) throws -> CallPeer {
+        let publisher = try network.publish(.vp8)
+        #expect(network.run { publisher.isConnected })
+        return publisher
+    }
+
+    @Test("KEY2: a joiner within 500 ms of a key frame sees it at once, and the publisher is not asked")
+    func key2() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(5, from: publisher, by: network)
+        let viewer = try network.view()
+        broadcast.send(6, from: publisher, by: network)
+        #expect(viewer.isConnected)
+        broadcast.send(30, from: publisher, by: network)
+        let seen = viewer.video.map { broadcast.number(of: $0.frame) ?? -1 }
+        #expect(seen == Array(0..<seen.count) && seen.count >= 38)
+        #expect(publisher.keyFrameRequests == 0)
+    }
+
+    @Test("KEY2: a joiner two seconds after a key frame has exactly one asked for")
+    func joinerAsksOnce() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        let viewer = try network.view()
+        broadcast.send(50, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == 1)
+        let seen = viewer.video.map { broadcast.number(of: $0.frame) ?? -1 }
+        let first = try #require(seen.first)
+        #expect(broadcast.sent[first].isKeyFrame && first > 100 && first < 110)
+        #expect(seen == Array(first..<first + seen.count))
+    }
+
+    @Test("KEY1: ten who join together have one key frame asked for")
+    func key1() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        let viewers = try (0..<10).map { _ in try network.view() }
+        broadcast.send(50, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == 1)
+        let first = broadcast.sent.lastIndex { $0.isKeyFrame }
+        #expect(viewers.allSatisfy { $0.video.first.flatMap { broadcast.number(of: $0.frame) } == first })
+    }
+
+    @Test("KEY4: a request is repeated until the key frame comes, and no longer")
+    func key4() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var video = ScriptedVideo()
+        for _ in 0..<30 { video.send(from: publisher, by: network) }
+        let asked = publisher.pictureLossIndications
+        #expect((4...7).contains(asked))
+        #expect(viewer.video.isEmpty)
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        let atKeyFrame = publisher.pictureLossIndications
+        for _ in 0..<30 { video.send(from: publisher, by: network) }
+        #expect(publisher.pictureLossIndications == atKeyFrame)
+        #expect(viewer.video.count >= 29 && viewer.video[0].frame.isKeyFrame)
+    }
+
+    @Test("KEY4: a source that never grants a key frame is left alone after twenty requests")
+    func givesUp() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var video = ScriptedVideo()
+        for _ in 0..<300 { video.send(from: publisher, by: network) }
+        #expect(publisher.pictureLossIndications == KeyFrameRequest.maximumAttempts)
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        video.send(from: publisher, by: network)
+        #expect(viewer.packets.count == 2)
+    }
+
+    @Test("KEY4: a source that cannot be asked is joined at its newest key frame, however old")
+    func noFeedback() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(feedback: [])
+        #expect(network.run { publisher.isConnected })
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        for _ in 0..<90 { video.send(from: publisher, by: network) }
+        let viewer = try network.view()
+        for _ in 0..<20 { video.send(from: publisher, by: network) }
+        network.run(for: .milliseconds(300))
+        #expect(viewer.video.map(\.frame.bytes) == video.frames)
+        #expect(publisher.pictureLossIndications == 0)
+    }
+
+    @Test("RTCP7: a viewer's request reaches the publisher, and the same FIR again does not")
+    func rtcp7() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        let viewer = try network.scriptViewer()
+        var broadcast = Broadcast(.vp8)
+        broadcast.answersRequests = false
+        broadcast.send(50, from: publisher, by: network)
+        let before = publisher.keyFrameRequests
+        let ssrc = try #require(viewer.media(.video).remoteSources.first?.ssrc)
+        viewer.report { $0.fullIntraRequest(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumber: 5) }
+        network.settle(viewer)
+        network.run(for: .milliseconds(100))
+        #expect(publisher.keyFrameRequests > before)
+        let statistics = network.relay.statistics(of: viewer.id)
+        #expect(statistics?.pliCount == 1)
+        viewer.report { $0.fullIntraRequest(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumber: 5) }
+        network.settle(viewer)
+        network.run(for: .milliseconds(100))
+        #expect(network.relay.statistics(of: viewer.id)?.pliCount == 1)
+    }
+}

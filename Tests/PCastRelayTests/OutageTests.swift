@@ -1,0 +1,37 @@
+import PCastMedia
+import PCastRelay
+import PCastWebRTC
+import Testing
+
+/// A client that has no way to the platform for a while.
+struct OutageTests {
+    @Test("A call that could not send for longer than its log lasts goes on with a new key frame")
+    func goesOnAfterOutage() throws {
+        let network = VirtualNetwork(offersTCP: true)
+        network.link.carriesUDP = false
+        let publisher = try network.publish(.vp8, audio: false)
+        let viewer = try network.view()
+        var wayBack: NetworkPath?
+        network.onSending = { _, path in
+            if path.remote == publisher.addresses[0] { wayBack = path }
+        }
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var frames = TestFrames(.vp8)
+        network.send(frames.next(), from: publisher)
+        #expect(network.run { viewer.video.count == 1 })
+
+        let broken = try #require(wayBack)
+        publisher.pathClosed(
+            NetworkPath(transport: broken.transport, local: broken.remote, remote: broken.local), at: network.now)
+        let requests = publisher.keyFrameRequests
+        // Two packets each, and the log has room for 1024.
+        for _ in 0..<600 { publisher.connection.send(frames.next(), at: network.now) }
+        network.settle(publisher)
+        #expect(network.run { publisher.keyFrameRequests > requests })
+
+        let keyFrame = frames.next(isKeyFrame: true)
+        network.send(keyFrame, from: publisher)
+        #expect(network.run { viewer.video.count == 2 })
+        #expect(viewer.video.last?.frame.bytes == keyFrame.bytes)
+    }
+}

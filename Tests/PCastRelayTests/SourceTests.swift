@@ -1,0 +1,168 @@
+import PCastMedia
+import PCastRTP
+import PCastRelay
+import PCastWebRTC
+import Testing
+
+/// Sources whose numbers wrap, jump, or name nothing known.
+struct SourceTests {
+    private struct Stage {
+        let network = VirtualNetwork()
+        let publisher: ScriptedPeer
+        let viewer: CallPeer
+        let witness: ScriptedPeer
+
+        init() throws {
+            publisher = try network.scriptPublisher()
+            viewer = try network.view()
+            witness = try network.scriptViewer()
+            let peers = (publisher, viewer, witness)
+            #expect(network.run { peers.0.isConnected && peers.1.isConnected && peers.2.isConnected })
+        }
+
+        var seen: [[UInt8]] { viewer.video.map(\.frame.bytes) }
+
+        /// What the witness got of video, repeated packets left out.
+        var packets: [ScriptedPeer.Packet] { witness.packets(witness.media(.video).remoteSources.first?.ssrc) }
+
+        /// Numbers without a hole, each time later than the one before.
+        func expectContinuity() {
+            let steps = zip(packets, packets.dropFirst()).map { ($0.header, $1.header) }
+            #expect(steps.allSatisfy { $1.sequenceNumber == $0.sequenceNumber &+ 1 })
+            #expect(steps.allSatisfy { Int32(bitPattern: $1.timestamp &- $0.timestamp) > 0 })
+        }
+    }
+
+    @Test("RTP10: numbers past 2^16 and times past 2^32 change nothing")
+    func rtp10() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo(sequence: 65_530, timestamp: 0 &- 9000)
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<40 { video.send(from: stage.publisher, by: stage.network) }
+        stage.network.run(for: .milliseconds(200))
+        #expect(stage.seen == video.frames)
+        let times = stage.viewer.video.map(\.frame.timestamp.ticks)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 3000 })
+        stage.expectContinuity()
+    }
+
+    @Test("RTP11: a source that starts over under its SSRC goes on with its next key frame, numbers continuous")
+    func rtp11() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
+        let old = video.frames
+        let asked = stage.publisher.pictureLossIndications
+        video.sequence = 40_000
+        video.timestamp = 4_000_000_000
+        for _ in 0..<10 { video.send(from: stage.publisher, by: stage.network) }
+        #expect(stage.publisher.pictureLossIndications > asked)
+        #expect(stage.packets.count == old.count)
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<10 { video.send(from: stage.publisher, by: stage.network) }
+        stage.network.run(for: .milliseconds(200))
+        #expect(stage.seen == old + video.frames.suffix(11))
+        stage.expectContinuity()
+        // As much time as passed at the relay: ten frames that were not sent, and the key frame.
+        let gap = stage.packets[6].header.timestamp &- stage.packets[5].header.timestamp
+        #expect((30_000...36_000).contains(gap))
+    }
+
+    @Test("RTP11: a source that comes back under another SSRC goes on likewise")
+    func otherSSRC() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
+        let old = video.frames
+        stage.network.run(for: .milliseconds(600))
+        video.ssrc = 0xABCD
+        video.sequence = 7
+        video.timestamp = 5
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<10 { video.send(from: stage.publisher, by: stage.network) }
+        stage.network.run(for: .milliseconds(200))
+        #expect(stage.seen == old + video.frames.suffix(11))
+        stage.expectContinuity()
+    }
+
+    @Test("an SSRC that appears while the source still sends is no restart")
+    func secondSource() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo()
+        var other = ScriptedVideo(sequence: 7)
+        other.ssrc = 0xABCD
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<20 {
+            video.send(from: stage.publisher, by: stage.network)
+            other.send(isKeyFrame: true, from: stage.publisher, by: stage.network, interval: .zero)
+        }
+        stage.network.run(for: .milliseconds(200))
+        #expect(stage.seen == video.frames)
+    }
+
+    @Test("RTP1: packets of padding alone break no viewer")
+    func rtp1() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<20 {
+            video.sendPadding(from: stage.publisher, by: stage.network)
+            video.send(from: stage.publisher, by: stage.network)
+        }
+        stage.network.run(for: .milliseconds(200))
+        #expect(stage.seen == video.frames)
+        #expect(stage.viewer.connection.statistics.packetsLost == 0)
+    }
+
+    @Test("RTP2: packets of unknown types and of SSRC 0 are fed back by their transport numbers, and not forwarded")
+    func rtp2() throws {
+        let stage = try Stage()
+        for number in 0..<20 {
+            stage.publisher.say(
+                .video, sequence: UInt16(number), timestamp: 0, payload: [], ssrc: number % 2 == 0 ? 0 : 0x9999,
+                payloadType: 120, paddingSize: 100, transportSequenceNumber: UInt16(100 + number))
+        }
+        stage.network.settle(stage.publisher)
+        stage.network.run(for: .milliseconds(300))
+        #expect(stage.publisher.acknowledged == Set(100..<120))
+        #expect(stage.packets.isEmpty)
+    }
+
+    @Test("a retransmission of what is no longer remembered is not sent on as new")
+    func ancientRetransmission() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<2500 { video.send(from: stage.publisher, by: stage.network, interval: .milliseconds(1)) }
+        stage.network.run(for: .milliseconds(100))
+        let count = stage.packets.count
+        let rtx = stage.publisher.media(.video)
+        stage.publisher.say(
+            .video, sequence: 1, timestamp: 90_000, payload: [3, 233, 0x10, 0x11, 2, 0],
+            ssrc: rtx.localRTXSSRC, payloadType: rtx.rtxPayloadType)
+        stage.network.settle(stage.publisher)
+        stage.network.run(for: .milliseconds(100))
+        #expect(stage.packets.count == count)
+        stage.expectContinuity()
+    }
+}
+
+extension ScriptedPeer {
+    /// The transport numbers that feedback says have arrived.
+    var acknowledged: Set<UInt16> {
+        var numbers: Set<UInt16> = []
+        for compound in control {
+            var reader = RTCPReader()
+            while let packet = reader.next(in: compound.bytes.span) {
+                guard case .transportFeedback(let feedback) = packet else { continue }
+                var statuses = TransportFeedback.Reader(feedback)
+                while let status = statuses.next(in: compound.bytes.span) {
+                    if status.arrival != nil { numbers.insert(status.sequenceNumber) }
+                }
+            }
+        }
+        return numbers
+    }
+}

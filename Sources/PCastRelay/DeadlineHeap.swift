@@ -2,12 +2,20 @@ import PCastMedia
 
 /// Whose deadline comes next: a binary heap of instants and peers' places.
 ///
-/// An entry is never changed; a peer whose deadline moved forward gets another, and an entry that comes too early does
-/// nothing. Each place stands here at most twice.
+/// An entry is never changed; a peer whose deadline moved forward gets another, and one that is not the peer's any more
+/// does nothing when it comes. Whoever owns the heap takes such out when they have become many.
 struct DeadlineHeap {
     private var entries: [(instant: Instant, place: PeerPlace)] = []
 
     var first: Instant? { entries.first?.instant }
+    var count: Int { entries.count }
+
+    /// Keeps those entries alone.
+    mutating func filter(_ isWanted: (Instant, PeerPlace) -> Bool) {
+        let wanted = entries.filter { isWanted($0.instant, $0.place) }
+        entries.removeAll(keepingCapacity: true)
+        for entry in wanted { insert(entry.instant, entry.place) }
+    }
 
     mutating func insert(_ instant: Instant, _ place: PeerPlace) {
         entries.append((instant, place))

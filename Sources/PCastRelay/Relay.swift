@@ -65,6 +65,18 @@ public struct Relay: ~Copyable, DatagramMachine {
                 follow(viewer: index, at: now)
             }
         }
+        if deadlines.count > 64 + 8 * peerCount { forgetOldDeadlines() }
+    }
+
+    private mutating func forgetOldDeadlines() {
+        var deadlines = deadlines
+        deadlines.filter { instant, place in
+            switch place {
+            case .publisher(let index): streams.contains(index) && streams[index].scheduled == instant
+            case .viewer(let index): viewers.contains(index) && viewers[index].scheduled == instant
+            }
+        }
+        self.deadlines = deadlines
     }
 
     /// Puts a peer's next deadline into the heap, if it comes before the one that stands there. One that has something

@@ -18,7 +18,9 @@ struct ForwardingTests {
         Case(codec: seed % 2 == 0 ? .h264 : .vp8, loss: [0, 2, 5][seed % 3], seed: UInt64(seed))
     }
 
-    @Test("Frames arrive whole, byte for byte and in order, lost packets of video repaired on both hops", arguments: cases)
+    @Test(
+        "Frames arrive whole, byte for byte and in order, lost packets of video repaired on both hops",
+        arguments: cases)
     func forwards(_ example: Case) throws {
         let network = VirtualNetwork(seed: example.seed)
         network.link.loss = example.loss

@@ -1,0 +1,102 @@
+import PCastMedia
+import PCastWebRTC
+import Testing
+
+@testable import PCastRelay
+
+/// What the relay owes to whoever drives it.
+struct ContractTests {
+    @Test("after its deadline was served the next one is later, through 1000 random steps", arguments: 1...4)
+    func deadlinesMoveOn(seed: Int) throws {
+        let network = VirtualNetwork(seed: UInt64(seed), offersTCP: true)
+        network.link.loss = 5
+        network.link.duplication = 3
+        network.link.jitter = .milliseconds(15)
+        let publisher = try network.publish(.vp8)
+        var viewers: [CallPeer] = []
+        var broadcast = Broadcast(.vp8)
+        for _ in 0..<1000 {
+            switch Int.random(in: 0..<40, using: &network.generator) {
+            case 0 where viewers.count < 6: viewers.append(try network.view())
+            case 1: viewers.randomElement(using: &network.generator).map { $0.link.carriesUDP.toggle() }
+            case 2:
+                guard viewers.count > 2, let leaving = viewers.popLast() else { continue }
+                leaving.connection.close(at: network.now)
+                network.settle(leaving)
+            case 3: network.run(for: .milliseconds(Int64.random(in: 100...2000, using: &network.generator)))
+            case 4: viewers.first?.connection.requestKeyFrame()
+            default: broadcast.send(1, from: publisher, by: network)
+            }
+        }
+        #expect(network.spins == 0)
+        #expect(network.relay.deadlines.count <= 64 + 8 * network.relay.peerCount)
+    }
+
+    @Test("a batch of three is filled again and again: nothing is left out or sent twice")
+    func smallBatch() throws {
+        let network = VirtualNetwork(batchCapacity: 3)
+        let publisher = try network.publish(.h264)
+        let viewers = try (0..<4).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var seen: Set<[UInt8]> = []
+        var repeated = 0
+        network.onSending = { bytes, _ in if !seen.insert(bytes).inserted { repeated += 1 } }
+        var broadcast = Broadcast(.h264)
+        broadcast.send(60, from: publisher, by: network)
+        network.run(for: .milliseconds(200))
+        for viewer in viewers {
+            #expect(viewer.video.map { broadcast.number(of: $0.frame) } == Array(0..<60))
+            #expect(viewer.audio.map { broadcast.number(of: $0) } == Array(0..<60))
+            #expect(viewer.connection.statistics.packetsLost == 0)
+        }
+        #expect(repeated == 0)
+    }
+
+    @Test("FAN1: over many frames every viewer is first equally often")
+    func fan1() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewers = try (0..<5).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        var firsts: [TransportAddress: Int] = [:]
+        var awaitsFirst = false
+        network.onSending = { bytes, path in
+            guard awaitsFirst, bytes[0] >= 128, !(192...223).contains(bytes[1]) else { return }
+            awaitsFirst = false
+            firsts[path.remote, default: 0] += 1
+        }
+        for _ in 0..<100 {
+            awaitsFirst = true
+            video.send(from: publisher, by: network)
+        }
+        #expect(viewers.allSatisfy { firsts[$0.addresses[0]] == 20 })
+    }
+
+    @Test("more peers than configured are refused, and one that leaves makes room")
+    func full() throws {
+        let network = VirtualNetwork(maximumPeers: 2)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.view()
+        #expect(throws: RelayError.full) { try network.view() }
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        network.relay.end(viewer.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        _ = try network.view()
+        #expect(network.relay.peerCount == 2)
+    }
+
+    @Test("a stream's name is taken while it lives, and a viewer of none is refused")
+    func names() throws {
+        let network = VirtualNetwork()
+        #expect(throws: RelayError.unknownStream(VirtualNetwork.stream)) { try network.view() }
+        let publisher = try network.publish(.vp8)
+        #expect(throws: RelayError.streamExists(VirtualNetwork.stream)) { try network.publish(.vp8) }
+        network.relay.end(publisher.id, reason: .ended, at: network.now)
+        #expect(throws: RelayError.unknownStream(VirtualNetwork.stream)) { try network.view() }
+        network.settleRelay()
+        _ = try network.publish(.h264)
+        #expect(network.relay.peerCount == 1)
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+/// The counter of `scripts/malloc-counter.c`, when this process was started with it.
+struct AllocationCounter {
+    private static let marker = "PCAST_BENCH_MALLOC_COUNTER"
+
+    private let read: @convention(c) () -> UInt
+    private let trace: @convention(c) (Int32) -> Void
+
+    /// Of this thread, since it began.
+    var count: Int { Int(read()) }
+
+    /// Lets the next allocations of this thread say where they are made.
+    func traceNext(_ count: Int) { trace(Int32(count)) }
+
+    /// Nil when this process was not started with it.
+    static let loaded: AllocationCounter? = {
+        guard let read = dlsym(nil, "pcast_malloc_count"), let trace = dlsym(nil, "pcast_malloc_trace") else {
+            return nil
+        }
+        return AllocationCounter(
+            read: unsafeBitCast(read, to: (@convention(c) () -> UInt).self),
+            trace: unsafeBitCast(trace, to: (@convention(c) (Int32) -> Void).self))
+    }()
+
+    /// Builds the counter and runs this program again with it, in this process's place; returns when it is there.
+    ///
+    /// - Throws: `BenchFailure` without a C compiler, or where the kernel does not let it be loaded.
+    static func load(source: String) throws {
+        if loaded != nil { return }
+        guard ProcessInfo.processInfo.environment[marker] == nil else {
+            throw BenchFailure("the allocation counter was built but is not loaded")
+        }
+        let library = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(getuid())-\(getpid()).so")
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        compiler.arguments = ["cc", "-O2", "-shared", "-fPIC", "-o", library.path, source]
+        try compiler.run()
+        compiler.waitUntilExit()
+        guard compiler.terminationStatus == 0 else { throw BenchFailure("cc cannot build \(source)") }
+        setenv(marker, library.path, 1)
+        setenv("LD_PRELOAD", library.path, 1)
+        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
+        arguments.append(nil)
+        execv("/proc/self/exe", &arguments)
+        throw BenchFailure("exec: \(String(cString: strerror(errno)))")
+    }
+
+    /// Takes the library away, which stays loaded.
+    static func removeFile() {
+        guard let path = ProcessInfo.processInfo.environment[marker] else { return }
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}

@@ -1,0 +1,100 @@
+import ArgumentParser
+import Foundation
+import PCastMedia
+
+/// `pcast-bench allocations`: how often memory is allocated for a packet.
+struct AllocationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "allocations",
+        abstract: "Allocations per packet in the steady state, of the relay and of both ends.",
+        discussion: """
+            In memory and on virtual time: a publisher of 720p30 with sound, the relay, and viewers, with real keys. \
+            Counted is every call of malloc and its kin, checks and reports included. A C compiler (cc) is needed.
+            """)
+
+    enum Part: String, CaseIterable, ExpressibleByArgument { case send, relayIn, relayOut, receive }
+
+    @Option(help: "How many viewers the relay has.")
+    var viewers = 10
+
+    @Option(help: "Seconds of virtual time that are counted, after ten that are not.")
+    var seconds = 20
+
+    @Option(help: "Tell where this part allocates, on standard error: \(Part.allCases.map(\.rawValue)).")
+    var trace: Part?
+
+    @Option(help: ArgumentHelp("The counter's source. (default: the one that this program was built with)"))
+    var counter: String?
+
+    @OptionGroup var options: ReportOptions
+
+    /// scripts/malloc-counter.c
+    private static var source: String {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        return folder.appendingPathComponent("../../../scripts/malloc-counter.c").standardized.path
+    }
+
+    /// Of allocations for each packet; what comes once a second or more seldom stays below it.
+    private static let limit = Target.Bound.atMost(0.01)
+
+    private static let targets = [
+        Target("allocationsPerPacket", limit), Target("sendAllocationsPerPacket", limit),
+        Target("receiveAllocationsPerPacket", limit),
+    ]
+
+    func validate() throws {
+        guard (1...10_000).contains(viewers), seconds > 0 else {
+            throw ValidationError("--viewers is from 1 to 10000, --seconds at least 1.")
+        }
+    }
+
+    func run() async throws {
+        try AllocationCounter.load(source: counter ?? Self.source)
+        AllocationCounter.removeFile()
+        var report = Report(options)
+        let tolls = try measure()
+        let relay = tolls.relayIn + tolls.relayOut
+        tell("publisher sends", tolls.send, &report)
+        tell("relay receives", tolls.relayIn, &report)
+        tell("relay forwards", tolls.relayOut, &report)
+        tell("viewer receives", tolls.receive, &report)
+        report.row(
+            "viewer takes frames",
+            [
+                "frames": Double(tolls.frames.frames), "allocations": Double(tolls.frames.allocations),
+                "perFrame": tolls.frames.allocationsPerFrame,
+            ])
+        try report.finish(
+            [
+                "viewers": Double(viewers), "allocationsPerPacket": relay.allocationsPerPacket,
+                "sendAllocationsPerPacket": tolls.send.allocationsPerPacket,
+                "receiveAllocationsPerPacket": tolls.receive.allocationsPerPacket,
+                "sendAllocationsPerFrame": tolls.send.allocationsPerFrame,
+                "receiveAllocationsPerFrame": tolls.frames.allocationsPerFrame,
+            ], targets: Self.targets)
+    }
+
+    private func measure() throws -> MemoryBroadcast.Tolls {
+        let broadcast = try MemoryBroadcast(viewers: viewers)
+        try broadcast.run(for: .seconds(10))
+        switch trace {
+        case .send: broadcast.sendMeter.tracing = 40
+        case .relayIn: broadcast.relayInMeter.tracing = 40
+        case .relayOut: broadcast.relayOutMeter.tracing = 40
+        case .receive: broadcast.receiveMeter.tracing = 40
+        case nil: break
+        }
+        broadcast.beginMetering()
+        try broadcast.run(for: .seconds(Int64(seconds)))
+        return broadcast.tolls
+    }
+
+    private func tell(_ name: String, _ toll: Toll, _ report: inout Report) {
+        report.row(
+            name,
+            [
+                "packets": Double(toll.packets), "allocations": Double(toll.allocations),
+                "perPacket": toll.allocationsPerPacket,
+            ], pass: Target("", Self.limit).holds(for: toll.allocationsPerPacket))
+    }
+}

@@ -1,0 +1,16 @@
+import ArgumentParser
+
+/// The program `pcast-bench`.
+@main
+struct BenchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pcast-bench",
+        abstract: "Measure PCast, and make bad networks.",
+        discussion: """
+            Every measurement prints a table, or with --json an event “row” for each of its rows and an event “result” \
+            at the end. It exits with 0 when every target holds, else with 1.
+            """,
+        subcommands: [
+            LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, ImpairCommand.self,
+        ])
+}

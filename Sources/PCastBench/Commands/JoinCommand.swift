@@ -1,0 +1,122 @@
+import ArgumentParser
+import PCast
+import PCastIO
+
+/// `pcast-bench join`: from calling subscribe to the first picture.
+struct JoinCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "join",
+        abstract: "From calling subscribe to the first rendered picture, one viewer after another.",
+        discussion: """
+            On loopback, and through a proxy that adds 50 ms of round trip; each with a session that begins in the \
+            same flight, which is what the figures of the result are, and with one that is open already. Between two \
+            joins some time passes, so that they come at any moment between two key frames.
+            """)
+
+    @Option(help: "How many joins each figure is of.")
+    var count = 50
+
+    @OptionGroup var options: ReportOptions
+
+    /// What the proxy adds, in milliseconds, and what a join may take beside its round trips.
+    private static let addedRoundTrip = 50.0
+    private static let allowance = 60.0
+
+    private static let targets = [
+        Target("joinP50", .atMost(120)), Target("farJoinP50", .atMost(7 * addedRoundTrip + allowance)),
+        Target("roundTrips", .atMost(7)),
+    ]
+
+    private struct Quantiles {
+        let p50: Double?
+        let p99: Double?
+
+        init(_ waits: [Double]) {
+            p50 = Percentile.of(waits, 0.5)
+            p99 = Percentile.of(waits, 0.99)
+        }
+    }
+
+    func validate() throws {
+        guard count > 0 else { throw ValidationError("--count is at least 1.") }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let near = try await measureNear(&report)
+        let far = try await measureFar(&report)
+        try report.finish(
+            [
+                "joinP50": near.p50, "joinP99": near.p99, "farJoinP50": far.p50, "farJoinP99": far.p99,
+                "roundTrips": far.p50.map { ($0 - Self.allowance) / Self.addedRoundTrip },
+            ], targets: Self.targets)
+    }
+
+    private func measureNear(_ report: inout Report) async throws -> Quantiles {
+        let live = try await LiveStream.start()
+        defer { live.stop() }
+        let viewing = try Viewing(live)
+        _ = try await viewing.joinAfresh()
+        let fresh = try await afresh(viewing, "loopback, session begins", limit: 120, &report)
+        _ = try await again(viewing, "loopback, session is open", limit: 120, &report)
+        return fresh
+    }
+
+    /// The proxy has an address of its own with the platform's port, so that the platform's candidates lead to it.
+    private func measureFar(_ report: inout Report) async throws -> Quantiles {
+        let far = IPAddress(v4: 0x7F00_0002)
+        let live = try await LiveStream.start(advertise: far.description)
+        defer { live.stop() }
+        guard let web = live.uri.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+            throw BenchFailure("the platform's address \(live.uri) has no port")
+        }
+        let conditions = NetworkConditions(delay: .milliseconds(Int64(Self.addedRoundTrip / 2)))
+        let links = try Set([web, live.rtcPort]).map { port in
+            try ImpairedLink(
+                from: TransportAddress(ip: far, port: port), to: TransportAddress(ip: .loopbackV4, port: port),
+                conditions)
+        }
+        defer { links.forEach { $0.stop() } }
+        let viewing = try Viewing(live, uri: "http://\(far):\(web)")
+        _ = try await viewing.joinAfresh()
+        let limit = 7 * Self.addedRoundTrip + Self.allowance
+        let fresh = try await afresh(viewing, "50 ms away, session begins", limit: limit, &report)
+        _ = try await again(viewing, "50 ms away, session is open", limit: limit, &report)
+        return fresh
+    }
+
+    private func afresh(
+        _ viewing: Viewing, _ name: String, limit: Double, _ report: inout Report
+    ) async throws -> Quantiles {
+        try await measure(name, limit: limit, &report) { try await viewing.joinAfresh() }
+    }
+
+    private func again(
+        _ viewing: Viewing, _ name: String, limit: Double, _ report: inout Report
+    ) async throws -> Quantiles {
+        let pcast = PCast(PCastOptions(uri: viewing.uri))
+        _ = try await pcast.start(authenticationToken: viewing.authenticationToken)
+        let quantiles = try await measure(name, limit: limit, &report) { try await viewing.join(pcast) }
+        await pcast.shutdown()
+        return quantiles
+    }
+
+    private func measure(
+        _ name: String, limit: Double, _ report: inout Report, _ join: () async throws -> TimeSpan
+    ) async throws -> Quantiles {
+        var waits: [Double] = []
+        var chance = SeededGenerator(seed: 1)
+        for _ in 0..<count {
+            try await Task.sleep(for: .milliseconds(Int64.random(in: 200...1_200, using: &chance)))
+            waits.append(try await join().milliseconds)
+        }
+        let quantiles = Quantiles(waits)
+        report.row(
+            name,
+            [
+                "count": Double(count), "minimum": waits.min(), "p50": quantiles.p50, "p99": quantiles.p99,
+                "maximum": waits.max(),
+            ], pass: Target("", .atMost(limit)).holds(for: quantiles.p50))
+        return quantiles
+    }
+}

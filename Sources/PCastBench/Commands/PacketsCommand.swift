@@ -1,0 +1,49 @@
+import ArgumentParser
+import PCastMedia
+
+/// `pcast-bench packets`: what the relay's own work costs for each packet that it forwards.
+struct PacketsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "packets",
+        abstract: "Nanoseconds of the relay for each forwarded packet, without sockets.",
+        discussion: """
+            In memory and on virtual time, as “allocations”: packets are decrypted, kept, and encrypted for each \
+            viewer. What the kernel takes to send them is not in it.
+            """)
+
+    @Option(help: "How many viewers; without it 1, 10 and 200.")
+    var viewers: Int?
+
+    @Option(help: "Seconds of virtual time that are measured.")
+    var seconds = 10
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard viewers.map({ (1...10_000).contains($0) }) ?? true, seconds > 0 else {
+            throw ValidationError("--viewers is from 1 to 10000, --seconds at least 1.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        var last: Double?
+        for count in viewers.map({ [$0] }) ?? [1, 10, 200] {
+            let broadcast = try MemoryBroadcast(viewers: count)
+            try broadcast.run(for: .seconds(1))
+            broadcast.beginMetering()
+            try broadcast.run(for: .seconds(Int64(seconds)))
+            let tolls = broadcast.tolls
+            let nanoseconds = tolls.relayIn.nanoseconds + tolls.relayOut.nanoseconds
+            last = Double(nanoseconds) / Double(max(1, tolls.relayOut.packets))
+            report.row(
+                "\(count) viewers",
+                [
+                    "viewers": Double(count), "packets": Double(tolls.relayOut.packets),
+                    "receivePerPacket": tolls.relayIn.nanosecondsPerPacket,
+                    "forwardPerPacket": tolls.relayOut.nanosecondsPerPacket, "perForwardedPacket": last,
+                ])
+        }
+        try report.finish(["nanosecondsPerPacket": last], targets: [])
+    }
+}

@@ -1,0 +1,94 @@
+import Glibc
+import PCastMedia
+
+/// A socket of the proxy, IPv4, that never blocks and closes itself.
+final class ProxySocket {
+    enum Kind { case datagrams, stream }
+
+    let number: Int32
+
+    init(_ kind: Kind) throws {
+        let type = kind == .datagrams ? SOCK_DGRAM : SOCK_STREAM
+        number = socket(AF_INET, Int32(type.rawValue) | Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard number >= 0 else { throw Self.failure("socket") }
+        var one: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        if kind == .stream {
+            setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &one, size)
+            setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
+        } else {
+            var room: Int32 = 4 << 20
+            setsockopt(number, SOL_SOCKET, SO_RCVBUF, &room, size)
+        }
+    }
+
+    /// Takes over a connection that was accepted.
+    private init(accepted number: Int32) {
+        self.number = number
+        var one: Int32 = 1
+        setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    deinit { close(number) }
+
+    func bind(_ address: TransportAddress) throws {
+        guard Self.with(address, { Glibc.bind(number, $0, $1) }) == 0 else { throw Self.failure("bind \(address)") }
+    }
+
+    func listen() throws {
+        guard Glibc.listen(number, 128) == 0 else { throw Self.failure("listen") }
+    }
+
+    /// A connection of a stream may still be under way.
+    func connect(_ address: TransportAddress) throws {
+        guard Self.with(address, { Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw Self.failure("connect \(address)")
+        }
+    }
+
+    func accept() -> ProxySocket? {
+        let accepted = Glibc.accept(number, nil, nil)
+        guard accepted >= 0 else { return nil }
+        _ = fcntl(accepted, F_SETFL, O_NONBLOCK)
+        _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
+        return ProxySocket(accepted: accepted)
+    }
+
+    /// Waits until a descriptor reports, or for the time. `poll` knows milliseconds only: the last of them is waited
+    /// for in short sleeps.
+    static func wait(_ descriptors: inout [pollfd], for span: TimeSpan) {
+        let microseconds = max(0, span.nanoseconds / 1_000)
+        let reporting = poll(&descriptors, nfds_t(descriptors.count), Int32(microseconds / 1_000))
+        if reporting == 0, microseconds > 0, microseconds < 1_000 { usleep(UInt32(min(microseconds, 100))) }
+    }
+
+    static func with<Result>(
+        _ address: TransportAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = address.port.bigEndian
+        name.sin_addr.s_addr = (address.ip.v4 ?? 0).bigEndian
+        return withUnsafePointer(to: name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
+    }
+
+    /// Receives a datagram and whom it is from.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, from: TransportAddress)? {
+        var name = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let count = withUnsafeMutablePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                recvfrom(number, buffer.baseAddress, buffer.count, 0, $0, &size)
+            }
+        }
+        guard count >= 0 else { return nil }
+        let ip = IPAddress(v4: UInt32(bigEndian: name.sin_addr.s_addr))
+        return (count, TransportAddress(ip: ip, port: UInt16(bigEndian: name.sin_port)))
+    }
+
+    private static func failure(_ call: String) -> BenchFailure {
+        BenchFailure("\(call): \(String(cString: strerror(errno)))")
+    }
+}

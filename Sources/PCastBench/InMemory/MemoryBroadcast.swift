@@ -1,0 +1,202 @@
+import PCastMedia
+import PCastRelay
+import PCastWebRTC
+
+/// A publisher, a relay and its viewers in one thread's memory and on virtual time, with real checks, handshakes and
+/// keys; only sockets are missing. Each part's work is metered.
+final class MemoryBroadcast {
+    /// What the parts cost while `isMetering`.
+    struct Tolls {
+        /// The publisher's frames into packets, and packets out.
+        var send = Toll()
+        /// Packets into the relay.
+        var relayIn = Toll()
+        /// Packets out of the relay, and all that it does at its deadlines.
+        var relayOut = Toll()
+        /// Datagrams into viewers.
+        var receive = Toll()
+        /// Whole frames out of viewers.
+        var frames = Toll()
+    }
+
+    private static let step = TimeSpan.milliseconds(1)
+
+    private var relay: Relay
+    private let relayAddress = TransportAddress(ip: IPAddress(v4: 0x0A00_0001), port: 8189)
+    private let publisher: MemoryPeer
+    private var viewers: [MemoryPeer] = []
+    private var media: TestFrames
+    private var batch = DatagramBatch()
+    private let scratch = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
+    private var now = Instant(nanoseconds: 1_000_000_000_000)
+
+    private(set) var tolls = Tolls()
+    var isMetering = false
+    /// Reads on behalf of each part: the publisher, the relay in and out, the viewers.
+    var sendMeter = TollMeter()
+    var relayInMeter = TollMeter()
+    var relayOutMeter = TollMeter()
+    var receiveMeter = TollMeter()
+    private var frameMeter = TollMeter()
+
+    /// - Throws: when the peers do not come together.
+    init(viewers count: Int) throws {
+        let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
+        let clock = WallClockReference(instant: now, wallTime: wallTime)
+        let certificate = try DTLSCertificate.generate(at: wallTime)
+        relay = Relay(
+            configuration: RelayConfiguration(
+                certificate: certificate, advertised: [relayAddress], offersTCP: false, clock: clock),
+            generator: SeededGenerator(seed: 5))
+        media = TestFrames(at: now)
+        let plan = Plan(certificate: certificate, clock: clock)
+        publisher = plan.peer(0, .publish(video: .h264, audio: true))
+        viewers = (1...max(1, count)).map { plan.peer($0, .view(video: true, audio: true)) }
+        try connect()
+    }
+
+    /// How clients are made.
+    private struct Plan {
+        let certificate: DTLSCertificate
+        let clock: WallClockReference
+
+        func peer(_ number: Int, _ purpose: PeerConnection.Purpose) -> MemoryPeer {
+            var generator = SeededGenerator(seed: UInt64(number))
+            let address = TransportAddress(ip: IPAddress(v4: 0x0A01_0000 + UInt32(number)), port: 5_000)
+            let configuration = PeerConnection.Configuration(
+                certificate: certificate, addresses: [address], clock: clock, cname: "bench-\(number)")
+            return MemoryPeer(
+                PeerConnection(purpose, configuration: configuration, using: &generator), address: address)
+        }
+    }
+
+    deinit { scratch.deallocate() }
+
+    private func connect() throws {
+        let stream = StreamID("bench")
+        let answer = try relay.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
+        try publisher.connection.accept(answer, at: now)
+        try run(for: .seconds(2))
+        for (index, viewer) in viewers.enumerated() {
+            let answer = try relay.view(
+                PeerID(UInt64(index + 1)), stream: stream, offer: viewer.connection.offer, at: now)
+            try viewer.connection.accept(answer, at: now)
+        }
+        try run(for: .seconds(2))
+        guard publisher.isConnected, viewers.allSatisfy(\.isConnected) else {
+            throw BenchFailure("the peers in memory do not come together")
+        }
+    }
+
+    /// Lets time pass.
+    func run(for span: TimeSpan) throws {
+        let end = now + span
+        while now < end {
+            now += Self.step
+            publish()
+            relayPackets()
+            for viewer in viewers { view(viewer) }
+            try publisher.followEvents()
+            for viewer in viewers { try viewer.followEvents() }
+            while relay.pollEvent() != nil {}
+        }
+    }
+
+    /// From now on the tolls are counted, from zero.
+    func beginMetering() {
+        tolls = Tolls()
+        isMetering = true
+    }
+
+    // MARK: The publisher
+
+    private func publish() {
+        let picture = publisher.isConnected ? media.nextPicture(isKeyFrame: publisher.wantsKeyFrame, at: now) : nil
+        let sound = publisher.isConnected ? media.nextSound(at: now) : nil
+        if picture?.isKeyFrame == true { publisher.wantsKeyFrame = false }
+        var hasMore = true
+        var isFirst = true
+        while hasMore {
+            batch.removeAll()
+            sendMeter.begin()
+            if isFirst {
+                if let deadline = publisher.connection.deadline, deadline <= now {
+                    publisher.connection.advance(to: now)
+                }
+                if let picture { publisher.connection.send(picture, at: now) }
+                if let sound { publisher.connection.send(sound, at: now) }
+            }
+            hasMore = publisher.connection.poll(into: &batch, at: now)
+            count(&sendMeter, \.send, packets: batch.count, frames: isFirst && picture != nil ? 1 : 0)
+            isFirst = false
+            deliverToRelay(from: publisher.address)
+        }
+    }
+
+    private func deliverToRelay(from address: TransportAddress) {
+        let path = NetworkPath(local: relayAddress, remote: address)
+        relayInMeter.begin()
+        for index in 0..<batch.count {
+            let entry = batch[index]
+            scratch.copyMemory(from: batch.bytes(of: entry))
+            relay.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
+        }
+        count(&relayInMeter, \.relayIn, packets: batch.count)
+    }
+
+    // MARK: The relay
+
+    private func relayPackets() {
+        var hasMore = true
+        while hasMore {
+            batch.removeAll()
+            relayOutMeter.begin()
+            if let deadline = relay.deadline, deadline <= now { relay.advance(to: now) }
+            hasMore = relay.poll(into: &batch, at: now)
+            count(&relayOutMeter, \.relayOut, packets: batch.count)
+            for index in 0..<batch.count { deliver(batch[index]) }
+        }
+    }
+
+    private func deliver(_ entry: DatagramBatch.Entry) {
+        let bytes = batch.bytes(of: entry)
+        let number = Int((entry.path.remote.ip.v4 ?? 0) & 0xFFFF)
+        scratch.copyMemory(from: bytes)
+        let datagram = UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length])
+        if number == 0 {
+            publisher.connection.handle(
+                datagram, from: NetworkPath(local: publisher.address, remote: relayAddress), at: now)
+            return
+        }
+        let viewer = viewers[number - 1]
+        let path = NetworkPath(local: viewer.address, remote: relayAddress)
+        receiveMeter.begin()
+        viewer.connection.handle(datagram, from: path, at: now)
+        count(&receiveMeter, \.receive, packets: 1)
+    }
+
+    // MARK: Viewers
+
+    private func view(_ viewer: MemoryPeer) {
+        frameMeter.begin()
+        var frames = 0
+        while viewer.connection.pollFrame(at: now) != nil { frames += 1 }
+        count(&frameMeter, \.frames, packets: 0, frames: frames)
+        batch.removeAll()
+        receiveMeter.begin()
+        if let deadline = viewer.connection.deadline, deadline <= now { viewer.connection.advance(to: now) }
+        _ = viewer.connection.poll(into: &batch, at: now)
+        count(&receiveMeter, \.receive, packets: 0)
+        if !batch.isEmpty { deliverToRelay(from: viewer.address) }
+    }
+
+    private func count(
+        _ meter: inout TollMeter, _ part: WritableKeyPath<Tolls, Toll>, packets: Int, frames: Int = 0
+    ) {
+        guard isMetering else { return }
+        meter.end(&tolls[keyPath: part])
+        tolls[keyPath: part].packets += packets
+        tolls[keyPath: part].frames += frames
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+
+/// A platform and a publisher of the test picture, each a process of its own, as they run for users.
+struct LiveStream: Sendable {
+    let uri: String
+    let rtcPort: UInt16
+    let streamID: StreamID
+    private let application: (id: String, secret: String)
+    private let platform: PCastProcess
+    private let publisher: PCastProcess
+
+    /// - Parameter advertise: what candidates name instead of 127.0.0.1.
+    /// - Throws: `BenchFailure` when one of the two does not start.
+    static func start(advertise: String? = nil) async throws -> LiveStream {
+        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
+        let application = (id: "bench", secret: secret)
+        let platform = try PCastProcess(
+            ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + (advertise.map { ["--advertise", $0] } ?? []),
+            environment: ["PCAST_SERVE_APPLICATION": "\(application.id):\(secret)"])
+        do {
+            let listening = try await platform.next("listening")
+            guard case .string(let uri)? = listening["uri"], case .number(let port)? = listening["rtcPort"] else {
+                throw BenchFailure("the platform does not tell where it listens")
+            }
+            return try await publish(to: uri, rtcPort: UInt16(port), application, platform)
+        } catch {
+            platform.stop()
+            throw error
+        }
+    }
+
+    private static func publish(
+        to uri: String, rtcPort: UInt16, _ application: (id: String, secret: String), _ platform: PCastProcess
+    ) async throws -> LiveStream {
+        let tokens = [
+            try builder(application).forAuthenticationOnly().build(),
+            try builder(application).forPublishingOnly().build(),
+        ]
+        // The publisher itself is on the platform's machine: it goes by 127.0.0.1 whatever is advertised, for tests of
+        // bad networks are tests of the viewer's.
+        let publisher = try PCastProcess(
+            ["publish", "--uri", uri, "--video", "synthetic", "--audio", "synthetic"],
+            environment: ["PCAST_PUBLISH_TOKEN": tokens.joined(separator: ",")])
+        do {
+            guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {
+                throw BenchFailure("the publisher does not tell its stream")
+            }
+            _ = try await publisher.next("stats")
+            return LiveStream(
+                uri: uri, rtcPort: rtcPort, streamID: StreamID(stream), application: application, platform: platform,
+                publisher: publisher)
+        } catch {
+            publisher.stop()
+            throw error
+        }
+    }
+
+    private static func builder(_ application: (id: String, secret: String)) -> EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
+            .expiresIn(.seconds(3_600), from: MonotonicClock.wallTime())
+    }
+
+    func authenticationToken() throws -> String { try Self.builder(application).forAuthenticationOnly().build() }
+
+    func viewingToken() throws -> String {
+        try Self.builder(application).forOriginStream(streamID.description).forStreamingOnly().build()
+    }
+
+    func stop() {
+        publisher.stop()
+        platform.stop()
+    }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+
+/// What one measurement tells: rows as they come, and a result at the end; for people a table, for programs an object
+/// of JSON a line.
+struct Report {
+    typealias Figures = KeyValuePairs<String, Double?>
+
+    private let isJSON: Bool
+    private var columns: [String] = []
+
+    init(_ options: ReportOptions) { isJSON = options.json }
+
+    /// One row of the table. Columns may change from row to row, and then get a new heading.
+    ///
+    /// - Parameter pass: nil for a row that has no target.
+    mutating func row(_ name: String, _ figures: Figures, pass: Bool? = nil) {
+        if isJSON {
+            var object = Self.event("row")
+            object["name"] = .string(name)
+            for (name, value) in figures { object[name] = Self.value(value) }
+            object["pass"] = pass.map(JSONValue.boolean) ?? .null
+            return Self.print(object.text)
+        }
+        let names = figures.map(\.key)
+        if names != columns {
+            columns = names
+            Self.print(Self.line("", names.map { ($0, $0) }, ""))
+        }
+        let mark = pass.map { $0 ? "ok" : "MISSED" } ?? ""
+        Self.print(Self.line(name, figures.map { ($0.key, Self.text($0.value)) }, mark))
+    }
+
+    /// The last line.
+    ///
+    /// - Throws: the exit status 1 when a target was missed.
+    func finish(_ figures: Figures, targets: [Target]) throws {
+        let missed = targets.filter { target in
+            !target.holds(for: figures.first { $0.key == target.figure }?.value)
+        }
+        if isJSON {
+            var limits = JSONObject()
+            for target in targets { limits[target.figure] = .number(target.limit) }
+            var object = Self.event("result")
+            for (name, value) in figures { object[name] = Self.value(value) }
+            object["targets"] = .object(limits)
+            object["pass"] = .boolean(missed.isEmpty)
+            Self.print(object.text)
+        } else {
+            tell(figures, targets, missed)
+        }
+        if !missed.isEmpty { throw ExitCode(1) }
+    }
+
+    private func tell(_ figures: Figures, _ targets: [Target], _ missed: [Target]) {
+        Self.print("")
+        for (name, value) in figures {
+            let target = targets.first { $0.figure == name }
+            let mark = target.map { target in missed.contains { $0.figure == target.figure } ? "MISSED" : "ok" } ?? ""
+            Self.print(
+                [
+                    Self.padded(name, 32), Self.leading(Self.text(value), 12), "  ",
+                    Self.padded(target?.text ?? "", 20), mark,
+                ].joined())
+        }
+    }
+
+    // MARK: Writing
+
+    /// An event that is neither a row nor a result.
+    func event(_ name: String, _ fields: KeyValuePairs<String, JSONValue>, sentence: String) {
+        guard isJSON else { return Self.print(sentence) }
+        var object = Self.event(name)
+        for (name, value) in fields { object[name] = value }
+        Self.print(object.text)
+    }
+
+    private static func event(_ name: String) -> JSONObject {
+        var object = JSONObject()
+        object["event"] = .string(name)
+        object["time"] = .string(Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+        return object
+    }
+
+    private static func value(_ value: Double?) -> JSONValue {
+        guard let value, value.isFinite else { return .null }
+        return .number((value * 10_000).rounded() / 10_000)
+    }
+
+    static func text(_ value: Double?) -> String {
+        guard let value, value.isFinite else { return "-" }
+        if value == value.rounded(), abs(value) < 1e15 { return String(Int64(value)) }
+        return abs(value) < 1 ? String(format: "%.4f", value) : String(format: "%.1f", value)
+    }
+
+    private static func line(_ name: String, _ cells: [(title: String, text: String)], _ mark: String) -> String {
+        padded(name, 32) + cells.map { leading($0.text, max($0.title.count, 8)) }.joined(separator: "  ")
+            + (mark.isEmpty ? "" : "  \(mark)")
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(1, width - text.count))
+    }
+
+    private static func leading(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+
+    private static func print(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+}

@@ -1,0 +1,41 @@
+/// A bound that a figure has to keep.
+struct Target: Sendable {
+    enum Bound: Sendable {
+        case atMost(Double)
+        /// Whatever its sign.
+        case within(Double)
+        case exactly(Double)
+    }
+
+    let figure: String
+    let bound: Bound
+
+    init(_ figure: String, _ bound: Bound) {
+        self.figure = figure
+        self.bound = bound
+    }
+
+    /// A figure that could not be measured keeps no bound.
+    func holds(for value: Double?) -> Bool {
+        guard let value else { return false }
+        return switch bound {
+        case .atMost(let limit): value <= limit
+        case .within(let limit): abs(value) <= limit
+        case .exactly(let limit): value == limit
+        }
+    }
+
+    var limit: Double {
+        switch bound {
+        case .atMost(let limit), .within(let limit), .exactly(let limit): limit
+        }
+    }
+
+    var text: String {
+        switch bound {
+        case .atMost(let limit): "at most \(Report.text(limit))"
+        case .within(let limit): "within ±\(Report.text(limit))"
+        case .exactly(let limit): "exactly \(Report.text(limit))"
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import PCast
+import PCastEdgeAuth
+
+/// What one viewer saw, of its whole time; milliseconds and counts.
+struct WatchingFigures: Sendable {
+    let latencyP50: Double?
+    let latencyP99: Double?
+    let audioVideoSkew: Double?
+    let framesRendered: Double
+    let framesDropped: Double
+    let freezeCount: Double
+
+    init(_ statistics: ViewerStatistics) {
+        latencyP50 = statistics.latencyP50
+        latencyP99 = statistics.latencyP99
+        audioVideoSkew = statistics.audioVideoSkew
+        framesRendered = Double(statistics.framesRendered)
+        framesDropped = Double(statistics.framesDropped)
+        freezeCount = Double(statistics.freezeCount)
+    }
+
+    /// Of the event `summary` of `pcast subscribe`.
+    init(_ summary: JSONObject) {
+        func number(_ name: String) -> Double? {
+            guard case .number(let value)? = summary[name] else { return nil }
+            return value
+        }
+        latencyP50 = number("latencyP50")
+        latencyP99 = number("latencyP99")
+        audioVideoSkew = number("audioVideoSkew")
+        framesRendered = number("framesRendered") ?? 0
+        framesDropped = number("framesDropped") ?? 0
+        freezeCount = number("freezeCount") ?? 0
+    }
+}

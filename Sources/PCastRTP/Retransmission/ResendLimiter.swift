@@ -16,9 +16,12 @@ public struct ResendLimiter: Sendable {
 
     private static let capacity = 256
 
-    private var sendings: [Sending?] = Array(repeating: nil, count: Self.capacity)
+    private var sendings: [Sending]
 
-    public init() {}
+    /// No packet is remembered where the low bits of the number are not those of the place.
+    public init() {
+        sendings = (0..<Self.capacity).map { Sending(sequence: ~UInt32($0), time: 0) }
+    }
 
     /// Notes that a packet leaves, for the first time or again.
     public mutating func sent(_ sequence: Int64, at now: Instant) {
@@ -28,9 +31,8 @@ public struct ResendLimiter: Sendable {
 
     /// Whether a packet may be sent again now: it has not left within the round trip, or the last 20 ms.
     public func mayResend(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) -> Bool {
-        guard let sending = sendings[Self.index(sequence)],
-            sending.sequence == UInt32(truncatingIfNeeded: sequence)
-        else { return true }
+        let sending = sendings[Self.index(sequence)]
+        guard sending.sequence == UInt32(truncatingIfNeeded: sequence) else { return true }
         let elapsed = Int64(Self.milliseconds(now) &- sending.time)
         return TimeSpan.milliseconds(elapsed) >= max(roundTrip, Self.minimumInterval)
     }

@@ -66,7 +66,8 @@ public struct OutboundStream: Sendable {
     private var retransmissionSequence: UInt16
 
     private var resends: [Int64] = []
-    private var limiter = ResendLimiter()
+    /// Nil where nothing is sent again.
+    private var limiter: ResendLimiter?
 
     /// Retransmissions asked for that wait to be sent; further requests are dropped and asked for again.
     private static let resendLimit = 64
@@ -82,6 +83,7 @@ public struct OutboundStream: Sendable {
     public init(_ parameters: Parameters, firstSequenceNumber: UInt16, retransmissionSequenceNumber: UInt16) {
         precondition(firstSequenceNumber < 1 << 15 && retransmissionSequenceNumber < 1 << 15)
         self.parameters = parameters
+        limiter = parameters.retransmission == nil ? nil : ResendLimiter()
         nextSequence = Int64(firstSequenceNumber)
         retransmissionSequence = retransmissionSequenceNumber
     }
@@ -190,7 +192,7 @@ public struct OutboundStream: Sendable {
                 self.position = position + 1
             }
             guard entry.sequence >= firstSequence else { continue }
-            limiter.sent(entry.sequence, at: now)
+            limiter?.sent(entry.sequence, at: now)
             return write(
                 entry, at: position, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
                 into: room)
@@ -270,8 +272,8 @@ public struct OutboundStream: Sendable {
             retransmissionsMissed += 1
             return
         }
-        guard limiter.mayResend(sequence, roundTrip: roundTrip, at: now) else { return }
-        limiter.sent(sequence, at: now)
+        guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
+        limiter?.sent(sequence, at: now)
         resends.append(sequence)
     }
 

@@ -29,7 +29,8 @@ struct ForeignLoad: Sendable {
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
         // user nice system idle iowait irq softirq steal (proc_stat(5))
         let capacity = fields[..<8].reduce(0, +) / ticks
-        return (capacity - (fields[3] + fields[4]) / ticks, capacity, own(RUSAGE_SELF.rawValue) + own(RUSAGE_CHILDREN.rawValue))
+        let own = own(RUSAGE_SELF.rawValue) + own(RUSAGE_CHILDREN.rawValue)
+        return (capacity - (fields[3] + fields[4]) / ticks, capacity, own)
     }
 
     private static func own(_ whose: __rusage_who_t) -> Double {

@@ -11,9 +11,8 @@ enum ThisMachine {
 
     /// aiortc, GStreamer and FFmpeg 9, in a network namespace.
     static let hasPeers: Bool = {
-        let cache =
-            ProcessInfo.processInfo.environment["XDG_CACHE_HOME"]
-            ?? FileManager.default.homeDirectoryForCurrentUser.path + "/.cache"
+        let environment = ProcessInfo.processInfo.environment
+        let cache = environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "")/.cache"
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {
             return false
         }

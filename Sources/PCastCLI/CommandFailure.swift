@@ -13,6 +13,10 @@ struct CommandFailure: Error, Equatable {
     init(_ status: ExitStatus, describing error: any Error, after beginning: String = "") {
         let text = beginning + "\(error)"
         let isWhole = text.last.map { ".?!".contains($0) } ?? false
-        self.init(status, text.prefix(1).uppercased() + text.dropFirst() + (isWhole ? "" : "."))
+        // A text may begin with the name of a file, which stays as it is.
+        let beginsWithWord = text.prefix { $0 != " " }.allSatisfy(\.isLetter)
+        let first = text.prefix(1)
+        self.init(
+            status, (beginsWithWord ? first.uppercased() : String(first)) + text.dropFirst() + (isWhole ? "" : "."))
     }
 }

@@ -24,6 +24,13 @@ extension EndToEnd {
                 _ = try await viewer.event("stats")
                 _ = try await publisher.event("stats")
 
+                let another = try place.pcast("subscribe")
+                _ = try await another.event("firstFrame")
+                another.send(SIGINT)
+                #expect(try await another.event("ended", within: .seconds(3))["description"].text == "interrupted")
+                #expect(try await another.exitStatus(within: .seconds(5)) == 0)
+                #expect(publisher.isRunning && viewer.isRunning)
+
                 publisher.send(SIGINT)
                 #expect(try await viewer.event("ended", within: .seconds(3))["reason"].text == "ended")
                 #expect(try await publisher.event("ended", within: .seconds(3))["reason"].text == "ended")
@@ -53,6 +60,38 @@ extension EndToEnd {
                 }
                 try await Self.check(picture: MediaFile(path: picture, place: place))
                 try await Self.check(recording: MediaFile(path: recording, place: place))
+            }
+        }
+
+        @Test(
+            "Off loopback the link carries a token, and nobody watches without one",
+            .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(1)))
+        func offLoopback() async throws {
+            try await Workplace.run { place in
+                let network = "pcast-open-\(getpid())"
+                let script = "\(BuiltProgram.peers)/namespace.sh"
+                let pcast = try BuiltProgram.path("pcast")
+                let publisher = try place.start(
+                    script,
+                    [network, "env", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)", pcast]
+                        + ["publish", "--listen", "0.0.0.0:8080", "--json"])
+                let published = try await publisher.event("publishing")
+                let stream = try #require(published["streamId"].text)
+                let link = try #require(published["watch"].text.flatMap { URLComponents(string: $0) })
+                let token = try #require(link.queryItems?.first { $0.name == "token" }?.value)
+
+                let stranger = try place.start(
+                    script,
+                    [network, "env", "XDG_RUNTIME_DIR=/nowhere", pcast]
+                        + ["subscribe", "--uri", "http://127.0.1.1:8080", "--stream", stream, "--json"])
+                #expect(try await stranger.exitStatus(within: .seconds(10)) == 3)
+                let endpoint = ["--url", "http://127.0.1.1:8080/whep/\(stream)", "--codec", "H264"]
+                let uninvited = try Peer("whep_aiortc.py", endpoint, in: network, of: place, seconds: 2)
+                await #expect(throws: EndToEndFailure.self) { try await uninvited.figures(within: .seconds(15)) }
+                #expect(uninvited.program.output.lines.values.last?.contains("POST was answered 401") == true)
+                let invited = try Peer(
+                    "whep_aiortc.py", endpoint + ["--token", token], in: network, of: place, seconds: 2)
+                _ = try await invited.figures(within: .seconds(15))
             }
         }
 

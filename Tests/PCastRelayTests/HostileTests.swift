@@ -145,4 +145,41 @@ struct HostileTests {
         network.run(for: .milliseconds(15))
         #expect(viewer.packets(source.rtxSSRC).count <= 200)
     }
+
+    @Test("nonsense of peers that have authenticated themselves never traps, and reaches no viewer of another stream")
+    func authenticatedNonsense() throws {
+        let network = VirtualNetwork(seed: 79)
+        let bystander = try network.publish(.vp8, stream: StreamID("other"))
+        let watching = try network.view(stream: StreamID("other"))
+        let publisher = try network.scriptPublisher(audio: true)
+        let viewer = try network.scriptViewer()
+        let client = try network.view()
+        #expect(network.run { client.isConnected && watching.isConnected && publisher.isConnected })
+        var broadcast = Broadcast(.vp8)
+        let video = publisher.media(.video)
+        let types: [UInt8] = [video.payloadType, video.rtxPayloadType ?? 0, publisher.media(.audio).payloadType, 99]
+        let firstBytes: [UInt8] = [0x80, 0x90, 0xA0, 0xB1]
+        for _ in 0..<40 {
+            for _ in 0..<40 {
+                let chance = network.generator.next()
+                let (low, middle, high) = (Int(chance & 3), Int(chance >> 2 & 3), UInt8(chance >> 4 & 3))
+                var packet = anything(network) + [UInt8](repeating: 1, count: 12)
+                packet[0] = firstBytes[low]
+                packet[1] = types[middle] | UInt8(chance >> 56 & 0x80)
+                packet.replaceSubrange(8..<12, with: [0, 0, 0x11, 0x11 + high])
+                publisher.say(plain: packet)
+                var control = anything(network) + [UInt8](repeating: 0, count: 12)
+                control[0] = 0x80 | UInt8(chance >> 8 & 31)
+                control[1] = 200 + UInt8(chance >> 16 & 7)
+                publisher.report(plain: control)
+                viewer.report(plain: control)
+            }
+            network.settle(publisher)
+            network.settle(viewer)
+            broadcast.send(1, from: bystander, by: network)
+        }
+        network.run(for: .milliseconds(200))
+        #expect(watching.video.map { broadcast.number(of: $0.frame) } == Array(0..<40))
+        #expect(network.spins == 0)
+    }
 }

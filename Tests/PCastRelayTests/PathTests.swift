@@ -5,7 +5,9 @@ import Testing
 
 /// Peers that move, and addresses that come back with others behind them.
 struct PathTests {
-    @Test("ICE1: a viewer whose address dies goes on by its other one, and so does a publisher", arguments: [true, false])
+    @Test(
+        "ICE1: a viewer whose address dies goes on by its other one, and so does a publisher",
+        arguments: [true, false])
     func ice1(movesPublisher: Bool) throws {
         let network = VirtualNetwork()
         let moving = [network.newAddress(), network.newAddress()]

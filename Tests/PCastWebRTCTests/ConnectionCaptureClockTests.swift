@@ -1,0 +1,21 @@
+import PCastMedia
+import PCastWebRTC
+import Testing
+
+struct ConnectionCaptureClockTests {
+    @Test("RTP10: times on either side of the wrap of 2^32 are told by the shorter way round")
+    func wrap() {
+        let time = WallTime(millisecondsSinceEpoch: 1_790_000_000_000)
+        let clock = CaptureClock(timestamp: 0 &- 45_000, wallTime: time, rate: .video)
+        #expect(clock.wallTime(of: 0 &- 45_000) == time)
+        #expect(clock.wallTime(of: 45_000) == time + .seconds(1 as Int64))
+        #expect(clock.wallTime(of: 0 &- 135_000) == time - .seconds(1 as Int64))
+    }
+
+    @Test("sound's ticks are 48,000 a second")
+    func sound() {
+        let time = WallTime(millisecondsSinceEpoch: 1000)
+        let clock = CaptureClock(timestamp: 0, wallTime: time, rate: .opus)
+        #expect(clock.wallTime(of: 960) == time + .milliseconds(20))
+    }
+}

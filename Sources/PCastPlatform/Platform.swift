@@ -15,14 +15,13 @@ public struct Platform: Sendable {
         self.logger = logger
     }
 
-    /// Serves until the task is cancelled.
+    /// Serves until the task is cancelled; then ends every stream, and tells everyone.
     ///
     /// - Parameter onListening: called once, when everything is open.
     /// - Throws: `PlatformError`.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
         let router = try await openRouter(address)
-        defer { router.stop() }
         let gatekeeper = Gatekeeper(configuration)
         let directory = StreamDirectory(router: router, gatekeeper: gatekeeper, logger: logger)
         let registry = SessionRegistry()
@@ -31,13 +30,23 @@ public struct Platform: Sendable {
         let onOpen: @Sendable (Int) async -> Void = { port in
             await onListening(Self.listening(configuration, port: port, router: router))
         }
-        do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await directory.follow(router.events) }
-                group.addTask { try await server.run(onListening: onOpen) }
-                try await group.next()
-                group.cancelAll()
+        // Tasks of their own, as the end has an order that a cancelled group has not.
+        let following = Task { await directory.follow(router.events) }
+        let serving = Task { try await server.run(onListening: onOpen) }
+        let result = await withTaskCancellationHandler {
+            await serving.result
+        } onCancel: {
+            Task {
+                await directory.endAll(reason: .maintenance)
+                router.stop()
+                await following.value
+                serving.cancel()
             }
+        }
+        router.stop()
+        await following.value
+        do {
+            try result.get()
         } catch let error as WebError {
             throw PlatformError.addressInUse("\(error)")
         }
@@ -92,8 +101,8 @@ public struct Platform: Sendable {
         AdministrationDoor(gatekeeper: gatekeeper, directory: directory, router: router).addRoutes(to: routes)
         let logger = logger
         return WebServer(
-            binding: .init(host: configuration.bindingHost, port: configuration.port), router: routes, webSocketPath: "/ws",
-            logger: logger
+            binding: .init(host: configuration.bindingHost, port: configuration.port), router: routes,
+            webSocketPath: "/ws", logger: logger
         ) { connection in
             await SignalingSession(
                 connection, gatekeeper: gatekeeper, directory: directory, registry: registry, logger: logger

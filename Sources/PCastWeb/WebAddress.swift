@@ -1,40 +1,72 @@
-/// The parts of an `http(s)://` or `ws(s)://` address.
+/// The parts of an `http(s)://` or `ws(s)://` address (RFC 3986, section 3).
 public struct WebAddress: Sendable, Hashable {
     public var isSecure: Bool
+    /// A name or an IP address, IPv6 without its brackets.
     public var host: String
     public var port: Int
-    /// With its query, beginning with `/`.
+    /// With its query, beginning with `/`; a fragment is left out.
     public var path: String
 
     /// - Throws: `WebError.invalidURI`.
     public init(_ uri: String) throws(WebError) {
-        guard let separator = uri.firstRange(of: "://") else { throw .invalidURI(uri) }
+        // Nothing that could end a header's line, or that no address has.
+        guard uri.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), let separator = uri.firstRange(of: "://") else {
+            throw .invalidURI(uri)
+        }
         switch uri[..<separator.lowerBound].lowercased() {
         case "http", "ws": isSecure = false
         case "https", "wss": isSecure = true
         default: throw .invalidURI(uri)
         }
-        let rest = uri[separator.upperBound...]
-        let slash = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        path = slash == rest.endIndex ? "/" : String(rest[slash...])
-        if path.hasPrefix("?") { path = "/" + path }
-        var authority = rest[..<slash]
-        port = isSecure ? 443 : 80
-        if let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") {
-            guard let number = UInt16(authority[authority.index(after: colon)...]) else { throw .invalidURI(uri) }
-            port = Int(number)
-            authority = authority[..<colon]
+        let rest = uri[separator.upperBound...].prefix { $0 != "#" }
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        path = String(rest[end...])
+        if !path.hasPrefix("/") { path = "/" + path }
+        guard let (host, port) = Self.authority(rest[..<end]) else { throw .invalidURI(uri) }
+        self.host = host
+        self.port = port ?? (isSecure ? 443 : 80)
+    }
+
+    /// Host and port; nil for what is neither `NAME`, `NAME:PORT`, `[IPv6]` nor `[IPv6]:PORT`.
+    private static func authority(_ text: Substring) -> (host: String, port: Int?)? {
+        if text.hasPrefix("[") {
+            guard let bracket = text.firstIndex(of: "]") else { return nil }
+            let host = text[..<bracket].dropFirst()
+            let rest = text[bracket...].dropFirst()
+            guard host.contains(":"), host.utf8.allSatisfy(isAddressByte) else { return nil }
+            if rest.isEmpty { return (String(host), nil) }
+            guard rest.first == ":", let port = port(rest.dropFirst()) else { return nil }
+            return (String(host), port)
         }
-        if authority.hasPrefix("["), authority.hasSuffix("]") { authority = authority.dropFirst().dropLast() }
-        guard !authority.isEmpty, !authority.contains("@") else { throw .invalidURI(uri) }
-        host = String(authority)
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let host = parts.first, !host.isEmpty,
+            !host.contains(where: { "@[]\\<>\"%".contains($0) })
+        else { return nil }
+        guard parts.count == 2 else { return (String(host), nil) }
+        return port(parts[1]).map { (String(host), $0) }
+    }
+
+    /// Digits alone: `UInt16` would take a sign too.
+    private static func port(_ text: Substring) -> Int? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return UInt16(text).map(Int.init)
+    }
+
+    private static func isAddressByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: ":"), UInt8(ascii: "."):
+            true
+        default: false
+        }
     }
 
     /// The host is an IP address rather than a name.
-    var isNumeric: Bool { host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." } }
+    var isNumeric: Bool { host.contains(":") || host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E } }
+
+    /// Host and port as in a `Host` header, IPv6 in brackets.
+    var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
     /// Scheme, host and port, without a path: `http://127.0.0.1:8080`.
-    public var origin: String {
-        "\(isSecure ? "https" : "http")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
-    }
+    public var origin: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

@@ -1,3 +1,4 @@
+import Glibc
 public import Hummingbird
 import HummingbirdCore
 public import Logging
@@ -40,14 +41,35 @@ public struct WebServer: Sendable {
         self.logger = logger
     }
 
-    /// Serves until the task is cancelled.
+    /// How long connections have to end by themselves when the server ends.
+    private static let patience = Duration.seconds(2)
+
+    /// Serves until the task is cancelled; then lets requests be answered and WebSockets say goodbye.
     ///
     /// - Parameter onListening: called once with the port that is open.
     /// - Throws: `WebError.addressInUse`.
     public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
+        var configuration = ServiceGroupConfiguration(
+            services: [application(onListening)], gracefulShutdownSignals: [], logger: logger)
+        configuration.maximumGracefulShutdownDuration = Self.patience
+        let group = ServiceGroup(configuration: configuration)
+        // In a task of its own, as a cancelled one would cut its connections.
+        let serving = Task { try await group.run() }
+        do {
+            try await withTaskCancellationHandler {
+                try await serving.value
+            } onCancel: {
+                Task { await group.triggerGracefulShutdown() }
+            }
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw WebError.addressInUse(host: binding.host, port: binding.port)
+        }
+    }
+
+    private func application(_ onListening: @escaping @Sendable (Int) async -> Void) -> some ApplicationProtocol {
         let path = webSocketPath
         let handler = webSocket
-        let application = Application(
+        return Application(
             responder: responder,
             server: HTTPServerBuilder { responder in
                 WebSocketUpgradableChannel(http: HTTP1Channel(responder: responder), path: path, handler: handler)
@@ -57,16 +79,5 @@ public struct WebServer: Sendable {
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
             eventLoopGroupProvider: .singleton,
             logger: logger)
-        let group = ServiceGroup(
-            configuration: .init(services: [application], gracefulShutdownSignals: [], logger: logger))
-        do {
-            try await withTaskCancellationHandler {
-                try await group.run()
-            } onCancel: {
-                Task { await group.triggerGracefulShutdown() }
-            }
-        } catch let error as IOError where error.errnoCode == 98 {  // EADDRINUSE
-            throw WebError.addressInUse(host: binding.host, port: binding.port)
-        }
     }
 }

@@ -16,27 +16,37 @@ public struct WebSocketClient: Sendable {
         to uri: String, _ body: @Sendable (WebSocketConnection) async throws -> Void
     ) async throws {
         let target = try WebAddress(uri)
-        let upgrade: EventLoopFuture<WebSocketConnection.Wrapped?>
+        let attempt = ConnectionAttempt()
+        let opened: WebSocketConnection.Wrapped?
         do {
-            upgrade = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .connectTimeout(.seconds(10))
-                .connect(host: target.host, port: target.port) { channel in
-                    channel.eventLoop.makeCompletedFuture { try Self.configure(channel, for: target) }
-                }
+            opened = try await withTaskCancellationHandler {
+                try await Self.open(target, attempt)
+            } onCancel: {
+                attempt.giveUp()
+            }
         } catch let error as WebError {
             throw error
         } catch {
+            try Task.checkCancellation()
             throw WebError.unreachable(uri: uri, reason: Self.reason(of: error))
         }
-        let connection: WebSocketConnection.Wrapped?
-        do {
-            connection = try await upgrade.get()
-        } catch {
-            throw WebError.unreachable(uri: uri, reason: Self.reason(of: error))
-        }
-        guard let connection else { throw WebError.upgradeRefused(uri: uri) }
-        try await WebSocketConnection.run(connection, masksFrames: true, body)
+        guard let opened else { throw WebError.upgradeRefused(uri: uri) }
+        try await WebSocketConnection.run(opened, masksFrames: true, body)
+    }
+
+    /// - Returns: nil when the server answers with something else than a WebSocket.
+    private static func open(
+        _ target: WebAddress, _ attempt: ConnectionAttempt
+    ) async throws -> WebSocketConnection.Wrapped? {
+        let upgrade = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connectTimeout(.seconds(10))
+            .connect(host: target.host, port: target.port) { channel in
+                attempt.opened(channel)
+                return channel.eventLoop.makeCompletedFuture { try configure(channel, for: target) }
+            }
+        defer { attempt.succeeded() }
+        return try await upgrade.get()
     }
 
     private static func configure(
@@ -50,10 +60,10 @@ public struct WebSocketClient: Sendable {
         let upgrader = NIOTypedWebSocketClientUpgrader<WebSocketConnection.Wrapped?>(
             maxFrameSize: WebSocketConnection.messageSizeLimit,
             upgradePipelineHandler: { channel, _ in
-                channel.eventLoop.makeCompletedFuture { try WebSocketConnection.wrap(channel) }
+                channel.eventLoop.makeCompletedFuture { try WebSocketConnection.wrap(channel, isServer: false) }
             })
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: target.path)
-        head.headers.add(name: "Host", value: "\(target.host):\(target.port)")
+        head.headers.add(name: "Host", value: target.authority)
         head.headers.add(name: "Content-Length", value: "0")
         let configuration = NIOTypedHTTPClientUpgradeConfiguration<WebSocketConnection.Wrapped?>(
             upgradeRequestHead: head, upgraders: [upgrader],

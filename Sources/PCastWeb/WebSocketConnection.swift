@@ -1,5 +1,6 @@
 public import NIOCore
 import NIOWebSocket
+import ServiceLifecycle
 
 /// An open WebSocket: messages in, messages out.
 ///
@@ -44,10 +45,23 @@ public struct WebSocketConnection: Sendable {
 
     /// Calls `body` for each message until the other side closes or the connection breaks.
     ///
-    /// - Parameter onActivity: called for each ping and pong, by which the other side shows that it is there.
+    /// - Parameters:
+    ///   - onActivity: called for each ping and pong, by which the other side shows that it is there.
+    ///   - onServerEnding: called when the server that took the connection ends: say what is to be said, and close.
     /// - Throws: what `body` throws, or an error of the connection.
     public func forEachMessage(
-        _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {}
+        _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {},
+        onServerEnding: @escaping @Sendable () async -> Void = {}
+    ) async throws {
+        try await withGracefulShutdownHandler {
+            try await receive(body, onActivity)
+        } onGracefulShutdown: {
+            Task { await onServerEnding() }
+        }
+    }
+
+    private func receive(
+        _ body: @Sendable (WebSocketMessage) async throws -> Void, _ onActivity: @Sendable () async -> Void
     ) async throws {
         for try await received in inbound {
             switch received.opcode {
@@ -76,9 +90,11 @@ public struct WebSocketConnection: Sendable {
     /// Asks the other side for a sign of life.
     public func ping() async throws { try await outbound.write(frame(.ping, ByteBuffer())) }
 
-    /// Says goodbye with status 1000; the other side answers and the connection ends.
-    public func close() async {
-        try? await outbound.write(frame(.connectionClose, ByteBuffer(bytes: [0x03, 0xE8])))
+    /// Says goodbye; the other side answers and the connection ends.
+    ///
+    /// - Parameter status: 1000 when all is said, 1001 when this side goes away (RFC 6455, section 7.4.1).
+    public func close(status: UInt16 = 1_000) async {
+        try? await outbound.write(frame(.connectionClose, ByteBuffer(integer: status)))
     }
 
     private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
@@ -86,11 +102,14 @@ public struct WebSocketConnection: Sendable {
     }
 
     /// Adds what every WebSocket pipeline has, and wraps it. To be called on the channel's event loop.
-    static func wrap(_ channel: any Channel) throws -> Wrapped {
-        try channel.pipeline.syncOperations.addHandler(
+    static func wrap(_ channel: any Channel, isServer: Bool) throws -> Wrapped {
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(WebSocketFrameCheck(isServer: isServer))
+        try pipeline.addHandler(
             NIOWebSocketFrameAggregator(
-                minNonFinalFragmentSize: 1, maxAccumulatedFrameCount: 1024,
+                minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 1024,
                 maxAccumulatedFrameSize: messageSizeLimit))
+        try pipeline.addHandler(WebSocketViolationHandler(isServer: isServer))
         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
     }
 }

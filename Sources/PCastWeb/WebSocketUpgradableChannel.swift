@@ -38,7 +38,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
                     let request = WebSocketConnection.Request(
                         host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"))
                     return channel.eventLoop.makeCompletedFuture {
-                        .webSocket(try WebSocketConnection.wrap(channel), request)
+                        .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)
                     }
                 })
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration(
@@ -52,6 +52,10 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             configuration.enableResponseHeaderValidation = false
             let upgrade = try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
                 configuration: configuration)
+            let silence = SilentConnectionHandler()
+            try channel.pipeline.syncOperations.addHandler(silence)
+            let guarded = upgrade.assumeIsolated()
+            guarded.whenComplete { _ in channel.pipeline.syncOperations.removeHandler(silence, promise: nil) }
             return Value(upgrade: upgrade, channel: channel)
         }
     }
@@ -72,40 +76,6 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             }
         } catch {
             logger.debug("connection ended", metadata: ["error": "\(error)"])
-        }
-    }
-}
-
-/// Closes an HTTP connection on which nothing has moved for a minute.
-private final class IdleConnectionHandler: ChannelDuplexHandler {
-    typealias InboundIn = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
-
-    private static let limit = TimeAmount.seconds(60)
-    private var lastActivity = NIODeadline.now()
-    private var check: Scheduled<Void>?
-
-    func handlerAdded(context: ChannelHandlerContext) { schedule(context) }
-
-    func handlerRemoved(context: ChannelHandlerContext) { check?.cancel() }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        lastActivity = .now()
-        context.fireChannelRead(data)
-    }
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        lastActivity = .now()
-        context.write(data, promise: promise)
-    }
-
-    private func schedule(_ context: ChannelHandlerContext) {
-        check = context.eventLoop.assumeIsolated().scheduleTask(deadline: lastActivity + Self.limit) {
-            if NIODeadline.now() - self.lastActivity >= Self.limit {
-                context.close(promise: nil)
-            } else {
-                self.schedule(context)
-            }
         }
     }
 }

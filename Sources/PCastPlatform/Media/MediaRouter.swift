@@ -7,8 +7,9 @@ import PCastWebRTC
 final class MediaRouter: Sendable {
     private let loop: EventLoop<Relay>
 
-    /// What the relay tells; to be read by one reader.
+    /// What the relay tells, until it is stopped; to be read by one reader.
     let events: AsyncStream<RelayEvent>
+    private let told: AsyncStream<RelayEvent>.Continuation
 
     /// Where peers reach us, as every answer says.
     let advertised: [TransportAddress]
@@ -18,8 +19,9 @@ final class MediaRouter: Sendable {
         listen: [TransportAddress], advertise: (UInt16) -> [TransportAddress], certificate: DTLSCertificate,
         maximumPeers: Int
     ) throws(IOError) {
-        let (events, continuation) = AsyncStream<RelayEvent>.makeStream()
+        let (events, told) = AsyncStream<RelayEvent>.makeStream()
         self.events = events
+        self.told = told
         var advertised: [TransportAddress] = []
         loop = try EventLoop(
             name: "pcast-relay", listen: listen, tcpListen: true,
@@ -32,7 +34,7 @@ final class MediaRouter: Sendable {
                     generator: SystemRandomNumberGenerator())
             },
             afterTurn: { relay, _ in
-                while let event = relay.pollEvent() { continuation.yield(event) }
+                while let event = relay.pollEvent() { told.yield(event) }
             })
         self.advertised = advertised
     }
@@ -89,5 +91,9 @@ final class MediaRouter: Sendable {
     /// Packets sent to viewers since the beginning.
     func packetsForwarded() async -> Int { (try? await loop.call { relay, _ in relay.packetsForwarded }) ?? 0 }
 
-    func stop() { loop.stop() }
+    /// Ends the relay when its last words are sent. Harmless when called again.
+    func stop() {
+        loop.stop()
+        told.finish()
+    }
 }

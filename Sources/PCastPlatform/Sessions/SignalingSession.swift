@@ -28,8 +28,12 @@ actor SignalingSession {
     private enum Outgoing: Sendable {
         case frame(SignalingFrame)
         case ping
-        case close
+        case close(status: UInt16)
     }
+
+    /// Statuses of a closed WebSocket (RFC 6455, section 7.4.1).
+    private static let normalClosure: UInt16 = 1_000
+    private static let goingAway: UInt16 = 1_001
 
     /// Frames that wait for a slow client; beyond it the connection is given up.
     private static let queueLimit = 1024
@@ -77,6 +81,8 @@ actor SignalingSession {
             }
         } onActivity: {
             await self.feed(.heard)
+        } onServerEnding: {
+            await self.close(status: Self.goingAway)
         }
     }
 
@@ -87,8 +93,8 @@ actor SignalingSession {
                 case .frame(.text(let text)): try await connection.send(.text(text))
                 case .frame(.binary(let bytes)): try await connection.send(.binary(bytes))
                 case .ping: try await connection.ping()
-                case .close:
-                    await connection.close()
+                case .close(let status):
+                    await connection.close(status: status)
                     return
                 }
             } catch {
@@ -125,10 +131,15 @@ actor SignalingSession {
             case .request(let id, let request): answer(id, request)
             case .expired: break
             case .close:
-                isClosing = true
-                put(.close)
+                close(status: Self.normalClosure)
             }
         }
+    }
+
+    /// Says what waits, and goodbye.
+    private func close(status: UInt16) {
+        isClosing = true
+        put(.close(status: status))
     }
 
     private func put(_ item: Outgoing) {

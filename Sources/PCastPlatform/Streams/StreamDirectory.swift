@@ -177,6 +177,11 @@ actor StreamDirectory {
         return true
     }
 
+    /// Ends every stream; the relay tells of each end.
+    func endAll(reason: StreamEndedReason) async {
+        for stream in streams.keys { await end(stream, reason: reason, description: reason.rawValue) }
+    }
+
     /// Follows what the relay tells, until it stops.
     func follow(_ events: AsyncStream<RelayEvent>) async {
         for await event in events {

@@ -2,7 +2,6 @@ import Foundation
 import PCastEdgeAuth
 import PCastMedia
 import PCastPlatform
-import PCastWeb
 
 /// Where a publisher publishes to: a platform that was named, or one in this process.
 struct PublishPlace: Sendable {
@@ -22,9 +21,11 @@ struct PublishPlace: Sendable {
             let application = ApplicationTokens(application: local.application)
             return PublishPlace(
                 uri: uri, tokens: try application.publisherPair(),
-                viewers: isLoopback(local.uri) ? nil : application, running: nil, credentials: nil)
+                viewers: try PlatformURI.isOnThisComputer(local.uri) ? nil : application, running: nil, credentials: nil
+            )
         }
-        let isLocal = isLoopback(uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first)
+        let place = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
+        let isLocal = try place.map(PlatformURI.isOnThisComputer) ?? false
         guard isLocal || !tokens.isEmpty else {
             throw CommandFailure(
                 .notAuthorized, "That platform needs a token: give --token; “pcast token create” makes one.")
@@ -72,11 +73,6 @@ struct PublishPlace: Sendable {
     func close() async {
         credentials?.remove(ifOf: getpid())
         await running?.stop()
-    }
-
-    private static func isLoopback(_ uri: String?) -> Bool {
-        guard let uri, let address = try? WebAddress(uri) else { return false }
-        return ListenArgument(host: address.host, port: 0).isLoopback
     }
 }
 

@@ -1,13 +1,12 @@
 import PCastEdgeAuth
 import PCastMedia
-import PCastWeb
 
 /// Which stream is watched, where, and by what right.
 struct SubscribePlace: Sendable {
     /// Nil where the token names the platform.
     let uri: String?
     let tokens: TokenPair
-    /// Nil where the token names the stream.
+    /// Nil for the one that the token names, or else the newest that it allows.
     let stream: String?
 
     /// - Throws: `CommandFailure`, `nothingToPlay` where there is no stream.
@@ -36,13 +35,10 @@ struct SubscribePlace: Sendable {
         guard let uri = uri ?? LocalCredentialsFile.running(in: .standard()).first?.uri else {
             throw CommandFailure(.unusableArguments, "The token names no platform: give --uri.")
         }
-        let isLocal = (try? WebAddress(uri)).map { ListenArgument(host: $0.host, port: 0).isLoopback } ?? false
+        let isLocal = try PlatformURI.isOnThisComputer(uri)
         let stream = plan.stream ?? plan.tokens.lazy.compactMap { TokenPair.field("originStreamId", of: $0) }.first
         guard isLocal || !plan.tokens.isEmpty else {
             throw CommandFailure(.notAuthorized, "That platform needs a token: give --token.")
-        }
-        guard stream != nil || !plan.tokens.isEmpty else {
-            throw CommandFailure(.unusableArguments, "Which stream? Give --stream, or a token that names it.")
         }
         return SubscribePlace(uri: uri, tokens: try TokenPair(plan.tokens, isLocal: isLocal), stream: stream)
     }

@@ -49,7 +49,7 @@ public final class VP8Encoder: VideoEncoder {
         configuration.g_error_resilient = 0
         configuration.rc_end_usage = VPX_CBR
         configuration.rc_min_quantizer = 4
-        configuration.rc_max_quantizer = 56
+        configuration.rc_max_quantizer = 63
         configuration.rc_undershoot_pct = 100
         configuration.rc_overshoot_pct = 15
         configuration.rc_buf_initial_sz = 500

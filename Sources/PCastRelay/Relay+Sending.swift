@@ -71,41 +71,22 @@ extension Relay {
     }
 
     private mutating func forward(
-        stream index: Int, to viewer: Int, into batch: inout DatagramBatch, at now: Instant
+        stream index: Int, to place: Int, into batch: inout DatagramBatch, at now: Instant
     ) -> Bool {
-        guard viewers[viewer].isWatching, !viewers[viewer].isEnding else { return false }
-        if streams[index].audio.exists, viewers[viewer].sender.audio != nil {
-            if viewers[viewer].sender.audio!.stream.hasFallenBehind(streams[index].audio.log) {
-                viewers[viewer].sender.audio!.stream.beginAtEnd(of: streams[index].audio.log)
-            }
-            if send(.audio, stream: index, viewer: viewer, into: &batch, at: now) { return true }
+        let stream = streams.address(index)
+        let viewer = viewers.address(place)
+        guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return false }
+        viewer.pointee.catchUpSound(stream.pointee.audio.log)
+        if viewer.pointee.sendAll(stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
+            return true
         }
-        if streams[index].video.exists, viewers[viewer].sender.video != nil {
-            if viewers[viewer].sender.video!.stream.hasFallenBehind(streams[index].video.log) {
-                viewers[viewer].sender.video!.stream.pause()
-                requestKeyFrame(stream: index)
-            }
-            joinVideo(viewer, at: now)
-            if send(.video, stream: index, viewer: viewer, into: &batch, at: now) { return true }
+        if viewer.pointee.leavesOffVideo(stream.pointee.video.log) { requestKeyFrame(stream: index) }
+        joinVideo(place, at: now)
+        if viewer.pointee.sendAll(stream.pointee.video, into: &batch, count: &packetsForwarded, at: now) {
+            return true
         }
         // A track's first report goes with its first packets (RTCP1).
-        if let report = viewers[viewer].sender.deadline, report <= now { noteControl(.viewer(viewer)) }
+        if let report = viewer.pointee.sender.deadline, report <= now { noteControl(.viewer(place)) }
         return false
-    }
-
-    private mutating func send(
-        _ type: MediaType, stream index: Int, viewer: Int, into batch: inout DatagramBatch, at now: Instant
-    ) -> Bool {
-        while true {
-            let sending =
-                type == .video
-                ? viewers[viewer].send(streams[index].video, into: &batch, at: now)
-                : viewers[viewer].send(streams[index].audio, into: &batch, at: now)
-            switch sending {
-            case .sent: packetsForwarded += 1
-            case .idle: return false
-            case .full: return true
-            }
-        }
     }
 }

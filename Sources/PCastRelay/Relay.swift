@@ -185,10 +185,10 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// Shows a viewer that waits for a key frame the newest, if that will do; answers whether it goes on waiting.
     @discardableResult
     mutating func joinVideo(_ index: Int, at now: Instant) -> Bool {
-        let stream = viewers[index].stream
-        guard streams[stream].video.exists else { return false }
-        let acceptsAnyAge = !streams[stream].receiver.canRequestKeyFrames
-        return viewers[index].joinVideo(streams[stream].video.log, acceptsAnyAge: acceptsAnyAge, at: now)
+        let viewer = viewers.address(index)
+        let stream = streams.address(viewer.pointee.stream)
+        return viewer.pointee.joinVideo(
+            stream.pointee.video.log, acceptsAnyAge: !stream.pointee.receiver.canRequestKeyFrames, at: now)
     }
 
     mutating func requestKeyFrame(stream index: Int) {

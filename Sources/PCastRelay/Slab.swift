@@ -48,7 +48,9 @@ struct Slab<Element: ~Copyable>: ~Copyable {
         return address.move()
     }
 
-    private func address(_ index: Int) -> UnsafeMutablePointer<Element> {
+    /// Where a value stands until it is removed. For what is done for each packet: the subscript may copy, as bits, what
+    /// it lends.
+    func address(_ index: Int) -> UnsafeMutablePointer<Element> {
         precondition(contains(index), "nothing stands at that number")
         return chunks[index / Self.chunkSize] + index % Self.chunkSize
     }

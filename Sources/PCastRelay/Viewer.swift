@@ -49,13 +49,35 @@ struct Viewer: ~Copyable {
         return sender.pollReports(through: transport, into: &batch, wallTime: wallTime, at: now)
     }
 
-    /// Sends the track's next packet.
-    @inline(__always)
-    mutating func send(
-        _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, at now: Instant
-    ) -> MediaSender.Sending {
-        sender.send(
-            track.type, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
+    // MARK: Media
+
+    /// Sends what there is of a track; true when the batch is full.
+    ///
+    /// - Parameter count: goes up by one for each packet.
+    mutating func sendAll(
+        _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
+    ) -> Bool {
+        while true {
+            switch sender.send(
+                track.type, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
+            {
+            case .sent: count += 1
+            case .idle: return false
+            case .full: return true
+            }
+        }
+    }
+
+    /// Goes on with what comes next, if the log has gone on past what was sent.
+    mutating func catchUpSound(_ log: borrowing PacketLog) {
+        if sender.audio?.stream.hasFallenBehind(log) == true { sender.audio?.stream.beginAtEnd(of: log) }
+    }
+
+    /// Stops, if the log has gone on past what was sent; true when it did, and a key frame is needed.
+    mutating func leavesOffVideo(_ log: borrowing PacketLog) -> Bool {
+        guard sender.video?.stream.hasFallenBehind(log) == true else { return false }
+        sender.video?.stream.pause()
+        return true
     }
 
     /// Begins with the newest key frame if it is young enough, or else waits for the next.
@@ -63,7 +85,7 @@ struct Viewer: ~Copyable {
     /// - Parameter acceptsAnyAge: the source cannot be asked for another one (KEY4).
     /// - Returns: whether it waits for a key frame.
     mutating func joinVideo(_ log: borrowing PacketLog, acceptsAnyAge: Bool, at now: Instant) -> Bool {
-        guard sender.video != nil, sender.video!.stream.position == nil else { return false }
+        guard sender.video?.stream.isPaused == true else { return false }
         guard let keyFrame = log.newestKeyFrame,
             acceptsAnyAge || now - log[keyFrame].arrival < Self.replayAge
         else { return true }

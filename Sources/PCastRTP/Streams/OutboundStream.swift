@@ -150,6 +150,9 @@ public struct OutboundStream: Sendable {
     /// Stops until `begin` is called again, as when the peer fell too far behind.
     public mutating func pause() { position = nil }
 
+    /// Whether it waits for `begin`.
+    public var isPaused: Bool { position == nil }
+
     /// Whether the log went on past the place where this stream stands.
     public func hasFallenBehind(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 

@@ -33,6 +33,9 @@ public struct MediaReceiver: Sendable {
     public private(set) var video: InboundTrack?
     public private(set) var audio: InboundTrack?
 
+    /// Whether the peer understands requests for key frames at all (FFmpeg's WHIP does not).
+    public private(set) var canRequestKeyFrames = false
+
     /// Packets of no negotiated payload type, or not acceptable to their track.
     public private(set) var refused = 0
 
@@ -67,6 +70,7 @@ public struct MediaReceiver: Sendable {
             if section.feedback.contains(.transportCC) { arrivals = arrivals ?? TransportFeedbackRecorder() }
             for format in section.acceptablePayloads { addRoutes(format, type: section.type) }
         }
+        canRequestKeyFrames = video.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
     }
 
     private mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
@@ -206,11 +210,6 @@ public struct MediaReceiver: Sendable {
     public mutating func keyFrameArrived(sequence: Int64, at now: Instant) {
         video?.keyFrame.granted(at: now)
         video?.missing.keyFrameReceived(upTo: sequence)
-    }
-
-    /// Whether the peer understands requests for key frames at all (FFmpeg's WHIP does not).
-    public var canRequestKeyFrames: Bool {
-        video.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
     }
 
     // MARK: Control out

@@ -32,7 +32,11 @@ extension Relay {
     /// Forgets all that led to a peer.
     mutating func forget(_ routes: PeerRoutes, of place: PeerPlace) {
         for fragment in routes.fragments { fragments[fragment] = nil }
-        for path in routes.paths { forget(path, of: place) }
+        for path in routes.paths {
+            // The peer may be gone without having closed it.
+            if path.transport != .udp, paths[path] == place { events.append(.closeConnection(path)) }
+            forget(path, of: place)
+        }
     }
 
     /// Unless another peer has taken the path over since (ICE13).

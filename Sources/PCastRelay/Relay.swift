@@ -21,7 +21,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     var paths: [NetworkPath: PeerPlace] = [:]
 
     var deadlines = DeadlineHeap()
-    var events: [RelayEvent] = []
+    var events = EventQueue()
     /// Streams and peers that have something to send.
     var busyStreams: [Int] = []
     var busyPeers: [PeerPlace] = []
@@ -44,7 +44,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// The number of publishers and viewers.
     public var peerCount: Int { streams.count + viewers.count }
 
-    public mutating func pollEvent() -> RelayEvent? { events.isEmpty ? nil : events.removeFirst() }
+    public mutating func pollEvent() -> RelayEvent? { events.popFirst() }
 
     // MARK: Time
 

@@ -34,4 +34,20 @@ struct OutageTests {
         #expect(network.run { viewer.video.count == 2 })
         #expect(viewer.video.last?.frame.bytes == keyFrame.bytes)
     }
+
+    @Test("A peer that is gone leaves no connection behind")
+    func closesConnections() throws {
+        let network = VirtualNetwork(offersTCP: true)
+        network.link.carriesUDP = false
+        let publisher = try network.publish(.vp8, audio: false)
+        #expect(network.run { publisher.isConnected })
+        var connection: NetworkPath?
+        network.onSending = { _, path in connection = path }
+        network.relay.end(publisher.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        let path = try #require(connection)
+        #expect(path.transport != .udp)
+        #expect(network.events.suffix(2) == [.ended(publisher.id, .ended), .closeConnection(path)])
+        #expect(network.relay.peerCount == 0)
+    }
 }

@@ -91,6 +91,9 @@ final class MediaRouter: Sendable {
     /// Packets sent to viewers since the beginning.
     func packetsForwarded() async -> Int { (try? await loop.call { relay, _ in relay.packetsForwarded }) ?? 0 }
 
+    /// Closes a connection that the relay does not need any more.
+    func close(_ path: NetworkPath) { loop.close(path) }
+
     /// Ends the relay when its last words are sent. Harmless when called again.
     func stop() {
         loop.stop()

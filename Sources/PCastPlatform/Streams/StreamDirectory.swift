@@ -192,7 +192,7 @@ actor StreamDirectory {
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer): logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer): logger.info("heard again", metadata: ["peer": "\(peer.value)"])
-            case .closeConnection: break
+            case .closeConnection(let path): router.close(path)
             }
         }
     }

@@ -7,10 +7,11 @@ final class ConnectionAttempt: Sendable {
         /// One for each address of the server that is tried.
         var channels: [any Channel] = []
         var isOver = false
+        var hasTimedOut = false
     }
 
     /// From the beginning until the server has answered the whole handshake.
-    private static let limit = TimeAmount.seconds(10)
+    static let limit = TimeAmount.seconds(10)
 
     private let state = Mutex(State())
 
@@ -20,7 +21,15 @@ final class ConnectionAttempt: Sendable {
             return state.isOver
         }
         if isOver { return channel.close(promise: nil) }
-        channel.eventLoop.scheduleTask(in: Self.limit) { [weak self] in self?.giveUp() }
+        channel.eventLoop.scheduleTask(in: Self.limit) { [weak self] in self?.timeOut() }
+    }
+
+    /// Given up because the server took too long.
+    var hasTimedOut: Bool { state.withLock { $0.hasTimedOut } }
+
+    private func timeOut() {
+        state.withLock { $0.hasTimedOut = !$0.isOver }
+        giveUp()
     }
 
     /// What was reached is used from now on.

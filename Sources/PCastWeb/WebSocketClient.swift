@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -28,7 +29,8 @@ public struct WebSocketClient: Sendable {
             throw error
         } catch {
             try Task.checkCancellation()
-            throw WebError.unreachable(uri: uri, reason: Self.reason(of: error))
+            let reason = attempt.hasTimedOut ? "no answer in 10 s" : Self.reason(of: error)
+            throw WebError.unreachable(uri: uri, reason: reason)
         }
         guard let opened else { throw WebError.upgradeRefused(uri: uri) }
         try await WebSocketConnection.run(opened, masksFrames: true, body)
@@ -40,7 +42,7 @@ public struct WebSocketClient: Sendable {
     ) async throws -> WebSocketConnection.Wrapped? {
         let upgrade = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connectTimeout(.seconds(10))
+            .connectTimeout(ConnectionAttempt.limit)
             .connect(host: target.host, port: target.port) { channel in
                 attempt.opened(channel)
                 return channel.eventLoop.makeCompletedFuture { try configure(channel, for: target) }
@@ -76,9 +78,11 @@ public struct WebSocketClient: Sendable {
     }
 
     private static func reason(of error: any Error) -> String {
-        if let error = error as? NIOConnectionError {
-            return error.connectionErrors.first.map { "\($0.error)" } ?? "no address for \(error.host)"
+        switch error {
+        case let error as NIOConnectionError:
+            error.connectionErrors.first.map { reason(of: $0.error) } ?? "no address for \(error.host)"
+        case let error as IOError: String(cString: strerror(error.errnoCode))
+        default: "\(error)"
         }
-        return "\(error)"
     }
 }

@@ -99,9 +99,8 @@ struct SubscribeRun: Sendable {
     // MARK: Telling
 
     private func tell(_ stream: MediaStream, _ place: SubscribePlace) {
-        let name = place.stream ?? stream.streamID?.description
-        console.event("subscribed", ["streamId": .text(name)])
-        console.say("Watching \(name ?? "the stream")\(place.uri.map { " at \($0)" } ?? "").")
+        console.event("subscribed", ["streamId": .text(place.stream ?? stream.streamID?.description)])
+        console.say("Watching \(place.stream ?? "the newest stream")\(place.uri.map { " at \($0)" } ?? "").")
         if !console.isLive { console.say("Ctrl-C ends it.") }
     }
 

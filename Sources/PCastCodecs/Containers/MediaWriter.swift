@@ -60,6 +60,10 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
             av_channel_layout_default(&parameters.pointee.ch_layout, 2)
             Self.setExtraData(parameters, Self.opusHead)
         }
+        guard avformat_query_codec(format?.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1
+        else {
+            throw .unsupported("“\(path)” cannot hold \(codec.rawValue): record into a .mkv file")
+        }
         return stream.pointee.index
     }
 

@@ -1,19 +1,28 @@
 import Dispatch
 import Foundation
+import PCastMedia
 import Synchronization
 
-/// Ctrl-C and the polite signal of other programs: the first cancels what runs, so that it ends cleanly; the second
+/// Ctrl-C and the polite signal of other programs: the first cancels what runs, so that it ends cleanly; a later one
 /// quits at once. It listens for as long as it is held.
 final class Interruption {
     private final class Arrivals: Sendable {
-        private let count = Mutex(0)
+        /// A shell and a program between hand on the same key press, each by itself.
+        private static let echo = TimeSpan.milliseconds(300)
 
-        var number: Int { count.withLock { $0 } }
+        private let first = Mutex<Instant?>(nil)
 
-        func next() -> Int {
-            count.withLock { count in
-                count += 1
-                return count
+        var hasCome: Bool { first.withLock { $0 != nil } }
+
+        enum Arrival { case first, echo, later }
+
+        func next(at now: Instant) -> Arrival {
+            first.withLock { first in
+                guard let began = first else {
+                    first = now
+                    return .first
+                }
+                return now - began < Self.echo ? .echo : .later
             }
         }
     }
@@ -29,8 +38,11 @@ final class Interruption {
             signal(number, SIG_IGN)  // Else the signal's default, the end of the process, comes first.
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
-                if arrivals.next() > 1 { _exit(128 + number) }
-                onFirst()
+                switch arrivals.next(at: SystemClock.monotonic()) {
+                case .first: onFirst()
+                case .echo: break
+                case .later: _exit(128 + number)
+                }
             }
             source.resume()
             return source
@@ -38,5 +50,5 @@ final class Interruption {
     }
 
     /// Whether a signal has come.
-    var hasCome: Bool { arrivals.number > 0 }
+    var hasCome: Bool { arrivals.hasCome }
 }

@@ -48,15 +48,18 @@ public struct WebSocketConnection: Sendable {
     /// - Parameters:
     ///   - onActivity: called for each ping and pong, by which the other side shows that it is there.
     ///   - onServerEnding: called when the server that took the connection ends: say what is to be said, and close.
+    ///     Nil closes with 1001.
     /// - Throws: what `body` throws, or an error of the connection.
     public func forEachMessage(
         _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {},
-        onServerEnding: @escaping @Sendable () async -> Void = {}
+        onServerEnding: (@Sendable () async -> Void)? = nil
     ) async throws {
         try await withGracefulShutdownHandler {
             try await receive(body, onActivity)
         } onGracefulShutdown: {
-            Task { await onServerEnding() }
+            Task {
+                if let onServerEnding { await onServerEnding() } else { await close(status: 1_001) }
+            }
         }
     }
 

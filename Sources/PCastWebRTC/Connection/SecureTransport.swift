@@ -242,7 +242,7 @@ public struct SecureTransport: ~Copyable {
 
     private mutating func drainHandshake() {
         guard let path else { return }
-        while true {
+        while handshake.hasDatagrams {
             let flight = [UInt8](unsafeUninitializedCapacity: DatagramBatch.maximumDatagramSize) { buffer, count in
                 count = handshake.poll(into: UnsafeMutableRawBufferPointer(buffer)) ?? 0
             }

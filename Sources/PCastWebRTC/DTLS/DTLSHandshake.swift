@@ -12,6 +12,10 @@ public protocol DTLSHandshake: AnyObject {
 
     func advance(to now: Instant)
 
+    /// Whether a datagram may wait to be sent: asked after every report that arrives, so that nothing is allocated for
+    /// the answer no.
+    var hasDatagrams: Bool { get }
+
     /// Writes the next datagram to be sent into the buffer, which holds 2048 bytes; nil when none waits.
     func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 
@@ -20,4 +24,9 @@ public protocol DTLSHandshake: AnyObject {
 
     var deadline: Instant? { get }
     var state: DTLSState { get }
+}
+
+extension DTLSHandshake {
+    /// A handshake that cannot tell is asked by `poll`.
+    public var hasDatagrams: Bool { true }
 }

@@ -247,6 +247,8 @@ public final class OpenSSLHandshake: DTLSHandshake {
         ERR_clear_error()
     }
 
+    public var hasDatagrams: Bool { !queue.isEmpty }
+
     public func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard !queue.isEmpty else { return nil }
         var datagram = queue.removeFirst()

@@ -1,19 +1,26 @@
 import COpenSSL
 
-/// HMAC-SHA1 (RFC 2104) with the key's two blocks hashed beforehand: nothing is allocated for a message.
+/// HMAC-SHA1 (RFC 2104) with the key's two blocks hashed beforehand: nothing is allocated for a key or a message.
 struct HMACSHA1 {
     static let digestLength = 20
 
     private var inner = SHA_CTX()
     private var outer = SHA_CTX()
 
+    /// The longest key, in bytes; a longer one would be hashed first.
+    static let maximumKeyLength = 64
+
     init(key: [UInt8]) {
-        precondition(key.count <= 64, "a longer key would be hashed first")
-        let block = key + [UInt8](repeating: 0, count: 64 - key.count)
+        precondition(key.count <= Self.maximumKeyLength, "a longer key would be hashed first")
         pcast_sha1_init(&inner)
-        pcast_sha1_update(&inner, block.map { $0 ^ 0x36 }, 64)
         pcast_sha1_init(&outer)
-        pcast_sha1_update(&outer, block.map { $0 ^ 0x5C }, 64)
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { block in
+            block.initialize(repeating: 0x36)
+            for index in key.indices { block[index] ^= key[index] }
+            pcast_sha1_update(&inner, block.baseAddress, 64)
+            for index in block.indices { block[index] ^= 0x36 ^ 0x5C }
+            pcast_sha1_update(&outer, block.baseAddress, 64)
+        }
     }
 
     /// Writes the first `count` bytes of the code of `message` followed by `trailer` in network order.

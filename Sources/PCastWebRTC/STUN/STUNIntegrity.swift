@@ -10,6 +10,11 @@ enum STUNIntegrity {
         _ message: UnsafeRawBufferPointer, key: [UInt8], into code: UnsafeMutableRawBufferPointer
     ) {
         precondition(code.count >= size && !key.isEmpty)
+        if key.count <= HMACSHA1.maximumKeyLength {
+            HMACSHA1(key: key).authenticate(message, trailer: nil, into: code.baseAddress!, count: size)
+            return
+        }
+        // A password may have 256 characters (RFC 8839, section 5.4), though hardly anyone's has.
         var length: UInt32 = 0
         let written = HMAC(
             EVP_sha1(), key, Int32(key.count), message.baseAddress?.assumingMemoryBound(to: UInt8.self),

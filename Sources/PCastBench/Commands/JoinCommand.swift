@@ -65,18 +65,25 @@ struct JoinCommand: AsyncParsableCommand {
     /// The proxy has an address of its own with the platform's port, so that the platform's candidates lead to it.
     private func measureFar(_ report: inout Report) async throws -> Quantiles {
         let far = IPAddress(v4: 0x7F00_0002)
-        let live = try await LiveStream.start(advertise: far.description)
-        defer { live.stop() }
-        guard let web = live.uri.split(separator: ":").last.flatMap({ UInt16($0) }) else {
-            throw BenchFailure("the platform's address \(live.uri) has no port")
-        }
-        let conditions = NetworkConditions(delay: .milliseconds(Int64(Self.addedRoundTrip / 2)))
-        let links = try Set([web, live.rtcPort]).map { port in
-            try ImpairedLink(
-                from: TransportAddress(ip: far, port: port), to: TransportAddress(ip: .loopbackV4, port: port),
-                conditions)
-        }
+        // The publisher stays near: only the viewer's network is far.
+        let conditions = NetworkConditions(
+            delay: .milliseconds(Int64(Self.addedRoundTrip / 2)), exempt: .loopbackV4)
+        var links: [ImpairedLink] = []
         defer { links.forEach { $0.stop() } }
+        var web: UInt16 = 0
+        let live = try await LiveStream.start(advertise: far.description) { uri, rtcPort in
+            guard let port = uri.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+                throw BenchFailure("the platform's address \(uri) has no port")
+            }
+            web = port
+            for port in Set([port, rtcPort]) {
+                links.append(
+                    try ImpairedLink(
+                        from: TransportAddress(ip: far, port: port), to: TransportAddress(ip: .loopbackV4, port: port),
+                        conditions))
+            }
+        }
+        defer { live.stop() }
         let viewing = try Viewing(live, uri: "http://\(far):\(web)")
         _ = try await viewing.joinAfresh()
         let limit = 7 * Self.addedRoundTrip + Self.allowance

@@ -43,8 +43,9 @@ struct DatagramImpairment {
         let rest = line.next.map { $0 - MonotonicClock.now() } ?? span
         ProxySocket.wait(&descriptors, for: min(rest, span))
         let now = MonotonicClock.now()
-        if descriptors[0].revents != 0 { receiveFromClients(at: now) }
         for index in clients.indices where descriptors[index + 1].revents != 0 { receiveFromServer(index, at: now) }
+        // Afterwards, as it adds clients whose sockets nobody has waited for.
+        if descriptors[0].revents != 0 { receiveFromClients(at: now) }
         while let journey = line.pop(until: MonotonicClock.now()) { arrive(journey) }
         clients.removeAll { now - $0.lastHeard > Self.patience }
     }
@@ -76,6 +77,11 @@ struct DatagramImpairment {
     }
 
     private mutating func depart(_ journey: Journey, at now: Instant) {
+        let client =
+            switch journey {
+            case .toServer(let client, _), .toClient(let client, _): client
+            }
+        if client.ip == conditions.exempt { return arrive(journey) }
         if conditions.loses(using: &generator) { return }
         _ = line.insert(journey, at: now + conditions.delay(using: &generator))
     }

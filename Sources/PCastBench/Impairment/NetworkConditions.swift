@@ -10,6 +10,8 @@ struct NetworkConditions: Sendable {
     var loss = 0.0
     /// The same treatment from the same seed and traffic.
     var seed: UInt64 = 1
+    /// Datagrams of clients at this address pass as if there were no such network.
+    var exempt: IPAddress?
 
     func delay(using generator: inout SeededGenerator) -> TimeSpan {
         guard jitter > .zero else { return delay }

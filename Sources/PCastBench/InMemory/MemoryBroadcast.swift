@@ -29,6 +29,7 @@ final class MemoryBroadcast {
     private var batch = DatagramBatch()
     private let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
+    private var relayHasInput = false
     private var now = Instant(nanoseconds: 1_000_000_000_000)
 
     private(set) var tolls = Tolls()
@@ -135,6 +136,8 @@ final class MemoryBroadcast {
     }
 
     private func deliverToRelay(from address: TransportAddress) {
+        if batch.isEmpty { return }
+        relayHasInput = true
         let path = NetworkPath(local: relayAddress, remote: address)
         relayInMeter.begin()
         for index in 0..<batch.count {
@@ -147,8 +150,10 @@ final class MemoryBroadcast {
 
     // MARK: The relay
 
+    /// As a driver does it: only when something has arrived or a deadline has come.
     private func relayPackets() {
-        var hasMore = true
+        var hasMore = relayHasInput || relay.deadline.map { $0 <= now } ?? false
+        relayHasInput = false
         while hasMore {
             batch.removeAll()
             relayOutMeter.begin()

@@ -12,9 +12,13 @@ struct LiveStream: Sendable {
     private let platform: PCastProcess
     private let publisher: PCastProcess
 
-    /// - Parameter advertise: what candidates name instead of 127.0.0.1.
+    /// - Parameters:
+    ///   - advertise: what candidates name instead of 127.0.0.1.
+    ///   - whenListening: is called between the platform's start and the publisher's.
     /// - Throws: `BenchFailure` when one of the two does not start.
-    static func start(advertise: String? = nil) async throws -> LiveStream {
+    static func start(
+        advertise: String? = nil, whenListening: (_ uri: String, _ rtcPort: UInt16) throws -> Void = { _, _ in }
+    ) async throws -> LiveStream {
         let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
         let application = (id: "bench", secret: secret)
         let platform = try PCastProcess(
@@ -25,6 +29,7 @@ struct LiveStream: Sendable {
             guard case .string(let uri)? = listening["uri"], case .number(let port)? = listening["rtcPort"] else {
                 throw BenchFailure("the platform does not tell where it listens")
             }
+            try whenListening(uri, UInt16(port))
             return try await publish(to: uri, rtcPort: UInt16(port), application, platform)
         } catch {
             platform.stop()
@@ -39,8 +44,6 @@ struct LiveStream: Sendable {
             try builder(application).forAuthenticationOnly().build(),
             try builder(application).forPublishingOnly().build(),
         ]
-        // The publisher itself is on the platform's machine: it goes by 127.0.0.1 whatever is advertised, for tests of
-        // bad networks are tests of the viewer's.
         let publisher = try PCastProcess(
             ["publish", "--uri", uri, "--video", "synthetic", "--audio", "synthetic"],
             environment: ["PCAST_PUBLISH_TOKEN": tokens.joined(separator: ",")])

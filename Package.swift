@@ -152,7 +152,15 @@ let package = Package(
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),
-        tests("Web", ["PCastWeb"]),
+        tests(
+            "Web",
+            [
+                "PCastWeb",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
         tests("Codecs", ["PCastCodecs", "PCastMedia"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastMedia"]),
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastMedia"]),
@@ -169,7 +177,17 @@ let package = Package(
                 "PCastCLI", "PCast", "PCastMedia", "PCastEdgeAuth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
-        tests("Platform", ["PCastPlatform", "PCastWeb", "PCastMedia"]),
+        tests(
+            "Platform",
+            [
+                "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastMedia",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ]),
         tests("EndToEnd", ["PCast", "PCastPlatform", "PCastMedia"], exclude: ["peers"]),
     ]
 )

@@ -15,6 +15,13 @@ public enum HTTPRequests {
     /// In bytes; an answer with more is a broken protocol.
     public static let maximumAnswerSize = 4 * 1024 * 1024
 
+    /// A server that is not there is an error at once, not after the time that it would have had to answer.
+    private static let client: HTTPClient = {
+        var configuration = HTTPClient.Configuration.singletonConfiguration
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
+
     /// Sends a request and waits for the whole answer, at most 15 seconds.
     ///
     /// - Throws: `WebError`.
@@ -28,7 +35,7 @@ public enum HTTPRequests {
         if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
         let response: HTTPClientResponse
         do {
-            response = try await HTTPClient.shared.execute(request, timeout: .seconds(15))
+            response = try await client.execute(request, timeout: .seconds(15))
         } catch let error as CancellationError {
             throw error
         } catch {

@@ -20,7 +20,7 @@ enum MediaTypeName {
 enum DoorResponse {
     static func text(_ status: HTTPResponse.Status, _ text: String, _ headers: HTTPFields = [:]) -> Response {
         var headers = headers
-        headers[.contentType] = "text/plain; charset=utf-8"
+        headers[.contentType] = headers[.contentType] ?? "text/plain; charset=utf-8"
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 

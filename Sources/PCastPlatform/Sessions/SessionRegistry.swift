@@ -2,10 +2,13 @@ import PCastMedia
 
 /// The sessions of clients, so that one that comes back after a broken connection is known again.
 actor SessionRegistry {
+    /// Tells a client of an end; false when there is nobody any more to be told.
+    typealias Delivery = @Sendable (StreamEnd) async -> Bool
+
     private struct Entry {
         let application: ApplicationID
         /// Where events of the session go; nil while its connection is broken.
-        var deliver: (@Sendable (StreamEnd) async -> Void)?
+        var deliver: Delivery?
         /// Which connection the session is on; an older one that ends later changes nothing.
         var connection: Int
         var streams: Set<StreamID> = []
@@ -37,7 +40,7 @@ actor SessionRegistry {
     /// - Returns: nil when there is no room.
     func open(
         _ application: ApplicationID, previous: SessionID?, at now: Instant,
-        deliver: @escaping @Sendable (StreamEnd) async -> Void
+        deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
         sessions = sessions.filter { _, entry in entry.leftAt.map { now - $0 < Self.absence } ?? true }
@@ -80,10 +83,7 @@ actor SessionRegistry {
     /// A stream of the session ended: tells its client, or else keeps it until the client is back.
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
-        if let deliver = sessions[id]?.deliver {
-            await deliver(end)
-        } else {
-            sessions[id]?.untold.append(end)
-        }
+        if let deliver = sessions[id]?.deliver, await deliver(end) { return }
+        sessions[id]?.untold.append(end)
     }
 }

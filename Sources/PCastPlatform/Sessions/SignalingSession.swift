@@ -189,11 +189,11 @@ actor SignalingSession {
             let isForStreams = try gatekeeper.admit(grant, visitor: entering)
             let opened = await registry.open(
                 grant.application, previous: previous, at: MonotonicClock.now()
-            ) { [weak self] end in await self?.tell(end) }
+            ) { [weak self] end in await self?.tell(end) ?? false }
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
-            for end in opened.untold { tell(end) }
+            for end in opened.untold { _ = tell(end) }
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
@@ -297,12 +297,15 @@ actor SignalingSession {
     }
 
     /// Tells the client that a stream of its session ended.
-    private func tell(_ end: StreamEnd) {
-        guard let session else { return }
+    ///
+    /// - Returns: false when the connection is over.
+    private func tell(_ end: StreamEnd) -> Bool {
+        guard let session, !isOver, !isClosing else { return false }
         var message = PCastStreamEnded()
         message.sessionID = session.id.description
         message.streamID = end.streamID.description
         message.reason = end.wire
         feed(.event(.streamEnded(message)))
+        return true
     }
 }

@@ -1,0 +1,60 @@
+import Testing
+
+@Suite struct CrossOriginTests {
+    @Test(
+        "WH2: preflights for POST, PATCH and DELETE pass without a token",
+        arguments: [
+            ("/whip", "POST"), ("/whep", "POST"), ("/whep/stream-x", "POST"), ("/whip/resource/x", "PATCH"),
+            ("/whip/resource/x", "DELETE"), ("/whep/resource/x", "PATCH"), ("/whep/resource/x", "DELETE"),
+        ])
+    func wh2Preflight(path: String, method: String) async throws {
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            let answer = try await platform.send(
+                "OPTIONS", path,
+                [
+                    "Origin": "https://player.example", "Access-Control-Request-Method": method,
+                    "Access-Control-Request-Headers": "authorization,content-type,if-match",
+                ])
+            #expect(answer.status == 204)
+            #expect(answer.header("Access-Control-Allow-Origin") == "*")
+            #expect(answer.header("Access-Control-Allow-Methods")?.contains(method) == true)
+            #expect(answer.header("Access-Control-Allow-Headers") == "Authorization, Content-Type, If-Match")
+        }
+    }
+
+    @Test(
+        "WH2: answers expose their headers, on errors too",
+        arguments: [
+            ("POST", "/whip", 401), ("POST", "/whep/stream-x", 401), ("GET", "/whip", 405),
+            ("DELETE", "/whip/resource/x", 404), ("DELETE", "/whep/resource/x", 404), ("GET", "/whip/a/b/c", 404),
+        ])
+    func wh2Exposed(method: String, path: String, status: Int) async throws {
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            let answer = try await platform.send(
+                method, path, ["Content-Type": "application/sdp", "Origin": "https://player.example"],
+                body: method == "POST" ? try Offers.viewer() : nil)
+            #expect(answer.status == status)
+            #expect(answer.header("Access-Control-Allow-Origin") == "*")
+            let exposed = try #require(answer.header("Access-Control-Expose-Headers"))
+            for name in ["Location", "Link", "ETag", "Accept-Patch"] { #expect(exposed.contains(name)) }
+        }
+    }
+
+    @Test("WH2: an answer of success exposes its headers") func wh2Created() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Tokens.publishing()
+            let answer = try await platform.post(
+                "/whip", try Offers.publisher(), token: token, headers: ["Origin": "https://player.example"])
+            #expect(answer.status == 201)
+            #expect(answer.header("Access-Control-Expose-Headers")?.contains("Location") == true)
+        }
+    }
+
+    @Test("Nothing but WHIP and WHEP is given to pages of other sites", arguments: ["/", "/pcast/streams", "/metrics"])
+    func otherDoorsAreClosed(path: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", path, ["Origin": "https://player.example"])
+            #expect(answer.header("Access-Control-Allow-Origin") == nil)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import PCastMedia
+import PCastPlatform
+import Testing
+
+/// What doors answer to offers.
+@Suite struct OfferTests {
+    @Test("No such stream is 404", arguments: ["/whep", "/whep/stream-none"])
+    func noStream(path: String) async throws {
+        try await TestPlatform.run { platform async throws in
+            #expect(try await platform.post(path, try Offers.viewer()).status == 404)
+            #expect(try await platform.post(path, try Offers.viewer(), token: try Tokens.viewing()).status == 404)
+        }
+    }
+
+    @Test("An offer without a codec in common is 406") func noCommonCodec() async throws {
+        try await TestPlatform.run { platform in
+            _ = try await platform.publish()
+            let foreign = try Offers.foreignCodecs()
+            #expect(try await platform.post("/whep", foreign).status == 406)
+            #expect(
+                try await platform.post("/whip", foreign.replacing("recvonly", with: "sendonly")).status == 406)
+            #expect(try await platform.figure("pcast_viewers") == 0)
+            #expect(try await platform.figure("pcast_streams") == 1)
+        }
+    }
+
+    @Test("An offer that is cut or nonsense is 400", arguments: ["/whip", "/whep"])
+    func nonsense(door: String) async throws {
+        try await TestPlatform.run { platform in
+            _ = try await platform.publish()
+            let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
+            for text in [
+                "", "nonsense", "v=0\r\n", String(offer.prefix(40)), "\u{0}\u{1}\u{FFFD}", "v=0\r\nm=video\r\n",
+            ] {
+                #expect(try await platform.post(door, text).status == 400, "\(text.debugDescription)")
+            }
+            for attribute in ["ice-ufrag", "fingerprint", "ice-pwd"] {
+                let text = offer.replacing("a=\(attribute):", with: "a=x-\(attribute):")
+                #expect(try await platform.post(door, text).status == 400, "without \(attribute)")
+            }
+            #expect(try await platform.post(door, offer).status == 201)
+        }
+    }
+
+    @Test("An offer beyond 64 KiB is 413, whatever it is padded with", arguments: [65_537, 300_000, 5_000_000])
+    func tooLarge(size: Int) async throws {
+        try await TestPlatform.run { platform in
+            let offer = try Offers.publisher()
+            let line = "a=x-padding:" + String(repeating: "x", count: size - offer.utf8.count - 14) + "\r\n"
+            #expect(try await platform.post("/whip", offer + line).status == 413)
+            #expect(try await platform.figure("pcast_streams") == 0)
+            #expect(try await platform.post("/whip", offer).status == 201)
+        }
+    }
+
+    @Test("A full platform is 503 with Retry-After, and has room again when somebody leaves") func full() async throws {
+        try await TestPlatform.run(maximumPeers: 2) { platform in
+            _ = try await platform.publish()
+            let (_, second) = try await platform.publish()
+            for door in ["/whip", "/whep"] {
+                let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
+                let answer = try await platform.post(door, offer)
+                #expect(answer.status == 503)
+                #expect(answer.header("Retry-After") == "5")
+            }
+            try await ProtocolClient.run(platform) { client in
+                _ = try await client.authenticate()
+                #expect(try await client.ask(try Requests.view()) == .capacity)
+            }
+            #expect(try await platform.send("DELETE", second).status == 200)
+            #expect(try await eventually { try await platform.post("/whep", try Offers.viewer()).status == 201 })
+        }
+    }
+
+    @Test("ICE14: every advertised address is a candidate, datagrams before connections") func ice14() async throws {
+        try await TestPlatform.run(advertise: ["192.0.2.7", "2001:db8::7"].compactMap { .init($0) }) { platform in
+            let answer = try await platform.post("/whip", try Offers.publisher())
+            let port = platform.listening.rtcPort
+            let candidates = answer.body.split(separator: "\r\n").filter { $0.hasPrefix("a=candidate:") }
+                .map { $0.split(separator: " ") }.prefix(4)
+            #expect(candidates.map { $0[2].lowercased() } == ["udp", "udp", "tcp", "tcp"])
+            #expect(candidates.map { String($0[4]) } == ["192.0.2.7", "2001:db8::7", "192.0.2.7", "2001:db8::7"])
+            #expect(candidates.allSatisfy { $0[5] == "\(port)" })
+            let priorities = candidates.compactMap { UInt32($0[3]) }
+            #expect(priorities[1] > priorities[2])
+        }
+    }
+}

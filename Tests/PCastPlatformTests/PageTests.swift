@@ -1,0 +1,61 @@
+import Testing
+
+@Suite struct PageTests {
+    @Test(
+        "Pages and what they load are there, with their types",
+        arguments: [
+            ("/", "text/html; charset=utf-8"), ("/publish", "text/html; charset=utf-8"),
+            ("/watch", "text/html; charset=utf-8"), ("/watch/stream-x", "text/html; charset=utf-8"),
+            ("/assets/pcast.css", "text/css; charset=utf-8"), ("/assets/pcast.js", "text/javascript; charset=utf-8"),
+            ("/assets/watch.js", "text/javascript; charset=utf-8"),
+            ("/assets/publish.js", "text/javascript; charset=utf-8"),
+        ])
+    func types(path: String, type: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", path)
+            #expect(answer.status == 200)
+            #expect(answer.header("Content-Type") == type)
+            #expect(answer.header("X-Content-Type-Options") == "nosniff")
+            #expect(answer.header("Cache-Control") == "no-cache")
+            #expect(!answer.body.isEmpty)
+        }
+    }
+
+    @Test(
+        "Pages load nothing from elsewhere and run no script of their own text",
+        arguments: ["/", "/publish", "/watch/x"])
+    func policy(path: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", path)
+            let policy = try #require(answer.header("Content-Security-Policy"))
+            #expect(policy.hasPrefix("default-src 'self';"))
+            #expect(!policy.contains("unsafe"))
+            #expect(!answer.body.contains("style="))
+            #expect(!answer.body.contains("<script>") && !answer.body.contains("onclick"))
+            #expect(!answer.body.contains("src=\"http") && !answer.body.contains("href=\"http"))
+        }
+    }
+
+    @Test("What is loaded exists") func links() async throws {
+        try await TestPlatform.run { platform in
+            for page in ["/", "/publish", "/watch/x"] {
+                let body = try await platform.send("GET", page).body
+                for part in body.split(separator: "\"") where part.hasPrefix("/assets/") {
+                    #expect(try await platform.send("GET", String(part)).status == 200)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "All else is 404",
+        arguments: [
+            "/nowhere", "/assets/none.js", "/assets/", "/assets/../Package.swift", "/assets/%2e%2e%2fPackage.swift",
+            "/watch/a/b", "/ws", "/index.html", "/whip/resource",
+        ])
+    func notFound(path: String) async throws {
+        try await TestPlatform.run { platform async throws in
+            #expect(try await platform.send("GET", path).status == 404)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import PCastIO
+import PCastMedia
+import PCastSignaling
+import PCastWeb
+
+/// A client of the protocol, as bare as can be: one WebSocket, requests out, answers and events in.
+actor ProtocolClient {
+    private let connection: WebSocketConnection
+    private var conversation: ClientConversation
+    private var answers: [SignalingRequestID: Result<SignalingResponse, SignalingFailure>] = [:]
+    /// In the order of their answers.
+    private(set) var answered: [SignalingRequestID] = []
+    private(set) var ended: [PCastStreamEnded] = []
+    /// As they came.
+    private(set) var received: [SignalingFrame] = []
+    private(set) var isClosed = false
+
+    private init(_ connection: WebSocketConnection, form: SignalingFrame.Form) {
+        self.connection = connection
+        conversation = ClientConversation(form: form)
+        conversation.handle(.connected, at: MonotonicClock.now())
+    }
+
+    /// Runs `body` with a client of the platform.
+    static func run(
+        _ platform: TestPlatform, form: SignalingFrame.Form = .text,
+        _ body: @Sendable (ProtocolClient) async throws -> Void
+    ) async throws {
+        try await WebSocketClient().connect(to: platform.uri + "/ws") { connection in
+            let client = ProtocolClient(connection, form: form)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await client.read() }
+                try await body(client)
+                group.cancelAll()
+            }
+        }
+    }
+
+    private func read() async {
+        try? await connection.forEachMessage { message in
+            switch message {
+            case .text(let text): await self.take(.text(text))
+            case .binary(let bytes): await self.take(.binary(bytes))
+            }
+        }
+        isClosed = true
+    }
+
+    private func take(_ frame: SignalingFrame) {
+        received.append(frame)
+        conversation.handle(.received(frame), at: MonotonicClock.now())
+        while let output = conversation.poll() {
+            switch output {
+            case .answered(let id, let result):
+                answers[id] = result
+                answered.append(id)
+            case .event(.streamEnded(let message)): ended.append(message)
+            default: break
+            }
+        }
+    }
+
+    // MARK: Asking
+
+    /// Sends requests in one flight.
+    func send(_ requests: SignalingRequest...) async throws -> [SignalingRequestID] {
+        var ids: [SignalingRequestID] = []
+        for request in requests {
+            ids.append(conversation.request(request, at: MonotonicClock.now()))
+            while case .send(let frame)? = conversation.poll() { try await sendRaw(frame) }
+        }
+        return ids
+    }
+
+    /// Sends a frame of any content.
+    func sendRaw(_ frame: SignalingFrame) async throws {
+        switch frame {
+        case .text(let text): try await connection.send(.text(text))
+        case .binary(let bytes): try await connection.send(.binary(bytes))
+        }
+    }
+
+    /// The answer to a request, waited for.
+    func answer(_ id: SignalingRequestID) async throws -> Result<SignalingResponse, SignalingFailure>? {
+        _ = try await eventually { answers[id] != nil || isClosed }
+        return answers[id]
+    }
+
+    /// The status that answers a request.
+    func ask(_ request: SignalingRequest) async throws -> RequestStatus? {
+        try await response(request)?.status
+    }
+
+    func response(_ request: SignalingRequest) async throws -> SignalingResponse? {
+        guard let id = try await send(request).first else { return nil }
+        return try await answer(id)?.get()
+    }
+
+    /// Opens a session.
+    ///
+    /// - Returns: its id; nil when it was refused.
+    func authenticate(_ token: String = "", session: String? = nil) async throws -> String? {
+        guard case .authenticate(let response)? = try await response(Requests.authenticate(token, session: session)),
+            response.status == "ok"
+        else { return nil }
+        return response.sessionID
+    }
+
+    /// Publishes or views.
+    ///
+    /// - Returns: the stream's id; nil when it was refused.
+    func setUp(_ request: SignalingRequest) async throws -> String? {
+        guard case .setupStream(let response)? = try await response(request), response.status == "ok" else {
+            return nil
+        }
+        return response.createStreamResponse.streamID
+    }
+
+    /// Why a stream ended, waited for.
+    func reason(_ stream: String) async throws -> String? {
+        _ = try await eventually { ended.contains { $0.streamID == stream } }
+        return ended.first { $0.streamID == stream }?.reason
+    }
+
+    func closes() async throws -> Bool { try await eventually { isClosed } }
+}

@@ -1,0 +1,183 @@
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+import Testing
+
+/// WHIP and WHEP resources: RFC 9725, section 4.
+@Suite struct ResourceTests {
+    private static let trickle = "application/trickle-ice-sdpfrag"
+
+    private func fragment(_ credentials: (ufrag: String, pwd: String)) -> String {
+        "a=ice-ufrag:\(credentials.ufrag)\r\na=ice-pwd:\(credentials.pwd)\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\n"
+            + "a=mid:0\r\na=candidate:1 1 udp 2130706431 192.0.2.1 50000 typ host\r\n"
+    }
+
+    private func credentials(_ offer: String) throws -> (ufrag: String, pwd: String) {
+        let media = try #require(try SessionDescription(parsing: offer).media.first)
+        return (try #require(media.iceUfrag), try #require(media.icePwd))
+    }
+
+    private let fresh = (ufrag: "n3wOne", pwd: "a-n3w-password-of-24-characters")
+
+    @Test(
+        "WH1: Location is a path that resolves against the endpoint, and deletes there", arguments: ["/whip", "/whep"])
+    func wh1(door: String) async throws {
+        try await TestPlatform.run { platform in
+            _ = try await platform.publish()
+            let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
+            let answer = try await platform.post(door, offer)
+            #expect(answer.status == 201)
+            #expect(answer.header("Content-Type") == "application/sdp")
+            #expect(answer.headers.contains { $0.name == "Location" })
+            let location = try #require(answer.header("Location"))
+            #expect(location.hasPrefix(door + "/resource/"))
+            #expect(try SessionDescription(parsing: answer.body).media.count == 2)
+            #expect(try await platform.send("DELETE", location).status == 200)
+        }
+    }
+
+    @Test("WH1: no ICE servers are configured, so no Link is sent") func wh1Link() async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.post("/whip", try Offers.publisher())
+            #expect(answer.status == 201)
+            #expect(answer.header("Link") == nil)
+            #expect(answer.header("Accept-Patch") == Self.trickle)
+            #expect(answer.header("Cache-Control") == "no-store")
+        }
+    }
+
+    @Test("WH3: trickle is 204 with the right If-Match or none, 412 with a wrong one") func wh3Trickle() async throws {
+        try await TestPlatform.run { platform in
+            let offer = try Offers.publisher()
+            let answer = try await platform.post("/whip", offer)
+            let location = try #require(answer.header("Location"))
+            let tag = try #require(answer.header("ETag"))
+            #expect(tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.count > 8)
+            let body = fragment(try credentials(offer))
+            func patch(_ condition: String?) async throws -> Int {
+                var headers = ["Content-Type": Self.trickle]
+                headers["If-Match"] = condition
+                return try await platform.send("PATCH", location, headers, body: body).status
+            }
+            #expect(try await patch(tag) == 204)
+            #expect(try await patch(nil) == 204)
+            #expect(try await patch("\"another\"") == 412)
+            #expect(try await patch("W/" + tag) == 412)
+        }
+    }
+
+    @Test(
+        "WH3: a restart takes If-Match: * and answers 200, a new ETag and new credentials", arguments: ["*", "\"*\""])
+    func wh3Restart(star: String) async throws {
+        try await TestPlatform.run { platform in
+            let offer = try Offers.publisher()
+            let answer = try await platform.post("/whip", offer)
+            let location = try #require(answer.header("Location"))
+            let tag = try #require(answer.header("ETag"))
+            let old = try #require(try SessionDescription(parsing: answer.body).media.first?.iceUfrag)
+            func patch(
+                _ condition: String?, _ credentials: (ufrag: String, pwd: String)
+            ) async throws -> TestPlatform.Answer {
+                var headers = ["Content-Type": Self.trickle]
+                headers["If-Match"] = condition
+                return try await platform.send("PATCH", location, headers, body: fragment(credentials))
+            }
+            #expect(try await patch(nil, fresh).status == 428)
+            #expect(try await patch(tag, fresh).status == 412)
+            let restarted = try await patch(star, fresh)
+            #expect(restarted.status == 200)
+            #expect(restarted.header("Content-Type") == Self.trickle)
+            let newTag = try #require(restarted.header("ETag"))
+            #expect(newTag != tag)
+            let ours = try TrickleFragment(parsing: restarted.body)
+            #expect(ours.iceUfrag != nil && ours.iceUfrag != old && ours.icePwd != nil)
+            #expect(ours.candidates.count == 2)
+            // Now the condition is required, and the old tag is over.
+            #expect(try await patch(newTag, fresh).status == 204)
+            #expect(try await patch(tag, fresh).status == 412)
+            #expect(try await patch(nil, fresh).status == 428)
+        }
+    }
+
+    @Test(
+        "A restart without a password, or with one too short, is 400",
+        arguments: [
+            "a=ice-ufrag:n3wOne\r\n", "a=ice-ufrag:n3wOne\r\na=ice-pwd:short\r\n", "nonsense", "a=ice-ufrag:x\r\n",
+        ])
+    func brokenFragments(body: String) async throws {
+        try await TestPlatform.run { platform in
+            let (_, location) = try await platform.publish()
+            let answer = try await platform.send(
+                "PATCH", location, ["Content-Type": Self.trickle, "If-Match": "*"], body: body)
+            #expect(answer.status == 400)
+        }
+    }
+
+    @Test("WH4: DELETE is an empty 200, a second one 404, and so is all else afterwards") func wh4Delete() async throws
+    {
+        try await TestPlatform.run { platform in
+            let (_, location) = try await platform.publish()
+            let first = try await platform.send("DELETE", location)
+            #expect(first.status == 200)
+            #expect(first.body.isEmpty)
+            #expect(try await platform.send("DELETE", location).status == 404)
+            #expect(
+                try await platform.send("PATCH", location, ["Content-Type": Self.trickle], body: "a=mid:0\r\n").status
+                    == 404)
+            #expect(try await platform.reaches("pcast_streams", 0))
+        }
+    }
+
+    @Test("WH4: of two DELETE at once, one is 200 and one 404") func wh4Race() async throws {
+        try await TestPlatform.run { platform in
+            let (_, location) = try await platform.publish()
+            async let one = platform.send("DELETE", location).status
+            async let other = platform.send("DELETE", location).status
+            let statuses = try await [one, other].sorted()
+            #expect(statuses == [200, 404])
+        }
+    }
+
+    @Test("WH4: methods that mean nothing are 405 with Allow", arguments: ["GET", "HEAD", "PUT", "POST"])
+    func wh4Methods(method: String) async throws {
+        try await TestPlatform.run { platform in
+            let (_, location) = try await platform.publish()
+            let resource = try await platform.send(method, location)
+            #expect(resource.status == 405)
+            #expect(resource.header("Allow") == "PATCH, DELETE, OPTIONS")
+            for path in ["/whip", "/whep", "/whep/some-stream"] where method != "POST" {
+                let endpoint = try await platform.send(method, path)
+                #expect(endpoint.status == 405)
+                #expect(endpoint.header("Allow") == "POST, OPTIONS")
+            }
+        }
+    }
+
+    @Test("WH4: other content types are 415 and told the right one") func wh4Types() async throws {
+        try await TestPlatform.run { platform in
+            let (_, location) = try await platform.publish()
+            for type in ["text/plain", "application/json", "application/sdpx", ""] {
+                let post = try await platform.post(
+                    "/whip", try Offers.publisher(), headers: ["Content-Type": type])
+                #expect(post.status == 415)
+                #expect(post.header("Accept-Post") == "application/sdp")
+                let patch = try await platform.send("PATCH", location, ["Content-Type": type], body: "a=mid:0\r\n")
+                #expect(patch.status == 415)
+                #expect(patch.header("Accept-Patch") == Self.trickle)
+            }
+            let usual = ["Content-Type": "Application/SDP ; charset=utf-8"]
+            #expect(try await platform.post("/whip", try Offers.publisher(), headers: usual).status == 201)
+        }
+    }
+
+    @Test("A viewer's resource is gone when its stream has ended") func resourceOfAnEndedStream() async throws {
+        try await TestPlatform.run { platform in
+            let (stream, publisher) = try await platform.publish()
+            let viewer = try await platform.post("/whep/\(stream)", try Offers.viewer())
+            let location = try #require(viewer.header("Location"))
+            #expect(try await platform.send("DELETE", publisher).status == 200)
+            #expect(try await platform.reaches("pcast_viewers", 0))
+            #expect(try await platform.send("DELETE", location).status == 404)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastPlatform
+
+/// Sessions across connections, on virtual time.
+@Suite struct SessionRegistryTests {
+    private let application = ApplicationID("first")
+    private let start = Instant(nanoseconds: 0)
+
+    /// What a client was told.
+    private final class Told: Sendable {
+        private let ends = Mutex<[StreamEnd]>([])
+
+        var streams: [StreamID] { ends.withLock { $0.map(\.streamID) } }
+
+        func deliver(_ end: StreamEnd) -> Bool {
+            ends.withLock { $0.append(end) }
+            return true
+        }
+    }
+
+    private func end(_ stream: String) -> StreamEnd {
+        StreamEnd(streamID: StreamID(stream), reason: .censored, description: "")
+    }
+
+    @Test("OPS4: what ended while a client was away is told when it is back, once") func untold() async throws {
+        let registry = SessionRegistry()
+        let first = Told()
+        let opened = try #require(
+            await registry.open(application, previous: nil, at: start) { first.deliver($0) })
+        for stream in ["a", "b", "c"] { #expect(await registry.began(StreamID(stream), in: opened.id)) }
+        await registry.ended(end("a"), in: opened.id)
+        #expect(first.streams == [StreamID("a")])
+        await registry.connectionLost(opened.id, connection: opened.connection, at: start)
+        await registry.ended(end("b"), in: opened.id)
+        #expect(first.streams == [StreamID("a")])
+        let later = Told()
+        let resumed = try #require(
+            await registry.open(application, previous: opened.id, at: start + .seconds(179)) { later.deliver($0) })
+        #expect(resumed.id == opened.id)
+        #expect(resumed.untold.map(\.streamID) == [StreamID("b")])
+        // The old connection is noticed to be gone only now: that changes nothing.
+        await registry.connectionLost(opened.id, connection: opened.connection, at: start + .seconds(180))
+        await registry.ended(end("c"), in: opened.id)
+        #expect(later.streams == [StreamID("c")])
+        let again = await registry.open(application, previous: opened.id, at: start + .seconds(181)) { _ in true }
+        #expect(again?.untold.isEmpty == true)
+    }
+
+    @Test("What a dying connection did not take is kept") func refusedDelivery() async throws {
+        let registry = SessionRegistry()
+        let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in false })
+        #expect(await registry.began(StreamID("a"), in: opened.id))
+        await registry.ended(end("a"), in: opened.id)
+        let resumed = await registry.open(application, previous: opened.id, at: start) { _ in true }
+        #expect(resumed?.untold.map(\.streamID) == [StreamID("a")])
+    }
+
+    @Test("After three minutes away a session is forgotten") func absence() async throws {
+        let registry = SessionRegistry()
+        let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        await registry.connectionLost(opened.id, connection: opened.connection, at: start)
+        let late = await registry.open(application, previous: opened.id, at: start + .seconds(180)) { _ in true }
+        #expect(late != nil && late?.id != opened.id)
+        #expect(await registry.began(StreamID("a"), in: opened.id) == false)
+    }
+
+    @Test("A session is resumed by its own application alone") func applications() async throws {
+        let registry = SessionRegistry()
+        let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        let other = await registry.open(ApplicationID("second"), previous: opened.id, at: start) { _ in true }
+        #expect(other != nil && other?.id != opened.id)
+    }
+
+    @Test("Goodbye names the session's streams and forgets it") func goodbye() async throws {
+        let registry = SessionRegistry()
+        let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        #expect(await registry.began(StreamID("a"), in: opened.id))
+        #expect(await registry.owns(StreamID("a"), opened.id))
+        #expect(await registry.close(opened.id) == [StreamID("a")])
+        #expect(await registry.owns(StreamID("a"), opened.id) == false)
+        #expect(await registry.began(StreamID("b"), in: opened.id) == false)
+    }
+}

@@ -1,0 +1,115 @@
+import AsyncHTTPClient
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOHTTP1
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastPlatform
+import Testing
+
+/// A real platform on free ports of this machine, with two applications.
+struct TestPlatform: Sendable {
+    static let application = PlatformConfiguration.Application(id: ApplicationID("first"), secret: "sesame")
+    static let otherApplication = PlatformConfiguration.Application(id: ApplicationID("second"), secret: "treasure")
+
+    let listening: PlatformListening
+
+    /// Runs `body` with a platform, which is over when this returns.
+    static func run(
+        host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        _ body: (TestPlatform) async throws -> Void
+    ) async throws {
+        let configuration = PlatformConfiguration(
+            host: host, port: 0, rtcPort: 0, advertise: advertise, applications: [application, otherApplication],
+            maximumPeers: maximumPeers)
+        let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()
+        let task = Task {
+            defer { continuation.finish() }
+            try await Platform(configuration, logger: logger).run { continuation.yield($0) }
+        }
+        defer { task.cancel() }
+        guard let place = await listening.first(where: { _ in true }) else { return try await task.value }
+        do {
+            try await body(TestPlatform(listening: place))
+        } catch {
+            task.cancel()
+            _ = await task.result
+            throw error
+        }
+        task.cancel()
+        _ = await task.result
+    }
+
+    /// Where it listens, reached by way of this machine also when it listens everywhere.
+    var uri: String {
+        let port = listening.uri.split(separator: ":").last ?? ""
+        return listening.uri.contains("[") ? listening.uri : "http://127.0.0.1:\(port)"
+    }
+
+    // MARK: HTTP
+
+    struct Answer: Sendable {
+        let status: Int
+        let headers: HTTPHeaders
+        let body: String
+
+        func header(_ name: String) -> String? { headers.first(name: name) }
+    }
+
+    func send(
+        _ method: String, _ path: String, _ headers: [String: String] = [:], body: String? = nil
+    ) async throws -> Answer {
+        var request = HTTPClientRequest(url: path.hasPrefix("http") ? path : uri + path)
+        request.method = HTTPMethod(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let body { request.body = .bytes(ByteBuffer(string: body)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        return Answer(status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
+    }
+
+    /// Posts an offer to a WHIP or WHEP endpoint.
+    func post(
+        _ path: String, _ offer: String, token: String? = nil, headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var headers = headers
+        headers["Content-Type"] = headers["Content-Type"] ?? "application/sdp"
+        if let token { headers["Authorization"] = "Bearer \(token)" }
+        return try await send("POST", path, headers, body: offer)
+    }
+
+    /// Publishes by WHIP, and says what came of it.
+    func publish(token: String? = nil) async throws -> (stream: String, resource: String) {
+        let answer = try await post("/whip", try Offers.publisher(), token: token)
+        try #require(answer.status == 201)
+        return (try #require(answer.header("PCast-Stream-Id")), try #require(answer.header("Location")))
+    }
+
+    // MARK: What is there
+
+    /// The value of a figure of `/metrics`.
+    func figure(_ name: String) async throws -> Int? {
+        try await send("GET", "/metrics").body.split(separator: "\n")
+            .first { $0.hasPrefix(name + " ") }?.split(separator: " ").last.flatMap { Int($0) }
+    }
+
+    /// Waits until a figure has a value, a few seconds at most.
+    func reaches(_ name: String, _ value: Int) async throws -> Bool {
+        try await eventually { try await figure(name) == value }
+    }
+}
+
+/// Asks again and again for a few seconds.
+nonisolated(nonsending) func eventually(
+    _ condition: nonisolated(nonsending) () async throws -> Bool
+) async throws -> Bool {
+    let end = MonotonicClock.now() + .seconds(5)
+    while MonotonicClock.now() < end {
+        if try await condition() { return true }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    return false
+}

@@ -1,0 +1,186 @@
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+import PCastSignaling
+import Testing
+
+/// Every restriction of a token at every door.
+@Suite struct TokenTests {
+    enum Door: CaseIterable, Sendable { case whip, whep, publishing, viewing }
+
+    /// Whether the door lets somebody with the token in; nil when it answers neither yes nor `unauthorized`.
+    private func isAdmitted(_ token: String, at door: Door, _ platform: TestPlatform) async throws -> Bool? {
+        switch door {
+        case .whip: admitted(try await platform.post("/whip", try Offers.publisher(), token: token).status)
+        case .whep: admitted(try await platform.post("/whep", try Offers.viewer(), token: token).status)
+        case .publishing: try await isAdmitted(try Requests.publish(token), platform)
+        case .viewing: try await isAdmitted(try Requests.view(token), platform)
+        }
+    }
+
+    private func admitted(_ status: Int) -> Bool? { status == 201 ? true : status == 401 ? false : nil }
+
+    /// The session is opened with another token, so that it is the stream's token that is judged.
+    private func isAdmitted(_ request: SignalingRequest, _ platform: TestPlatform) async throws -> Bool? {
+        let answer = OneValue<RequestStatus>()
+        try await ProtocolClient.run(platform) { client in
+            #expect(try await client.authenticate(try Tokens.make()) != nil)
+            await answer.set(try await client.ask(request))
+        }
+        let status = await answer.value
+        return status == .ok ? true : status == .unauthorized ? false : nil
+    }
+
+    private actor OneValue<Value: Sendable> {
+        private(set) var value: Value?
+        func set(_ value: Value?) { self.value = value }
+    }
+
+    private func withStream(tags: [String] = [], _ body: (TestPlatform, String) async throws -> Void) async throws {
+        try await TestPlatform.run { platform in
+            let token = try Tokens.make { token in
+                tags.reduce(token.forPublishingOnly()) { $0.applyTag($1) }
+            }
+            let (stream, _) = try await platform.publish(token: token)
+            try await body(platform, stream)
+        }
+    }
+
+    @Test(
+        "A token that is bad, of another's secret, of an unknown application or expired opens no door",
+        arguments: Door.allCases)
+    func badTokens(door: Door) async throws {
+        try await withStream { platform, _ in
+            func kind(_ builder: EdgeTokenBuilder) -> EdgeTokenBuilder { restricted(builder, to: door) }
+            let unknown = PlatformConfiguration.Application(id: ApplicationID("third"), secret: "sesame")
+            let good = try Tokens.make { kind($0) }
+            for token in [
+                "nonsense", "DIGEST:", "DIGEST:AAAA", String(good.dropLast(8)), good + "AAAA",
+                try Tokens.make(secret: "wrong") { kind($0) }, try Tokens.make(unknown) { kind($0) },
+                try Tokens.make(lifetime: .seconds(-1)) { kind($0) },
+            ] {
+                #expect(try await isAdmitted(token, at: door, platform) == false)
+            }
+            #expect(try await isAdmitted(good, at: door, platform) == true)
+        }
+    }
+
+    private func restricted(_ builder: EdgeTokenBuilder, to door: Door) -> EdgeTokenBuilder {
+        switch door {
+        case .whip, .publishing: builder.forPublishingOnly()
+        case .whep, .viewing: builder.forStreamingOnly()
+        }
+    }
+
+    @Test("A token for something else opens no door", arguments: Door.allCases) func types(door: Door) async throws {
+        try await withStream { platform, _ in
+            let publishes = door == .whip || door == .publishing
+            let none = try Tokens.make()
+            let authentication = try Tokens.make { $0.forAuthenticationOnly() }
+            #expect(try await isAdmitted(authentication, at: door, platform) == false)
+            #expect(try await isAdmitted(try Tokens.publishing(), at: door, platform) == publishes)
+            #expect(try await isAdmitted(try Tokens.viewing(), at: door, platform) == !publishes)
+            #expect(try await isAdmitted(none, at: door, platform) == !publishes)
+        }
+    }
+
+    @Test("A token for another session opens no door", arguments: Door.allCases) func session(door: Door) async throws {
+        try await withStream { platform, _ in
+            let token = try Tokens.make { restricted($0, to: door).forSession("session-of-another") }
+            #expect(try await isAdmitted(token, at: door, platform) == false)
+        }
+    }
+
+    @Test("A token for the session opens it") func ownSession() async throws {
+        try await withStream { platform, _ in
+            try await ProtocolClient.run(platform) { client in
+                let session = try #require(try await client.authenticate(try Tokens.make()))
+                let token = try Tokens.make { $0.forStreamingOnly().forSession(session) }
+                #expect(try await client.ask(try Requests.view(token)) == .ok)
+            }
+        }
+    }
+
+    @Test("A token for another address opens no door, one for this address does", arguments: Door.allCases)
+    func remoteAddress(door: Door) async throws {
+        try await withStream { platform, _ in
+            for (address, isOpen) in [("192.0.2.1", false), ("127.0.0.1", true), ("nonsense", false)] {
+                let token = try Tokens.make { restricted($0, to: door).forRemoteAddress(address) }
+                #expect(try await isAdmitted(token, at: door, platform) == isOpen, "\(address)")
+            }
+        }
+    }
+
+    @Test("A token for one stream shows that one alone", arguments: [Door.whep, .viewing])
+    func originStream(door: Door) async throws {
+        try await withStream { platform, stream in
+            let token = try Tokens.make { $0.forStreamingOnly().forOriginStream(stream) }
+            // Published later: the newest, which the token does not name.
+            let (other, _) = try await platform.publish(token: try Tokens.publishing())
+            #expect(try await isAdmitted(token, at: door, platform) == true)
+            let status = try await platform.post("/whep/\(other)", try Offers.viewer(), token: token).status
+            #expect(status == 401)
+            #expect(try await isAdmitted(try Requests.view(token, origin: other), platform) == false)
+            #expect(try await isAdmitted(try Requests.view(token, origin: stream), platform) == true)
+        }
+    }
+
+    @Test("A token that requires a tag shows streams with it alone", arguments: [Door.whep, .viewing])
+    func requiredTag(door: Door) async throws {
+        try await withStream(tags: ["red", "channelId:ch#1"]) { platform, tagged in
+            let (plain, _) = try await platform.publish(token: try Tokens.publishing())
+            let red = try Tokens.make { $0.forStreamingOnly().forTag("red") }
+            #expect(try await isAdmitted(red, at: door, platform) == true)
+            #expect(try await platform.post("/whep/\(tagged)", try Offers.viewer(), token: red).status == 201)
+            #expect(try await platform.post("/whep/\(plain)", try Offers.viewer(), token: red).status == 401)
+            #expect(try await isAdmitted(try Requests.view(red, origin: plain), platform) == false)
+            let channel = try Tokens.make { $0.forStreamingOnly().forChannel("ch#1") }
+            #expect(try await isAdmitted(channel, at: door, platform) == true)
+            let blue = try Tokens.make { $0.forStreamingOnly().forTag("blue") }
+            #expect(try await platform.post("/whep", try Offers.viewer(), token: blue).status == 404)
+            #expect(try await platform.post("/whep/\(tagged)", try Offers.viewer(), token: blue).status == 401)
+        }
+    }
+
+    @Test("A token of one application shows no stream of another's") func applications() async throws {
+        try await withStream { platform, stream in
+            let foreign = try Tokens.make(TestPlatform.otherApplication) { $0.forStreamingOnly() }
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: foreign).status == 404)
+            #expect(try await platform.post("/whep", try Offers.viewer(), token: foreign).status == 404)
+        }
+    }
+
+    @Test("No token is 401 with a challenge, where not only this machine listens") func missing() async throws {
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            #expect(!platform.listening.isOpenToThisMachine)
+            for door in ["/whip", "/whep", "/whep/stream-x"] {
+                let answer = try await platform.post(door, try Offers.publisher())
+                #expect(answer.status == 401)
+                #expect(answer.header("WWW-Authenticate") == "Bearer")
+            }
+            try await ProtocolClient.run(platform) { client async throws in
+                #expect(try await client.authenticate() == nil)
+            }
+        }
+    }
+
+    @Test("A token may stand in the address, percent-encoded") func inTheAddress() async throws {
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            let token = try Tokens.publishing().replacing("+", with: "%2B").replacing("=", with: "%3D")
+                .replacing("/", with: "%2F").replacing(":", with: "%3A")
+            #expect(try await platform.post("/whip?token=\(token)", try Offers.publisher()).status == 201)
+        }
+    }
+
+    @Test("A session that was opened with a stream's token is good for that token alone") func onlyToken() async throws
+    {
+        try await withStream { platform, _ in
+            try await ProtocolClient.run(platform) { client in
+                let token = try Tokens.viewing()
+                #expect(try await client.authenticate(token) != nil)
+                #expect(try await client.ask(try Requests.publish(try Tokens.publishing())) == .unauthorized)
+                #expect(try await client.ask(try Requests.view(token)) == .ok)
+            }
+        }
+    }
+}

@@ -30,10 +30,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         return channel.eventLoop.makeCompletedFuture {
             let upgrader = NIOTypedWebSocketServerUpgrader<Conversation>(
                 maxFrameSize: WebSocketConnection.messageSizeLimit,
-                shouldUpgrade: { channel, head in
-                    let requested = head.uri.prefix { $0 != "?" }
-                    return channel.eventLoop.makeSucceededFuture(requested == path ? HTTPHeaders() : nil)
-                },
+                shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
                 upgradePipelineHandler: { channel, head in
                     let request = WebSocketConnection.Request(
                         host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"))
@@ -52,6 +49,10 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             configuration.enableResponseHeaderValidation = false
             let upgrade = try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
                 configuration: configuration)
+            let upgrades = try channel.pipeline.syncOperations.handler(
+                type: NIOTypedHTTPServerUpgradeHandler<Conversation>.self)
+            try channel.pipeline.syncOperations.addHandler(
+                UpgradeRequestFilter(path: path), position: .before(upgrades))
             let silence = SilentConnectionHandler()
             try channel.pipeline.syncOperations.addHandler(silence)
             let guarded = upgrade.assumeIsolated()

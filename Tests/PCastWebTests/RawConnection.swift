@@ -1,0 +1,86 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A TCP connection that sends any bytes, and keeps what comes.
+final class RawConnection: Sendable {
+    private struct State {
+        var received: [UInt8] = []
+        var isClosed = false
+    }
+
+    private final class Collector: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        let state = Mutex(State())
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let bytes = unwrapInboundIn(data).readableBytesView
+            state.withLock { $0.received += bytes }
+        }
+
+        func channelInactive(context: ChannelHandlerContext) { state.withLock { $0.isClosed = true } }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    private let channel: any Channel
+    private let collector: Collector
+
+    /// - Parameter reads: false for a reader that takes nothing.
+    init(port: Int, reads: Bool = true) async throws {
+        let collector = Collector()
+        channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: reads)
+            .channelInitializer { $0.pipeline.addHandler(collector) }
+            .connect(host: "127.0.0.1", port: port).get()
+        self.collector = collector
+    }
+
+    var received: [UInt8] { collector.state.withLock { $0.received } }
+    var text: String { String(decoding: received, as: UTF8.self) }
+    var isClosed: Bool { collector.state.withLock { $0.isClosed } }
+
+    func send(_ bytes: [UInt8]) async throws { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)) }
+
+    func send(_ text: String) async throws { try await send(Array(text.utf8)) }
+
+    func close() async throws { try await channel.close() }
+
+    /// Asks for a WebSocket, and waits until it has been answered.
+    ///
+    /// - Returns: the head of the answer.
+    func upgrade(path: String = "/ws", headers: [String] = []) async throws -> String {
+        let lines =
+            [
+                "GET \(path) HTTP/1.1", "Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade",
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+            ] + headers + ["", ""]
+        try await send(lines.joined(separator: "\r\n"))
+        _ = try await eventually { text.contains("\r\n\r\n") }
+        return text
+    }
+
+    /// What came behind the head of an answer.
+    var frames: [UInt8] {
+        let end = Array("\r\n\r\n".utf8)
+        guard let range = received.firstRange(of: end) else { return [] }
+        return Array(received[range.upperBound...])
+    }
+}
+
+/// A WebSocket frame by hand (RFC 6455, section 5.2).
+func frame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true, isMasked: Bool = true, bits: UInt8 = 0) -> [UInt8]
+{
+    var bytes: [UInt8] = [(isFinal ? 0x80 : 0) | bits | opcode]
+    let flag: UInt8 = isMasked ? 0x80 : 0
+    switch payload.count {
+    case ..<126: bytes.append(flag | UInt8(payload.count))
+    case ..<65_536: bytes += [flag | 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)]
+    default: bytes += [flag | 127] + (0..<8).map { UInt8(truncatingIfNeeded: payload.count >> (56 - 8 * $0)) }
+    }
+    let mask: [UInt8] = [0x12, 0x34, 0x56, 0x78]
+    if isMasked { bytes += mask }
+    bytes += isMasked ? payload.enumerated().map { $1 ^ mask[$0 & 3] } : payload
+    return bytes
+}

@@ -1,0 +1,55 @@
+import Hummingbird
+import Logging
+import PCastWeb
+import Testing
+
+/// A web server on a free port whose WebSocket, at `/ws`, does what a test says; `/hello` answers with a word.
+struct TestServer: Sendable {
+    let port: Int
+
+    var uri: String { "http://127.0.0.1:\(port)" }
+
+    /// Runs `body` with a server, which is over when this returns.
+    static func run(
+        webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void = echo,
+        _ body: (TestServer) async throws -> Void
+    ) async throws {
+        let router = Router(context: WebRequestContext.self)
+        router.get("/hello") { _, _ in "hello" }
+        router.post("/length") { request, _ in
+            "\(try await request.body.collect(upTo: 1024).readableBytes)"
+        }
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let server = WebServer(
+            binding: .init(host: "127.0.0.1", port: 0), router: router, webSocketPath: "/ws", logger: logger,
+            webSocket: webSocket)
+        let (ports, continuation) = AsyncStream<Int>.makeStream()
+        let task = Task { try await server.run { continuation.yield($0) } }
+        let port = try #require(await ports.first { _ in true })
+        do {
+            try await body(TestServer(port: port))
+        } catch {
+            task.cancel()
+            throw error
+        }
+        task.cancel()
+        _ = await task.result
+    }
+
+    /// Sends back what comes.
+    static let echo: @Sendable (WebSocketConnection) async throws -> Void = { connection in
+        try await connection.forEachMessage { try await connection.send($0) }
+    }
+}
+
+/// Asks again and again for a few seconds.
+nonisolated(nonsending) func eventually(
+    _ condition: nonisolated(nonsending) () async throws -> Bool
+) async throws -> Bool {
+    let end = ContinuousClock.now + .seconds(5)
+    while ContinuousClock.now < end {
+        if try await condition() { return true }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    return false
+}

@@ -92,7 +92,8 @@ public struct Platform: Sendable {
     private func server(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry
     ) -> WebServer {
-        let routes = Router(context: WebRequestContext.self)
+        let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
+        routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         for kind in [WebRTCDoor.Kind.whip, .whep] {
             WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, logger: logger).addRoutes(to: routes)

@@ -153,6 +153,23 @@ import Testing
         }
     }
 
+    @Test(
+        "An answer to HEAD has no body, which would be read as the next answer",
+        arguments: [
+            ("/whip", 405), ("/whep/stream-x", 405), ("/nowhere", 404), ("/whip/a/b/c", 404), ("/", 200),
+            ("/healthz", 200),
+        ])
+    func heads(path: String, status: Int) async throws {
+        try await TestPlatform.run { platform in
+            // On the same connection, so that a body would spoil what follows.
+            for _ in 0..<4 {
+                #expect(try await platform.send("HEAD", path).status == status)
+                let health = try await platform.send("GET", "/healthz")
+                #expect(health.body == #"{"status":"ok"}"#)
+            }
+        }
+    }
+
     @Test("WH4: other content types are 415 and told the right one") func wh4Types() async throws {
         try await TestPlatform.run { platform in
             let (_, location) = try await platform.publish()

@@ -1,0 +1,18 @@
+import HTTPTypes
+import Hummingbird
+import PCastWeb
+
+/// Leaves out the body of every answer to HEAD, errors too: it would be taken for the beginning of the next answer
+/// (RFC 9110, section 9.3.2).
+struct HeadRequestMiddleware: RouterMiddleware {
+    func handle(
+        _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
+    ) async throws -> Response {
+        guard request.method == .head else { return try await next(request, context) }
+        do {
+            return try await next(request, context).createHeadResponse()
+        } catch let error as any HTTPResponseError {
+            return try error.response(from: request, context: context).createHeadResponse()
+        }
+    }
+}

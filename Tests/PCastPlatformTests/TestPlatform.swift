@@ -109,7 +109,7 @@ nonisolated(nonsending) func eventually(
     let end = MonotonicClock.now() + .seconds(5)
     while MonotonicClock.now() < end {
         if try await condition() { return true }
-        try await Task.sleep(for: .milliseconds(5))
+        await Task.yield()
     }
     return false
 }

@@ -17,9 +17,11 @@ private let allowed: [String: Set<String>] = {
             "Hummingbird", "HummingbirdCore", "AsyncHTTPClient", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
             "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "ServiceLifecycle",
         ]),
-        "PCastCodecs": media.union(["CFFmpeg", "COpus", "CVPX"]),
-        "PCastDevices": media.union(["PCastIO", "PCastCodecs"]),
-        "PCastRendering": media.union(["PCastIO", "PCastCodecs"]),
+        "PCastCodecs": media.union(["CFFmpeg", "COpus", "CVPX", "CYUV"]),
+        "PCastDevices": media.union([
+            "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP",
+        ]),
+        "PCastRendering": media.union(["PCastIO", "PCastCodecs", "CALSA"]),
     ]
     let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])

@@ -1,0 +1,4 @@
+#pragma once
+
+#include <pulse/error.h>
+#include <pulse/simple.h>

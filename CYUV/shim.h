@@ -1,0 +1,7 @@
+#pragma once
+
+#include <libyuv/convert.h>
+#include <libyuv/convert_from.h>
+#include <libyuv/planar_functions.h>
+#include <libyuv/rotate.h>
+#include <libyuv/scale.h>

@@ -61,7 +61,7 @@ let package = Package(
         systemLibrary("CYUV", apt: ["libyuv-dev"]),
         systemLibrary("CV4L2", pkgConfig: "libv4l2", apt: ["libv4l-dev"]),
         systemLibrary("CALSA", pkgConfig: "alsa", apt: ["libasound2-dev"]),
-        systemLibrary("CPulse", pkgConfig: "libpulse-simple", apt: ["libpulse-dev"]),
+        systemLibrary("CPulse", apt: ["libpulse-dev"]),
         systemLibrary(
             "CXCB", pkgConfig: "xcb xcb-shm xcb-xfixes xcb-randr",
             apt: ["libxcb1-dev", "libxcb-shm0-dev", "libxcb-xfixes0-dev", "libxcb-randr0-dev"]),

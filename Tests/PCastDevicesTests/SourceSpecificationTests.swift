@@ -36,13 +36,13 @@ struct SourceSpecificationTests {
 
     @Test("hardware that is not there is named, with what to do instead")
     func notFound() {
-        #expect(throws: DeviceError.notFound("camera:7")) {
+        #expect(throws: DeviceError.notFound("camera:7", lookedIn: "/dev/video*")) {
             try SourceDevices.open(video: .camera(id: "7"), audio: nil)
         }
-        #expect(throws: DeviceError.notFound("microphone")) {
+        #expect(throws: DeviceError.notFound("microphone", lookedIn: "/dev/snd")) {
             try SourceDevices.open(video: nil, audio: .microphone(id: nil))
         }
-        #expect(DeviceError.notFound("camera:7").description.contains("synthetic"))
+        #expect(DeviceError.notFound("camera:7", lookedIn: "/dev").description.contains("synthetic"))
     }
 
     @Test("what computation makes is always offered", arguments: MediaType.allCases)

@@ -9,7 +9,9 @@ struct SourceTests {
     func syntheticVideo() async throws {
         let source = SyntheticVideoSource(dimensions: Dimensions(width: 320, height: 180), frameRate: 50)
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
-        try source.start(deliver: { continuation.yield($0) }, ended: { _ in continuation.finish() })
+        try source.start(
+            deliver: { if case .picture(let frame) = $0 { continuation.yield(frame) } },
+            ended: { _ in continuation.finish() })
         var seen: [VideoFrame] = []
         for await frame in frames {
             seen.append(frame)
@@ -56,7 +58,7 @@ struct SourceTests {
     func null() async throws {
         let video = NullVideoSource(dimensions: Dimensions(width: 64, height: 36), frameRate: 100)
         let (pictures, picture) = AsyncStream<VideoFrame>.makeStream()
-        try video.start(deliver: { picture.yield($0) }, ended: { _ in })
+        try video.start(deliver: { if case .picture(let frame) = $0 { picture.yield(frame) } }, ended: { _ in })
         var last: VideoFrame?
         for await frame in pictures {
             #expect(Pictures.middle(of: frame) == 16 && frame.planeU[0] == 128 && frame.planeV[0] == 128)

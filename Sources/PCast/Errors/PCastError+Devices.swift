@@ -7,7 +7,8 @@ extension PCastError {
         let status: RequestStatus =
             switch error {
             case .unusable: .badRequest
-            case .notFound, .unreadable, .noTrack, .noThread: .failed
+            case .busy: .conflict
+            case .notFound, .forbidden, .unmet, .faulty, .unreadable, .noTrack, .noThread: .failed
             }
         self.init(status, .device, "\(error)")
     }

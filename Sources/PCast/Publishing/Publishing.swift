@@ -70,8 +70,8 @@ final class Publishing: Sendable {
             try audio?.start()
             let taking = try media.add { [video, audio] frame in
                 switch frame {
-                case .picture(let picture): if stream.passes(.video) { video?.push(picture) }
-                case .sound(let sound): if stream.passes(.audio) { audio?.push(sound) }
+                case .video(let sample): if stream.passes(.video) { video?.push(sample) }
+                case .audio(let sound): if stream.passes(.audio) { audio?.push(sound) }
                 }
             }
             state.withLock { $0.taking = taking }

@@ -1,10 +1,11 @@
 import PCastCodecs
+import PCastDevices
 import PCastIO
 import PCastMedia
 import Synchronization
 
 /// Encodes pictures on a thread of its own. A picture that comes while two wait pushes the older one out, so that delay
-/// cannot grow.
+/// cannot grow. What the source has coded already in the stream's codec is passed on as it is, and never dropped here.
 final class VideoEncoding: Sendable {
     private static let queueCapacity = 2
 
@@ -15,7 +16,9 @@ final class VideoEncoding: Sendable {
     private let encoded: @Sendable (EncodedFrame) -> Void
     private let failed: @Sendable (String) -> Void
 
-    private let queue = FrameQueue<VideoFrame>(capacity: queueCapacity)
+    private let queue = FrameQueue<VideoSample>(capacity: queueCapacity)
+    /// A coded picture fell out of the queue: those after it refer to it.
+    private let hasHole = Atomic(false)
     private let wantsKeyFrame = Atomic(false)
     private let captured = Atomic(0)
     private let target = Atomic<Int64>(0)
@@ -53,9 +56,16 @@ final class VideoEncoding: Sendable {
         thread.withLock { $0 }?.join()
     }
 
-    func push(_ frame: VideoFrame) {
+    /// Called by one thread at a time.
+    func push(_ sample: VideoSample) {
         captured.add(1, ordering: .relaxed)
-        queue.push(frame)
+        if case .coded(let frame) = sample, frame.codec == codec { return pass(frame) }
+        if case .coded? = queue.push(sample) { hasHole.store(true, ordering: .relaxed) }
+    }
+
+    private func pass(_ frame: EncodedFrame) {
+        meter.withLock { $0.encoded(in: .zero) }
+        encoded(frame)
     }
 
     /// The next picture is encoded as one that can be decoded alone.
@@ -72,9 +82,11 @@ final class VideoEncoding: Sendable {
 
     private func run() {
         var encoder: (any VideoEncoder)?
+        var decoder: (any VideoDecoder)?
         var current: (dimensions: Dimensions, bitrate: Bitrate)?
         do {
-            while let frame = queue.pop() {
+            while let sample = queue.pop() {
+                guard let frame = try picture(of: sample, by: &decoder) else { continue }
                 let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
                 if current?.dimensions != frame.dimensions {
                     encoder = try makeEncoder(frame.dimensions, bitrate)
@@ -88,6 +100,19 @@ final class VideoEncoding: Sendable {
         } catch {
             queue.close()
             failed("the video encoder failed: \(error)")
+        }
+    }
+
+    /// What was coded in another codec than the stream's is decoded; nil when no picture comes of it.
+    private func picture(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
+        switch sample {
+        case .picture(let frame): return frame
+        case .coded(let frame):
+            if hasHole.exchange(false, ordering: .relaxed) { decoder = nil }
+            let current = try decoder ?? (frame.codec == .vp8 ? VP8Decoder() : H264Decoder())
+            decoder = current
+            // Damaged, or before the first key frame: the source sends the next one by itself.
+            return (try? current.decode(frame))?.last
         }
     }
 

@@ -56,10 +56,10 @@ final class LocalMedia: Sendable {
         state.withLock { $0.running = (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
         do throws(DeviceError) {
             try video?.start(
-                deliver: { [weak self] in self?.deliver(.picture($0)) }, ended: { [weak self] in self?.sourceEnded($0) }
+                deliver: { [weak self] in self?.deliver(.video($0)) }, ended: { [weak self] in self?.sourceEnded($0) }
             )
             try audio?.start(
-                deliver: { [weak self] in self?.deliver(.sound($0)) }, ended: { [weak self] in self?.sourceEnded($0) })
+                deliver: { [weak self] in self?.deliver(.audio($0)) }, ended: { [weak self] in self?.sourceEnded($0) })
         } catch {
             stop()
             throw PCastError(error)
@@ -80,7 +80,7 @@ final class LocalMedia: Sendable {
         switch end {
         case .ended:
             if isLast { life.end(StreamEndedInfo(ender: .source, reason: .ended, reasonDescription: "ended")) }
-        case .failed(let reason):
+        case .failed(let reason), .vanished(let reason):
             life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: reason))
         }
     }

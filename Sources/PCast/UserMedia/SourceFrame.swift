@@ -1,7 +1,8 @@
+import PCastDevices
 import PCastMedia
 
 /// What a source of this machine delivers.
 enum SourceFrame: Sendable {
-    case picture(VideoFrame)
-    case sound(AudioFrame)
+    case video(VideoSample)
+    case audio(AudioFrame)
 }

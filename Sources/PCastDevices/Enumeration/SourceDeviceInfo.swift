@@ -16,14 +16,8 @@ public struct SourceDeviceInfo: Hashable, Sendable {
         case uri
     }
 
-    /// Where a camera looks (Phenix: `PhenixFacingMode`).
-    public enum FacingMode: String, Hashable, Sendable, CaseIterable {
-        case undefined
-        case user
-        case environment
-    }
-
-    /// What `SourceSpecification` and `SourceDevices` know it by.
+    /// What `SourceSpecification` and `SourceDevices` know it by; hardware keeps its own across restarts and ports of
+    /// the kernel's numbering.
     public var id: String
 
     /// For people.
@@ -31,14 +25,17 @@ public struct SourceDeviceInfo: Hashable, Sendable {
     public var mediaType: MediaType
     public var deviceType: DeviceType
     public var facingMode: FacingMode
+    public var location: DeviceLocation
 
     public init(
-        id: String, name: String, mediaType: MediaType, deviceType: DeviceType, facingMode: FacingMode = .undefined
+        id: String, name: String, mediaType: MediaType, deviceType: DeviceType, facingMode: FacingMode = .undefined,
+        location: DeviceLocation = .automatic
     ) {
         self.id = id
         self.name = name
         self.mediaType = mediaType
         self.deviceType = deviceType
         self.facingMode = facingMode
+        self.location = location
     }
 }

@@ -41,7 +41,7 @@ public enum SourceDevices {
         case .uri(let uri, let isLooping):
             return try URISource(uri: uri, media: [.video], isLooping: isLooping).video()
         case .microphone: throw .unusable("\(specification)", reason: "a microphone has no picture")
-        case .camera, .screen: throw .notFound("\(specification)")
+        case .camera, .screen: throw .notFound("\(specification)", lookedIn: "/dev/video*")
         }
     }
 
@@ -54,7 +54,7 @@ public enum SourceDevices {
         case .uri(let uri, let isLooping):
             return try URISource(uri: uri, media: [.audio], isLooping: isLooping).audio()
         case .camera, .screen: throw .unusable("\(specification)", reason: "it has no sound")
-        case .microphone: throw .notFound("\(specification)")
+        case .microphone: throw .notFound("\(specification)", lookedIn: "/dev/snd")
         }
     }
 }

@@ -1,10 +1,26 @@
 /// Why a source could not be opened or started; each text says what to do about it.
 public enum DeviceError: Error, Hashable, Sendable {
-    /// What was asked for, such as `camera:/dev/video0`, is not on this machine.
-    case notFound(String)
+    /// What was asked for, such as `camera:ID`, is not on this machine.
+    ///
+    /// - Parameter lookedIn: where it was looked for, such as `/dev/video*`.
+    case notFound(String, lookedIn: String)
+
+    /// Another program has it (Phenix: `PhenixRequestStatusConflict`).
+    case busy(String)
+
+    /// It is there and may not be opened.
+    ///
+    /// - Parameter group: whose members may.
+    case forbidden(String, group: String?)
 
     /// The text names no source at all.
     case unusable(String, reason: String)
+
+    /// A hard constraint that no device can meet.
+    case unmet(ConstraintFailure)
+
+    /// A device that is there and did not do what it said; the reason is for people.
+    case faulty(String, reason: String)
 
     /// A file or an address that could not be opened or read.
     case unreadable(String, reason: String)
@@ -19,10 +35,20 @@ public enum DeviceError: Error, Hashable, Sendable {
 extension DeviceError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .notFound(let what):
-            "no \(what) was found: `pcast devices` lists what there is, and `synthetic` is always there."
+        case .notFound(let what, let place):
+            "no \(what) was found in \(place): `pcast devices` lists what there is, and `synthetic` is always there."
+        case .busy(let what):
+            "\(what) is in use by another program: close that, or choose another device."
+        case .forbidden(let what, let group?):
+            "\(what) may not be opened: join its group with `sudo usermod -aG \(group) $USER`, and log in again."
+        case .forbidden(let what, nil):
+            "\(what) may not be opened: run as its owner, or change its permissions."
         case .unusable(let text, let reason):
             "\"\(text)\" is no source (\(reason)): name a camera, microphone, screen, synthetic, null, a file or a URI."
+        case .unmet(let failure):
+            "\(failure)"
+        case .faulty(let what, let reason):
+            "\(what) does not work: \(reason)"
         case .unreadable(let uri, let reason):
             "\(uri) cannot be played: \(reason)"
         case .noTrack(let uri, let mediaType):

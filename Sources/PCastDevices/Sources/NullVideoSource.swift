@@ -18,7 +18,7 @@ public final class NullVideoSource: VideoSource {
     }
 
     public func start(
-        deliver: @escaping @Sendable (VideoFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
         let reference = MonotonicClock.reference()
@@ -30,10 +30,10 @@ public final class NullVideoSource: VideoSource {
         try pace.start(
             name: "null-video", from: reference.instant, due: { rate.span(ofTicks: $0) }, patience: .milliseconds(200)
         ) { _, due in
-            deliver(
-                black.retimed(
-                    captureTime: origin + due,
-                    timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video)))
+            let frame = black.retimed(
+                captureTime: origin + due,
+                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
+            deliver(.picture(frame))
         }
     }
 

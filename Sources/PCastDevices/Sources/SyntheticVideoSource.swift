@@ -22,7 +22,7 @@ public final class SyntheticVideoSource: VideoSource {
     }
 
     public func start(
-        deliver: @escaping @Sendable (VideoFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
         let reference = MonotonicClock.reference()
@@ -37,7 +37,7 @@ public final class SyntheticVideoSource: VideoSource {
                 dimensions: picture.dimensions, captureTime: origin + due,
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
             picture.draw(counter: Int(beat), captureTime: origin + due, into: frame)
-            deliver(frame)
+            deliver(.picture(frame))
         }
     }
 

@@ -14,7 +14,7 @@ public protocol VideoSource: AnyObject, Sendable {
     ///   - deliver: gets each picture on the source's own thread, when it is due; it must not block.
     ///   - ended: is called at most once, on the source's thread, when it ends of itself; never after `stop`.
     func start(
-        deliver: @escaping @Sendable (VideoFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError)
 
     /// Ends delivery and waits until the last call has returned, unless called by one of them.

@@ -16,13 +16,13 @@ final class URIVideoSource: VideoSource {
     var nominalFrameRate: Double { source.format.frameRate ?? 25 }
 
     func start(
-        deliver: @escaping @Sendable (VideoFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         try source.start(
             track,
             release: { frame, time, position in
                 let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
-                deliver(frame.retimed(captureTime: time, timestamp: timestamp))
+                deliver(.picture(frame.retimed(captureTime: time, timestamp: timestamp)))
             }, ended: ended)
     }
 

@@ -1,0 +1,76 @@
+import CYUV
+import PCastMedia
+
+/// A raw picture in a device's memory, read by libyuv from any even row on.
+struct RawPicture {
+    let format: RawPixelFormat
+    let base: UnsafePointer<UInt8>
+    let layout: RawPictureLayout
+
+    var stride: Int32 { Int32(layout.stride) }
+    var chromaStride: Int32 { Int32(layout.chromaStride) }
+
+    func luma(_ row: Int) -> UnsafePointer<UInt8> { base + row * layout.stride }
+    func second(_ row: Int) -> UnsafePointer<UInt8> { base + layout.secondPlane + layout.chromaOffset(row: row) }
+    func third(_ row: Int) -> UnsafePointer<UInt8> { base + layout.thirdPlane + layout.chromaOffset(row: row) }
+
+    /// Of what has brightness and colours apart, all but `nv16` and `nv61`. Where V goes before U, the targets are
+    /// exchanged.
+    ///
+    /// - Returns: libyuv's answer, 0 for success.
+    func convertLuma(into strip: PictureStrip) -> Int32 {
+        let (y, u, v) = (strip.y, strip.u, strip.v)
+        let (strideY, strideUV, width, height) = (strip.strideY, strip.strideUV, strip.width, strip.height)
+        let luma = luma(strip.row)
+        switch format {
+        case .yuyv: return YUY2ToI420(luma, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .yvyu: return YUY2ToI420(luma, stride, y, strideY, v, strideUV, u, strideUV, width, height)
+        case .uyvy: return UYVYToI420(luma, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .vyuy: return UYVYToI420(luma, stride, y, strideY, v, strideUV, u, strideUV, width, height)
+        case .grey: return I400ToI420(luma, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        default: break
+        }
+        let (second, third) = (second(strip.row), third(strip.row))
+        switch format {
+        case .nv12:
+            return NV12ToI420(
+                luma, stride, second, chromaStride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .nv21:
+            return NV12ToI420(
+                luma, stride, second, chromaStride, y, strideY, v, strideUV, u, strideUV, width, height)
+        case .i420:
+            return I420Copy(
+                luma, stride, second, chromaStride, third, chromaStride, y, strideY, u, strideUV, v, strideUV, width,
+                height)
+        case .yv12:
+            return I420Copy(
+                luma, stride, second, chromaStride, third, chromaStride, y, strideY, v, strideUV, u, strideUV, width,
+                height)
+        case .i422:
+            return I422ToI420(
+                luma, stride, second, chromaStride, third, chromaStride, y, strideY, u, strideUV, v, strideUV, width,
+                height)
+        default: preconditionFailure("\(format) is converted elsewhere")
+        }
+    }
+
+    /// Of red, green and blue. libyuv names them by the words of a little-endian machine: its ARGB is B, G, R, A in
+    /// memory, its RGB24 B, G, R, and its RAW R, G, B.
+    ///
+    /// - Returns: libyuv's answer, 0 for success.
+    func convertRGB(into strip: PictureStrip) -> Int32 {
+        let (y, u, v) = (strip.y, strip.u, strip.v)
+        let (strideY, strideUV, width, height) = (strip.strideY, strip.strideUV, strip.width, strip.height)
+        let pixels = luma(strip.row)
+        switch format {
+        case .bgra, .bgrx: return ARGBToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .rgba, .rgbx: return ABGRToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .argb, .xrgb: return BGRAToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .bgr24: return RGB24ToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .rgb24: return RAWToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .rgb565: return RGB565ToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        case .xrgb1555: return ARGB1555ToI420(pixels, stride, y, strideY, u, strideUV, v, strideUV, width, height)
+        default: preconditionFailure("\(format) is converted elsewhere")
+        }
+    }
+}

@@ -47,7 +47,7 @@ public enum PictureExport {
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
         let row = minimumStride(format, width: width)
         let stride = stride == 0 ? row : stride
-        guard (row...1 << 20).contains(stride) else { throw .unsupported("\(stride) bytes a row for \(width) pixels") }
+        guard stride >= row, stride <= 1 << 20 else { throw .unsupported("\(stride) bytes a row for \(width) pixels") }
         let needed = byteCount(format, dimensions: frame.dimensions, stride: stride)
         guard memory.count >= needed, let base = memory.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             throw .unsupported("a picture of \(frame.dimensions) takes \(needed) bytes, not \(memory.count)")

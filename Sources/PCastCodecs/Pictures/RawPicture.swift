@@ -47,9 +47,14 @@ struct RawPicture {
                 luma, stride, second, chromaStride, third, chromaStride, y, strideY, v, strideUV, u, strideUV, width,
                 height)
         case .i422:
-            return I422ToI420(
-                luma, stride, second, chromaStride, third, chromaStride, y, strideY, u, strideUV, v, strideUV, width,
-                height)
+            // Not by libyuv's scaler, as I422ToI420 does: of a single column it takes one row and not the mean of two.
+            CopyPlane(luma, stride, y, strideY, width, height)
+            let results = [(second, u), (third, v)].map { plane, target in
+                InterpolatePlane(
+                    plane, 2 * chromaStride, plane + layout.chromaStride, 2 * chromaStride, target, strideUV,
+                    width / 2, height / 2, 128)
+            }
+            return results[0] | results[1]
         default: preconditionFailure("\(format) is converted elsewhere")
         }
     }

@@ -13,13 +13,18 @@ struct RawPictureReference {
     private var pixels: [[(Double, Double, Double)]] = []
 
     init(_ format: RawPixelFormat, _ dimensions: Dimensions, padding: Int, seed: UInt64) {
+        let stride = format.minimumStride(width: dimensions.width) + padding
+        var generator = SeededGenerator(state: seed)
+        let bytes = (0..<stride * dimensions.height * 4).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        self.init(format, dimensions, stride: stride, bytes: bytes)
+    }
+
+    /// - Parameter bytes: at least those of the picture; what follows them is cut off.
+    init(_ format: RawPixelFormat, _ dimensions: Dimensions, stride: Int, bytes: [UInt8]) {
         self.format = format
         self.dimensions = dimensions
-        stride = format.minimumStride(width: dimensions.width) + padding
-        var generator = SeededGenerator(state: seed)
+        self.stride = stride
         let (width, height) = (dimensions.width, dimensions.height)
-        let byteCount = stride * height * 4
-        var bytes = (0..<byteCount).map { _ in UInt8.random(in: 0...255, using: &generator) }
         var end = 0
         func read(_ index: Int) -> Double {
             end = max(end, index + 1)
@@ -79,8 +84,7 @@ struct RawPictureReference {
                     }
                 })
         }
-        bytes.removeLast(bytes.count - end)
-        self.bytes = bytes
+        self.bytes = Array(bytes[..<end])
     }
 
     /// Brightness and colours of a pixel in limited range, not rounded.

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "COD6: every format, pixel for pixel, in limited and full range, with padded rows and odd sizes, and no byte read beyond the end",
+        "COD6: every format, pixel for pixel, in both ranges, with padded rows and odd sizes, none read beyond its end",
         arguments: RawPixelFormat.allCases)
     func pixels(_ format: RawPixelFormat) throws {
         let sizes = [(64, 48), (640, 360), (66, 50), (65, 37), (2, 2), (35, 2), (1_280, 18)]

@@ -1,18 +1,46 @@
 import CYUV
 import PCastMedia
 
-/// A raw picture in a device's memory, read by libyuv from any even row on.
+/// A raw picture in memory that is not ours, read by libyuv from any even row on.
 struct RawPicture {
     let format: RawPixelFormat
-    let base: UnsafePointer<UInt8>
-    let layout: RawPictureLayout
+    let first: UnsafePointer<UInt8>
+    let second: UnsafePointer<UInt8>
+    /// Of three planes; else as the second.
+    let third: UnsafePointer<UInt8>
+    let stride: Int32
+    let chromaStride: Int32
 
-    var stride: Int32 { Int32(layout.stride) }
-    var chromaStride: Int32 { Int32(layout.chromaStride) }
+    /// Of a device, its planes one after the other.
+    init(format: RawPixelFormat, base: UnsafePointer<UInt8>, layout: RawPictureLayout) {
+        self.init(
+            format: format, first: base, second: base + layout.secondPlane, third: base + layout.thirdPlane,
+            stride: Int32(layout.stride), chromaStride: Int32(layout.chromaStride))
+    }
 
-    func luma(_ row: Int) -> UnsafePointer<UInt8> { base + row * layout.stride }
-    func second(_ row: Int) -> UnsafePointer<UInt8> { base + layout.secondPlane + layout.chromaOffset(row: row) }
-    func third(_ row: Int) -> UnsafePointer<UInt8> { base + layout.thirdPlane + layout.chromaOffset(row: row) }
+    init(
+        format: RawPixelFormat, first: UnsafePointer<UInt8>, second: UnsafePointer<UInt8>,
+        third: UnsafePointer<UInt8>, stride: Int32, chromaStride: Int32
+    ) {
+        self.format = format
+        self.first = first
+        self.second = second
+        self.third = third
+        self.stride = stride
+        self.chromaStride = chromaStride
+    }
+
+    func luma(_ row: Int) -> UnsafePointer<UInt8> { first + row * Int(stride) }
+
+    /// Where the colours of a row begin, from their plane's beginning.
+    func chromaOffset(_ row: Int) -> Int {
+        let isHalfHeight =
+            switch format.arrangement {
+            case .packed: false
+            case .semiPlanar(let isHalfHeight), .planar(let isHalfHeight): isHalfHeight
+            }
+        return Int(chromaStride) * (isHalfHeight ? row / 2 : row)
+    }
 
     /// Of what has brightness and colours apart, all but `nv16` and `nv61`. Where V goes before U, the targets are
     /// exchanged.
@@ -30,7 +58,8 @@ struct RawPicture {
         case .grey: return I400ToI420(luma, stride, y, strideY, u, strideUV, v, strideUV, width, height)
         default: break
         }
-        let (second, third) = (second(strip.row), third(strip.row))
+        let offset = chromaOffset(strip.row)
+        let (second, third) = (second + offset, third + offset)
         switch format {
         case .nv12:
             return NV12ToI420(
@@ -51,7 +80,7 @@ struct RawPicture {
             CopyPlane(luma, stride, y, strideY, width, height)
             let results = [(second, u), (third, v)].map { plane, target in
                 InterpolatePlane(
-                    plane, 2 * chromaStride, plane + layout.chromaStride, 2 * chromaStride, target, strideUV,
+                    plane, 2 * chromaStride, plane + Int(chromaStride), 2 * chromaStride, target, strideUV,
                     width / 2, height / 2, 128)
             }
             return results[0] | results[1]

@@ -33,16 +33,24 @@ public final class RawPictureConverter {
             throw .damaged(
                 "a raw picture of \(dimensions) in \(format) takes \(layout.byteCount) bytes, not \(bytes.count)")
         }
-        let frame = pool.frame(dimensions: layout.dimensions, captureTime: captureTime, timestamp: timestamp)
         let source = RawPicture(format: format, base: base.assumingMemoryBound(to: UInt8.self), layout: layout)
-        let isBroughtToLimited = isFullRange && !format.isRGB
-        let hasTwoSteps = isBroughtToLimited || format == .nv16 || format == .nv61
-        let height = layout.dimensions.height
-        let step = hasTwoSteps ? Self.stripHeight : height
-        for row in Swift.stride(from: 0, to: height, by: step) {
-            let strip = PictureStrip(of: frame, row: row, height: min(step, height - row))
+        return try convert(
+            source, dimensions: layout.dimensions, isFullRange: isFullRange, captureTime: captureTime,
+            timestamp: timestamp)
+    }
+
+    /// - Parameter dimensions: even.
+    func convert(
+        _ source: RawPicture, dimensions: Dimensions, isFullRange: Bool, captureTime: WallTime?, timestamp: MediaTime
+    ) throws(CodecError) -> VideoFrame {
+        let frame = pool.frame(dimensions: dimensions, captureTime: captureTime, timestamp: timestamp)
+        let isBroughtToLimited = isFullRange && !source.format.isRGB
+        let hasTwoSteps = isBroughtToLimited || source.format == .nv16 || source.format == .nv61
+        let step = hasTwoSteps ? Self.stripHeight : dimensions.height
+        for row in stride(from: 0, to: dimensions.height, by: step) {
+            let strip = PictureStrip(of: frame, row: row, height: min(step, dimensions.height - row))
             guard convert(source, into: strip) == 0 else {
-                throw .failed("converting a raw picture", reason: "libyuv refused \(format) of \(dimensions)")
+                throw .failed("converting a raw picture", reason: "libyuv refused \(source.format) of \(dimensions)")
             }
             if isBroughtToLimited { LimitedRange.compress(strip) }
         }
@@ -66,7 +74,7 @@ public final class RawPictureConverter {
         CopyPlane(source.luma(strip.row), source.stride, strip.y, strip.strideY, strip.width, strip.height)
         let (width, rows) = (Int(strip.width), Int(strip.height) / 2)
         if scratch.count < width * rows { scratch = [UInt8](repeating: 0, count: width * rows) }
-        let colours = source.second(strip.row)
+        let colours = source.second + source.chromaOffset(strip.row)
         return scratch.withUnsafeMutableBufferPointer { scratch in
             let result = InterpolatePlane(
                 colours, 2 * source.chromaStride, colours + Int(source.chromaStride), 2 * source.chromaStride,

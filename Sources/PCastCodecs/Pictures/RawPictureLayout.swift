@@ -10,8 +10,6 @@ struct RawPictureLayout {
     let secondPlane: Int
     let thirdPlane: Int
     let byteCount: Int
-    /// Whether the planes of colour have half as many rows.
-    let isHalfHeight: Bool
 
     private static let longestSide = 16_384
     private static let longestStride = 1 << 20
@@ -25,29 +23,25 @@ struct RawPictureLayout {
         let rowBytes = format.minimumStride(width: dimensions.width)
         self.stride = stride == 0 ? format.minimumStride(width: told.width) : stride
         guard (rowBytes...Self.longestStride).contains(self.stride) else { return nil }
-        var colourRowBytes = 0
+        let (colourRows, colourRowBytes): (Int, Int)
         switch format.arrangement {
         case .packed:
-            (chromaStride, secondPlane, thirdPlane, isHalfHeight) = (0, 0, 0, false)
+            (chromaStride, secondPlane, thirdPlane) = (0, 0, 0)
             byteCount = self.stride * (dimensions.height - 1) + rowBytes
             return
         case .semiPlanar(let isHalfHeight):
-            self.isHalfHeight = isHalfHeight
+            colourRows = isHalfHeight ? dimensions.height / 2 : dimensions.height
             chromaStride = self.stride
             secondPlane = self.stride * told.height
             thirdPlane = secondPlane
             colourRowBytes = dimensions.width
         case .planar(let isHalfHeight):
-            self.isHalfHeight = isHalfHeight
+            colourRows = isHalfHeight ? dimensions.height / 2 : dimensions.height
             chromaStride = (self.stride + 1) / 2
             secondPlane = self.stride * told.height
             thirdPlane = secondPlane + chromaStride * (isHalfHeight ? (told.height + 1) / 2 : told.height)
             colourRowBytes = dimensions.width / 2
         }
-        let colourRows = isHalfHeight ? dimensions.height / 2 : dimensions.height
         byteCount = thirdPlane + chromaStride * (colourRows - 1) + colourRowBytes
     }
-
-    /// Where the colours of a row begin in their plane.
-    func chromaOffset(row: Int) -> Int { chromaStride * (isHalfHeight ? row / 2 : row) }
 }

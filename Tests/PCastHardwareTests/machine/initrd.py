@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Packs files into an uncompressed cpio archive, which the kernel unpacks as the virtual machine's file system.
 
-    initrd.py ARCHIVE [--root FOLDER] [FILE|FOLDER]...
+    initrd.py [--root FOLDER] ARCHIVE [FILE|FOLDER]...
 
-What lies under --root comes to stand at the same place under /. Everything else keeps the path that it has here, programs
-with every shared library that ldd reports. Several archives can be written one after another into one file.
+What lies under --root comes to stand at the same place under /. Everything else keeps the path that it has here. Every
+program brings along the shared libraries that ldd reports. Several archives can be written one after another into one file.
 """
 
 import argparse
@@ -83,6 +83,10 @@ class Archive:
             self.own_place(os.path.join(os.path.dirname(path), os.readlink(path)))
 
 
+def files_under(folder):
+    return [os.path.join(base, file) for base, _, files in os.walk(folder) for file in files]
+
+
 def libraries(path):
     """The shared libraries of a program; none for what is not dynamically linked."""
     told = subprocess.run(["ldd", path], capture_output=True, text=True)
@@ -96,8 +100,12 @@ def libraries(path):
 
 
 def is_program(path):
+    """Whether it is an ELF file that runs or is linked to (ET_EXEC, ET_DYN); a driver is neither."""
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
     with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
+        start = file.read(18)
+    return start[:4] == b"\x7fELF" and start[16] in (2, 3)
 
 
 def main():
@@ -110,18 +118,21 @@ def main():
     with open(partial, "wb") as file:
         archive = Archive(file)
         archive.merge_usr()
+        files = []
         if options.root:
             archive.tree(options.root, "/")
             for name, device in (("dev/console", (5, 1)), ("dev/null", (1, 3))):
                 archive.record(name, stat.S_IFCHR | 0o600, device=device)
+            files += files_under(options.root)
         for path in map(os.path.abspath, options.paths):
             if os.path.isdir(path):
                 archive.tree(path, path)
-                continue
-            archive.own_place(path)
-            if is_program(path):
-                for library in libraries(path):
-                    archive.own_place(library)
+                files += files_under(path)
+            else:
+                archive.own_place(path)
+                files.append(os.path.realpath(path))
+        for library in sorted({library for path in files if is_program(path) for library in libraries(path)}):
+            archive.own_place(library)
         archive.finish()
     os.rename(partial, options.archive)
 

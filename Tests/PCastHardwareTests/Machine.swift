@@ -1,0 +1,62 @@
+import Foundation
+
+/// What tests do to the virtual machine that they run in: load and unload drivers, run its programs, wait for its devices.
+enum Machine {
+    /// Whether this is the virtual machine: set by its job alone.
+    static let isHere = ProcessInfo.processInfo.environment["PCAST_HARDWARE"] == "1"
+
+    /// A program ended badly, or something did not come about in time.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Loads a driver, with options where the machine's own (`/etc/modprobe.d`) will not do, and waits for its devices.
+    static func load(_ driver: String, _ options: String...) throws {
+        try run("modprobe", [driver] + options)
+        try settle()
+    }
+
+    /// Unloads a driver, and with it its devices, as if they were pulled out.
+    static func unload(_ driver: String) throws {
+        try run("rmmod", [driver])
+        try settle()
+    }
+
+    /// Waits until udev has dealt with every event.
+    static func settle() throws { try run("udevadm", ["settle", "--timeout=20"]) }
+
+    /// Runs a program to its end; returns what it wrote.
+    @discardableResult
+    static func run(_ program: String, _ arguments: [String] = []) throws -> String {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/machine/bin/env")
+        process.arguments = [program] + arguments
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            let command = ([program] + arguments).joined(separator: " ")
+            throw Failure(description: "\(command) exited with \(process.terminationStatus): \(output)")
+        }
+        return output
+    }
+
+    /// Gives way until a condition holds.
+    ///
+    /// - Parameter limit: after so many seconds it fails, naming `what`.
+    static func wait(
+        for what: String, within limit: Double = 20, until holds: () throws -> Bool
+    ) throws {
+        let end = ProcessInfo.processInfo.systemUptime + limit
+        while try !holds() {
+            guard ProcessInfo.processInfo.systemUptime < end else {
+                throw Failure(description: "\(what) did not come about within \(limit) s")
+            }
+            usleep(20_000)
+        }
+    }
+}

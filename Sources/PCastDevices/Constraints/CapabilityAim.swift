@@ -1,0 +1,30 @@
+/// All that is asked of one capability.
+struct CapabilityAim: Sendable {
+    let capability: DeviceCapability
+    let demands: [DeviceConstraint]
+    let wishes: [DeviceConstraint]
+
+    init(_ capability: DeviceCapability, _ constraints: [DeviceConstraint] = []) {
+        self.capability = capability
+        demands = constraints.filter { $0.kind != .ideal }
+        wishes = constraints.filter { $0.kind == .ideal }
+    }
+
+    var isEmpty: Bool { demands.isEmpty && wishes.isEmpty }
+
+    /// Whether a value is named that should be had, rather than only limits.
+    var isNamed: Bool { !wishes.isEmpty || demands.contains { $0.kind == .exact } }
+}
+
+/// All that is asked of a device.
+struct CapabilityAims: Sendable {
+    private let aims: [DeviceCapability: CapabilityAim]
+
+    init(_ constraints: DeviceConstraints) {
+        var aims: [DeviceCapability: CapabilityAim] = [:]
+        for (capability, list) in constraints where !list.isEmpty { aims[capability] = CapabilityAim(capability, list) }
+        self.aims = aims
+    }
+
+    subscript(_ capability: DeviceCapability) -> CapabilityAim { aims[capability] ?? CapabilityAim(capability) }
+}

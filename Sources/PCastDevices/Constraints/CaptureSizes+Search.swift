@@ -1,0 +1,62 @@
+import PCastMedia
+
+extension CaptureFormat.Sizes {
+    /// The sizes among which the best of all must be: a fitness distance has its minima at the ends of a range and where
+    /// a number is named, for between these it is concave.
+    ///
+    /// - Parameters:
+    ///   - widths: the named ones, as the sensor has them.
+    ///   - heights: likewise.
+    ///   - aspect: width by height, when the one that is not named follows the other.
+    func considered(widths: [Double], heights: [Double], aspect: Double?) -> [Dimensions] {
+        switch self {
+        case .discrete(let size):
+            return size.width > 0 && size.height > 0 ? [size] : []
+        case .stepwise(let smallest, let largest, let step):
+            let across = SizeRange(smallest.width, largest.width, step: step.width)
+            let down = SizeRange(smallest.height, largest.height, step: step.height)
+            guard let across, let down else { return [] }
+            var (columns, rows) = (across.considered(widths), down.considered(heights))
+            if let aspect {
+                let (before, beside) = (columns, rows)
+                rows.formUnion(before.flatMap { down.nearest(Double($0) / aspect) })
+                columns.formUnion(beside.flatMap { across.nearest(Double($0) * aspect) })
+            }
+            let sorted = rows.sorted()
+            return columns.sorted().flatMap { width in sorted.map { Dimensions(width: width, height: $0) } }
+        }
+    }
+}
+
+/// The widths, or the heights, that a device has in steps.
+private struct SizeRange {
+    /// No sensor comes near it, and no sum of two overflows.
+    private static let largest = 1 << 24
+
+    let smallest: Int
+    let steps: Int
+    let step: Int
+
+    /// Nil for what a driver made up.
+    init?(_ smallest: Int, _ largest: Int, step: Int) {
+        guard smallest > 0, largest >= smallest, smallest <= Self.largest else { return nil }
+        self.smallest = smallest
+        self.step = step > 0 ? min(step, Self.largest) : 1
+        steps = (min(largest, Self.largest) - smallest) / self.step
+    }
+
+    private subscript(index: Int) -> Int { smallest + index * step }
+
+    func considered(_ named: [Double]) -> Set<Int> {
+        Set([self[0], self[steps]] + named.flatMap(nearest))
+    }
+
+    /// The two values between which a number lies.
+    func nearest(_ number: Double) -> [Int] {
+        let index = (number - Double(smallest)) / Double(step)
+        guard index > 0 else { return [self[0]] }
+        guard index < Double(steps) else { return [self[steps]] }
+        let below = Int(index)
+        return [self[below], self[min(below + 1, steps)]]
+    }
+}

@@ -1,0 +1,42 @@
+extension ConstraintCandidate where Configuration == VideoConfiguration {
+    init(
+        device: SourceDevice, order: Int, format: VideoFormatChoice, capabilities: VideoCapabilities,
+        aims: CapabilityAims
+    ) {
+        let flash = SettingAim(aims[.flashMode]).settle(
+            [.flashMode(.automatic)] + Self.ordered(capabilities.flashModes.union([.alwaysOff])).map { .flashMode($0) },
+            instead: nil, lack: "it has no light")
+        let modes = capabilities.autoFocusModes
+        let focus = SettingAim(aims[.autoFocusMode]).settle(
+            [.autoFocusMode(.automatic)] + Self.ordered(modes).map { .autoFocusMode($0) },
+            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it cannot focus that way")
+        let targetAim = aims[.autoFocusTarget]
+        let target = SettingAim(targetAim).settle(
+            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it takes no target")
+        let rotation = SettingAim(aims[.videoSourceRotationMode]).settle(
+            [.rotationMode(.automatic), .rotationMode(.followUIRotation)]
+                + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
+            instead: .rotationMode(.followUIRotation), lack: "it cannot tell how it is held")
+        var configuration = VideoConfiguration(
+            encoding: format.encoding, dimensions: format.dimensions, frameRate: format.frameRate)
+        if case .flashMode(let mode) = flash.value { configuration.flashMode = mode }
+        if case .autoFocusMode(let mode) = focus.value { configuration.autoFocusMode = mode }
+        if case .focusTarget(let target) = target.value { configuration.focusTarget = target }
+        if case .rotationMode(let mode) = rotation.value { configuration.rotationMode = mode }
+        self.init(
+            device: device, order: order, rank: format.rank,
+            settings: device.placed(by: aims) + [flash.fit, focus.fit, target.fit, rotation.fit], others: format.fits,
+            configuration: configuration, text: "\(format)")
+    }
+
+    private static func ordered<Mode: CaseIterable & Hashable>(_ modes: Set<Mode>) -> [Mode] {
+        Mode.allCases.filter(modes.contains)
+    }
+}
+
+extension CapabilityAim {
+    /// The places that are named.
+    fileprivate var targets: [DeviceConstraint.Value] {
+        (demands + wishes).map(\.value).filter { if case .focusTarget = $0 { true } else { false } }
+    }
+}

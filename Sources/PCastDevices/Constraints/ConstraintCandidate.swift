@@ -1,0 +1,80 @@
+/// A device in the configuration that serves best.
+struct ConstraintCandidate<Configuration: Hashable & Sendable> {
+    let device: SourceDevice
+    let rank: FitnessRank
+    let configuration: Configuration
+
+    /// Of the configuration, for people.
+    let text: String
+    let fits: [CapabilityFit]
+
+    /// The demand that is missed by the least, where any is.
+    func failure(_ aims: CapabilityAims) -> ConstraintFailure? {
+        let unmet = fits.flatMap(\.unmetDemands)
+        guard let named = unmet.min(by: { $0.isNamedBefore($1) }) else { return nil }
+        return ConstraintFailure(
+            capability: named.capability, constraint: named.constraint, nearest: named.nearest,
+            contradiction: aims[named.capability].contradiction(of: named.constraint))
+    }
+
+    /// What was wished and is not had.
+    var unmet: [DeviceCapability: String] {
+        var unmet: [DeviceCapability: String] = [:]
+        for fit in fits { unmet[fit.capability] = fit.unmet }
+        return unmet
+    }
+
+    var explained: ConstraintExplanation.Candidate {
+        var distances: [DeviceCapability: Double] = [:]
+        for fit in fits { distances[fit.capability] = fit.distance }
+        return ConstraintExplanation.Candidate(
+            device: device.info, configuration: text, distances: distances,
+            unmetDemands: fits.flatMap(\.unmetDemands).map { "\($0.capability.rawValue) \($0.constraint)" })
+    }
+
+    /// - Parameter rank: of what is not among the fits of the device.
+    init(
+        device: SourceDevice, order: Int, rank: FitnessRank, settings: [CapabilityFit], others: [CapabilityFit],
+        configuration: Configuration, text: String
+    ) {
+        self.device = device
+        self.configuration = configuration
+        self.text = text
+        fits = (others + settings).sorted { $0.capability.position < $1.capability.position }
+        var rank = rank
+        for fit in settings {
+            rank.unmetDemands += fit.unmetDemands.count
+            rank.missed += fit.unmetDemands.reduce(0) { $0 + $1.missed }
+            rank.distance += fit.distance ?? 0
+            if fit.capability == .deviceID { rank.deviceDistance = fit.distance ?? 0 }
+        }
+        rank.deviceKind = device.info.deviceType.distance
+        rank.order = order
+        self.rank = rank
+    }
+}
+
+extension CapabilityFit.UnmetDemand {
+    /// The order in which one of several is named.
+    fileprivate func isNamedBefore(_ other: Self) -> Bool {
+        (missed, capability.position) < (other.missed, other.capability.position)
+    }
+}
+
+extension DeviceCapability {
+    /// Among all of them.
+    var position: Int { Self.allCases.firstIndex(of: self) ?? Self.allCases.count }
+}
+
+extension SourceDeviceInfo.DeviceType {
+    /// How far it is from what somebody wants who says nothing.
+    fileprivate var distance: Int {
+        switch self {
+        case .physical: 0
+        case .systemOutput: 1
+        case .uri: 2
+        case .synthetic: 3
+        case .null: 4
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// Where a device in one configuration stands among all others; the smallest is used. `ConstraintSolver` says why in
+/// this order.
+struct FitnessRank: Hashable, Sendable {
+    /// How many demands are not met, and how far they are missed together: what has any is only there to name them.
+    var unmetDemands = 0
+    var missed = 0.0
+
+    var deviceDistance = 0.0
+    var deviceKind = 0
+    var distance = 0.0
+    var doubledChannels = 0
+    var order = 0
+    var defaults = 0.0
+    var encodingCost = 0
+    var area = 0.0
+    var rate = 0.0
+
+    /// Sums of fractions that differ by rounding alone are the same.
+    private static func compare(_ left: Double, _ right: Double) -> Int {
+        let (left, right) = ((left * 1e9).rounded(), (right * 1e9).rounded())
+        return left == right ? 0 : left < right ? -1 : 1
+    }
+
+    private static func compare(_ left: Int, _ right: Int) -> Int {
+        left == right ? 0 : left < right ? -1 : 1
+    }
+}
+
+extension FitnessRank: Comparable {
+    static func < (left: FitnessRank, right: FitnessRank) -> Bool {
+        for step in Step.allCases {
+            let order = step.compare(left, right)
+            if order != 0 { return order < 0 }
+        }
+        return false
+    }
+
+    /// What sets it before another, for people.
+    func advantage(over other: FitnessRank) -> String {
+        Step.allCases.first { $0.compare(self, other) != 0 }?.reason ?? Step.order.reason
+    }
+
+    private enum Step: CaseIterable {
+        case unmetDemands, missed, deviceDistance, deviceKind, distance, doubledChannels, order, defaults
+        case encodingCost, area, rate
+
+        func compare(_ left: FitnessRank, _ right: FitnessRank) -> Int {
+            switch self {
+            case .unmetDemands: FitnessRank.compare(left.unmetDemands, right.unmetDemands)
+            case .missed: FitnessRank.compare(left.missed, right.missed)
+            case .deviceDistance: FitnessRank.compare(left.deviceDistance, right.deviceDistance)
+            case .deviceKind: FitnessRank.compare(left.deviceKind, right.deviceKind)
+            case .distance: FitnessRank.compare(left.distance, right.distance)
+            case .doubledChannels: FitnessRank.compare(left.doubledChannels, right.doubledChannels)
+            case .order: FitnessRank.compare(left.order, right.order)
+            case .defaults: FitnessRank.compare(left.defaults, right.defaults)
+            case .encodingCost: FitnessRank.compare(left.encodingCost, right.encodingCost)
+            case .area: FitnessRank.compare(right.area, left.area)
+            case .rate: FitnessRank.compare(right.rate, left.rate)
+            }
+        }
+
+        var reason: String {
+            switch self {
+            case .unmetDemands: "it meets every demand"
+            case .missed: "it misses the demands by less"
+            case .deviceDistance: "it was asked for by its identifier"
+            case .deviceKind: "hardware goes before all else, and what shows something before nothing"
+            case .distance: "it is nearer to what was wished"
+            case .doubledChannels: "it has two channels of its own"
+            case .order: "both serve alike, and it comes first"
+            case .defaults: "it is nearer to 1280x720 at 30"
+            case .encodingCost: "its encoding costs less of a processor"
+            case .area: "its pictures are larger"
+            case .rate: "it has more pictures a second"
+            }
+        }
+    }
+}

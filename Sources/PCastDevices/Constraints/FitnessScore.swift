@@ -1,0 +1,21 @@
+/// What a part of a configuration adds to its rank. The parts are independent of one another, so that the best whole is
+/// made of the best parts.
+struct FitnessScore: Hashable, Sendable {
+    var unmetDemands = 0
+    var missed = 0.0
+    var distance = 0.0
+    var defaults = 0.0
+
+    static func + (left: FitnessScore, right: FitnessScore) -> FitnessScore {
+        FitnessScore(
+            unmetDemands: left.unmetDemands + right.unmetDemands, missed: left.missed + right.missed,
+            distance: left.distance + right.distance, defaults: left.defaults + right.defaults)
+    }
+}
+
+extension FitnessScore: Comparable {
+    static func < (left: FitnessScore, right: FitnessScore) -> Bool {
+        (left.unmetDemands, left.missed, left.distance, left.defaults)
+            < (right.unmetDemands, right.missed, right.distance, right.defaults)
+    }
+}

@@ -1,0 +1,73 @@
+/// What is asked of a capability that is a number.
+struct NumberAim: Sendable {
+    /// How much of a frame rate counts as the same: 30000/1001 is both 29.97 and 30.
+    static let rateTolerance = 0.01
+
+    let aim: CapabilityAim
+
+    /// The share by which numbers may differ and be the same.
+    let tolerance: Double
+
+    init(_ aim: CapabilityAim) {
+        self.aim = aim
+        tolerance = aim.capability == .frameRate ? Self.rateTolerance : 0
+    }
+
+    /// Every number that is named, which is where the best of a range can be.
+    var named: [Double] {
+        (aim.demands + aim.wishes).compactMap {
+            guard case .number(let number) = $0.value, ConstraintNumber.isUsable(number) else { return nil }
+            return number
+        }
+    }
+
+    func isMet(_ constraint: DeviceConstraint, by actual: Double) -> Bool {
+        guard case .number(let wanted) = constraint.value else { return false }
+        return switch constraint.kind {
+        case .min: actual >= wanted * (1 - tolerance)
+        case .max: actual <= wanted * (1 + tolerance)
+        case .exact, .ideal: isSame(actual, wanted)
+        }
+    }
+
+    func distance(of actual: Double, from wish: DeviceConstraint) -> Double {
+        guard case .number(let ideal) = wish.value else { return FitnessDistance.other }
+        return isSame(actual, ideal) ? 0 : FitnessDistance.between(actual, ideal)
+    }
+
+    /// Of several demands and wishes together.
+    func score(of actual: Double) -> FitnessScore {
+        var score = FitnessScore()
+        for demand in aim.demands where !isMet(demand, by: actual) {
+            score.unmetDemands += 1
+            score.missed += missed(demand, by: actual)
+        }
+        for wish in aim.wishes { score.distance += distance(of: actual, from: wish) }
+        return score
+    }
+
+    func fit(of actual: Double) -> CapabilityFit {
+        var fit = CapabilityFit(capability: aim.capability)
+        let text = ConstraintNumber.rounded(actual)
+        fit.unmetDemands = aim.demands.filter { !isMet($0, by: actual) }.map {
+            let isNumber = if case .number = $0.value { true } else { false }
+            return CapabilityFit.UnmetDemand(
+                capability: aim.capability, constraint: $0, missed: missed($0, by: actual),
+                nearest: isNumber ? text : nil)
+        }
+        guard !aim.wishes.isEmpty else { return fit }
+        fit.distance = aim.wishes.reduce(0) { $0 + distance(of: actual, from: $1) }
+        let ungranted = aim.wishes.filter { distance(of: actual, from: $0) > 0 }.map { "\($0.value)" }
+        if !ungranted.isEmpty { fit.unmet = "\(text) instead of \(ungranted.joined(separator: " and of "))" }
+        return fit
+    }
+
+    private func missed(_ demand: DeviceConstraint, by actual: Double) -> Double {
+        guard case .number(let wanted) = demand.value else { return FitnessDistance.other }
+        return FitnessDistance.between(actual, wanted)
+    }
+
+    private func isSame(_ left: Double, _ right: Double) -> Bool {
+        left == right || abs(left - right) <= tolerance * max(abs(left), abs(right))
+    }
+}

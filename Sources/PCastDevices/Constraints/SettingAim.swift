@@ -1,0 +1,75 @@
+/// What is asked of a capability that is one of several values, or that a device has or has not.
+struct SettingAim: Sendable {
+    let aim: CapabilityAim
+
+    init(_ aim: CapabilityAim) { self.aim = aim }
+
+    /// The value that serves best.
+    ///
+    /// - Parameters:
+    ///   - possible: what the device can be set to, or the one value that it is; the default first.
+    ///   - instead: what could be had in place of a demand that is not met; nil without the capability.
+    ///   - lack: what to say of a value that is not among the possible.
+    func settle(
+        _ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String
+    ) -> (value: DeviceConstraint.Value?, fit: CapabilityFit) {
+        var best: (value: DeviceConstraint.Value, score: FitnessScore)?
+        for value in possible {
+            let score = self.score(of: value)
+            if let best, best.score <= score { continue }
+            best = (value, score)
+        }
+        let value = best?.value
+        var fit = CapabilityFit(capability: aim.capability)
+        fit.unmetDemands = aim.demands.filter { !isMet($0, by: value) }.map { demand in
+            let nearest = possible.contains(demand.value) ? value : instead
+            return CapabilityFit.UnmetDemand(
+                capability: aim.capability, constraint: demand, missed: missed(demand), nearest: nearest?.description)
+        }
+        guard !aim.wishes.isEmpty else { return (value, fit) }
+        let ungranted = aim.wishes.filter { !isMet($0, by: value) }
+        fit.distance = Double(ungranted.count) * FitnessDistance.other
+        if let wish = ungranted.first { fit.unmet = reason(wish, value: value, possible: possible, lack: lack) }
+        return (value, fit)
+    }
+
+    private func score(of value: DeviceConstraint.Value) -> FitnessScore {
+        var score = FitnessScore()
+        for demand in aim.demands where !isMet(demand, by: value) {
+            score.unmetDemands += 1
+            score.missed += missed(demand)
+        }
+        score.distance = Double(aim.wishes.count { !isMet($0, by: value) })
+        return score
+    }
+
+    /// There is neither more nor less of such a value.
+    private func isMet(_ constraint: DeviceConstraint, by value: DeviceConstraint.Value?) -> Bool {
+        if constraint.value.asksNothing { return true }
+        return value == constraint.value && constraint.kind != .min && constraint.kind != .max
+    }
+
+    /// Who names a device wants that one, so that any other demand gives way first.
+    private func missed(_ demand: DeviceConstraint) -> Double {
+        aim.capability == .deviceID ? 2 * FitnessDistance.other : FitnessDistance.other
+    }
+
+    private func reason(
+        _ wish: DeviceConstraint, value: DeviceConstraint.Value?, possible: [DeviceConstraint.Value], lack: String
+    ) -> String {
+        guard let value, possible.contains(wish.value) else { return lack }
+        return "\(value) instead of \(wish.value)"
+    }
+}
+
+extension DeviceConstraint.Value {
+    /// Whether any device serves: `automatic` leaves it to the device.
+    var asksNothing: Bool {
+        switch self {
+        case .facingMode(.automatic), .flashMode(.automatic), .location(.automatic), .polarPattern(.automatic),
+            .echoCancellation(.automatic), .rotationMode(.automatic), .autoFocusMode(.automatic):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import PCastMedia
+
+/// One way to open a camera.
+struct VideoFormatChoice: Hashable, Sendable {
+    let encoding: CaptureEncoding
+    let dimensions: Dimensions
+
+    /// Once they are turned upright.
+    let delivered: Dimensions
+    let frameRate: FrameRate
+
+    /// Of width, height and frame rate.
+    let fits: [CapabilityFit]
+    let score: FitnessScore
+    let encodingCost: Int
+
+    var rank: FitnessRank {
+        var rank = FitnessRank()
+        rank.unmetDemands = score.unmetDemands
+        rank.missed = score.missed
+        rank.distance = score.distance
+        rank.defaults = score.defaults
+        rank.encodingCost = encodingCost
+        rank.area = dimensions.area
+        rank.rate = frameRate.perSecond
+        return rank
+    }
+}
+
+extension VideoFormatChoice: CustomStringConvertible {
+    var description: String { "\(delivered) at \(ConstraintNumber.rounded(frameRate.perSecond)), \(encoding.name)" }
+}
+
+extension CaptureEncoding {
+    /// What it takes to bring a picture to the encoder, in steps: I420 is what encoders read, NV12 they read or have its
+    /// colours separated, YUYV is converted, MJPEG decoded, H.264 decoded for more than MJPEG. Nil for what is not
+    /// captured.
+    ///
+    /// - Parameter prefersCoded: whether H.264 is passed on as it is.
+    func cost(prefersCoded: Bool) -> Int? {
+        switch self {
+        case .computed: 0
+        case .i420: 1
+        case .nv12: 2
+        case .yuyv: 3
+        case .mjpeg: 4
+        case .h264: prefersCoded ? -1 : 5
+        case .other: nil
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import PCastMedia
+
+/// The best format, size and rate of one device.
+struct VideoFormatSearch {
+    /// Phenix publishes 720p of the shape 16:9. Of its web SDK the 15 pictures a second are not taken over.
+    static let standard = (width: 1_280.0, height: 720.0, rate: 30.0)
+
+    private let formats: [CaptureFormat]
+    private let isTurned: Bool
+    private let prefersCoded: Bool
+
+    /// Of the pictures as they leave the sensor.
+    private let width: NumberAim
+    private let height: NumberAim
+    private let rate: NumberAim
+
+    init(capabilities: VideoCapabilities, aims: CapabilityAims, prefersCoded: Bool) {
+        isTurned = capabilities.mountingTurns % 2 != 0
+        width = NumberAim(aims[isTurned ? .height : .width])
+        height = NumberAim(aims[isTurned ? .width : .height])
+        rate = NumberAim(aims[.frameRate])
+        self.prefersCoded = prefersCoded
+        let captured = capabilities.formats.filter { $0.encoding.cost(prefersCoded: prefersCoded) != nil }
+        let pictures = captured.filter { $0.encoding != .h264 }
+        formats = prefersCoded || pictures.isEmpty ? captured : pictures
+    }
+
+    func best() -> VideoFormatChoice? {
+        var best: VideoFormatChoice?
+        for format in formats {
+            guard let choice = self.choice(of: format) else { continue }
+            if let held = best, held.rank <= choice.rank { continue }
+            best = choice
+        }
+        return best
+    }
+
+    private func choice(of format: CaptureFormat) -> VideoFormatChoice? {
+        guard let (frameRate, rateScore) = bestRate(of: format), let (size, sizeScore) = bestSize(of: format) else {
+            return nil
+        }
+        let fits = [
+            width.fit(of: Double(size.width)), height.fit(of: Double(size.height)), rate.fit(of: frameRate.perSecond),
+        ]
+        return VideoFormatChoice(
+            encoding: format.encoding, dimensions: size, delivered: size.turned(by: isTurned ? 1 : 0),
+            frameRate: frameRate, fits: fits, score: rateScore + sizeScore,
+            encodingCost: format.encoding.cost(prefersCoded: prefersCoded) ?? 0)
+    }
+
+    private func bestRate(of format: CaptureFormat) -> (FrameRate, FitnessScore)? {
+        var best: (rate: FrameRate, score: FitnessScore)?
+        for candidate in format.rates.considered(named: rate.named + [Self.standard.rate]) {
+            let perSecond = candidate.perSecond
+            var score = rate.score(of: perSecond)
+            let standard = DeviceConstraint(.number(Self.standard.rate))
+            score.defaults = rate.aim.isNamed ? 0 : rate.distance(of: perSecond, from: standard)
+            if let best, (best.score, -best.rate.perSecond) <= (score, -perSecond) { continue }
+            best = (candidate, score)
+        }
+        return best
+    }
+
+    private func bestSize(of format: CaptureFormat) -> (Dimensions, FitnessScore)? {
+        let isShaped = width.aim.isNamed != height.aim.isNamed
+        let sizes = format.sizes.considered(
+            widths: width.named + [Self.standard.width], heights: height.named + [Self.standard.height],
+            aspect: isShaped ? Self.standard.width / Self.standard.height : nil)
+        var best: (size: Dimensions, score: FitnessScore)?
+        for size in sizes {
+            var score = width.score(of: Double(size.width)) + height.score(of: Double(size.height))
+            score.defaults = distanceFromStandard(size)
+            if let best, (best.score, -best.size.area) <= (score, -size.area) { continue }
+            best = (size, score)
+        }
+        return best
+    }
+
+    /// From 1280x720, or from 16:9 once one of the two is named; nothing once both are.
+    private func distanceFromStandard(_ size: Dimensions) -> Double {
+        let (across, down) = (Double(size.width), Double(size.height))
+        return switch (width.aim.isNamed, height.aim.isNamed) {
+        case (false, false):
+            FitnessDistance.between(across, Self.standard.width) + FitnessDistance.between(down, Self.standard.height)
+        case (true, true): 0
+        default: FitnessDistance.between(across / down, Self.standard.width / Self.standard.height)
+        }
+    }
+}
+
+extension Dimensions {
+    /// In pixels; no driver's numbers overflow it.
+    var area: Double { Double(width) * Double(height) }
+}

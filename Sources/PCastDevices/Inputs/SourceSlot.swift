@@ -31,9 +31,12 @@ final class SourceSlot<Sample: Sendable>: Sendable {
         var phase = Phase.idle
         var source: Source?
         var opening: Opening
-        /// Which source is listened to, by its number: what an earlier one still delivers is not wanted.
+        /// Which source is listened to, by its number: what an earlier one still delivers is not wanted. Negative for none.
         var generation = 0
         var lastGeneration = 0
+        /// A source is starting to take over; how it ended meanwhile, if it did.
+        var isTaking = false
+        var endedWhileTaking: SourceEnd?
         var deliver: (@Sendable (Sample) -> Void)?
         var ended: (@Sendable (SourceEnd) -> Void)?
     }
@@ -67,20 +70,20 @@ final class SourceSlot<Sample: Sendable>: Sendable {
     deinit { stop() }
 
     /// Whether the device is open at this moment.
-    var isOpen: Bool { state.withLock { $0.source != nil } }
+    var isOpen: Bool { state.withLock { $0.generation >= 0 } }
 
     func start(
         deliver: @escaping @Sendable (Sample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        let source = state.withLock { state -> Source? in
-            guard case .idle = state.phase else { return nil }
+        let (source, generation) = state.withLock { state -> (Source?, Int) in
+            guard case .idle = state.phase else { return (nil, 0) }
             state.phase = .running
             state.deliver = deliver
             state.ended = ended
-            return state.source
+            return (state.source, state.generation)
         }
         guard let source else { return }
-        try begin(source, generation: 0)
+        try begin(source, generation: generation)
     }
 
     /// Ends delivery and gives the device back; harmless when called again, and from a delivery.
@@ -128,9 +131,16 @@ final class SourceSlot<Sample: Sendable>: Sendable {
 
     /// Lets a source take over from whatever delivers. When it cannot start, all stays as it was.
     private func put(_ source: Source, _ opening: @escaping Opening) throws(DeviceError) {
-        let (generation, phase) = state.withLock { state in
+        let (generation, before, phase) = state.withLock { state in
+            let before = state.generation
             state.lastGeneration += 1
-            return (state.lastGeneration, state.phase)
+            switch state.phase {
+            case .running, .absent:
+                state.generation = state.lastGeneration
+                state.isTaking = true
+            case .idle, .resting, .over: break
+            }
+            return (state.lastGeneration, before, state.phase)
         }
         var isWanted = true
         switch phase {
@@ -138,24 +148,34 @@ final class SourceSlot<Sample: Sendable>: Sendable {
             do throws(DeviceError) {
                 try begin(source, generation: generation)
             } catch {
+                state.withLock { state in
+                    if state.generation == generation { state.generation = before }
+                    state.isTaking = false
+                    state.endedWhileTaking = nil
+                }
                 source.stop()
                 throw error
             }
         case .idle: break
         case .resting, .over: isWanted = false
         }
-        let former = state.withLock { state -> Source? in
+        let (former, end) = state.withLock { state -> (Source?, SourceEnd?) in
             state.opening = opening
+            state.isTaking = false
             if case .over = state.phase { isWanted = false }
-            guard isWanted else { return nil }
-            defer { state.source = source }
+            guard isWanted else { return (nil, nil) }
+            defer {
+                state.source = source
+                state.endedWhileTaking = nil
+            }
             state.generation = generation
             if case .absent = state.phase { state.phase = .running }
-            return state.source
+            return (state.source, state.endedWhileTaking)
         }
         if case .absent(_, let sleep) = phase { sleep.cancel() }
         if !isWanted { source.stop() }
         former?.stop()
+        if let end { sourceEnded(end, generation) }
     }
 
     /// Gives the device back until `resume`.
@@ -215,7 +235,12 @@ final class SourceSlot<Sample: Sendable>: Sendable {
     }
 
     private func sourceEnded(_ end: SourceEnd, _ generation: Int) {
-        guard state.withLock({ $0.generation == generation }) else { return }
+        let isNow = state.withLock { state in
+            guard state.generation == generation else { return false }
+            if state.isTaking { state.endedWhileTaking = end }
+            return !state.isTaking
+        }
+        guard isNow else { return }
         switch end {
         case .vanished(let reason): vanished(reason)
         case .ended, .failed: finish(end)

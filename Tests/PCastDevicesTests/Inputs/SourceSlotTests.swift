@@ -81,6 +81,28 @@ struct SourceSlotTests {
         slot.stop()
     }
 
+    @Test("a source that ends while it takes over is stood in for like any other")
+    func endsWhileTaking() async throws {
+        let bench = Bench()
+        let slot = try bench.slot(patience: .seconds(60))
+        try slot.replace(
+            isSameDevice: false,
+            opening: { () throws(DeviceError) in ScriptedSource(endAtStart: .vanished("loose plug")) })
+        #expect(await bench.next { $0 == "black" } == "black")
+        slot.stop()
+    }
+
+    @Test("a slot that has not been started can be given another source")
+    func replacedBeforeStart() async throws {
+        let bench = Bench()
+        let slot = try bench.slot(start: false)
+        try slot.replace(isSameDevice: true, opening: { () throws(DeviceError) in try bench.open() })
+        try bench.start(slot)
+        bench.latest.deliver("second")
+        #expect(await bench.next { _ in true } == "second")
+        slot.stop()
+    }
+
     @Test("a resting slot has given its device back, and takes it again")
     func rest() async throws {
         let bench = Bench()
@@ -171,7 +193,11 @@ private final class Bench: Sendable {
             name: "bench", source: try open(), patience: patience,
             opening: { [self] () throws(DeviceError) in try open() },
             standIn: { .init(interval: .milliseconds(5), sample: { _ in "black" }) })
-        guard start else { return slot }
+        if start { try self.start(slot) }
+        return slot
+    }
+
+    func start(_ slot: SourceSlot<String>) throws {
         try slot.start(
             deliver: { [self] sample in
                 counts.withLock { $0.samples += 1 }
@@ -181,7 +207,6 @@ private final class Bench: Sendable {
                 counts.withLock { $0.ends += 1 }
                 endings.continuation.yield(end)
             })
-        return slot
     }
 
     func next(_ isWanted: (String) -> Bool) async -> String? {
@@ -215,10 +240,15 @@ private final class ScriptedSource: MediaSource {
 
     private let state = Mutex(State())
     private let refusal: DeviceError?
+    private let endAtStart: SourceEnd?
     private let started: @Sendable (Int) -> Void
 
-    init(refusal: DeviceError? = nil, started: @escaping @Sendable (Int) -> Void = { _ in }) {
+    init(
+        refusal: DeviceError? = nil, endAtStart: SourceEnd? = nil,
+        started: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
         self.refusal = refusal
+        self.endAtStart = endAtStart
         self.started = started
     }
 
@@ -239,6 +269,7 @@ private final class ScriptedSource: MediaSource {
             state.deliver = deliver
             state.ended = ended
         }
+        if let endAtStart { ended(endAtStart) }
         started(number)
     }
 

@@ -1,0 +1,85 @@
+/// The accelerometer of a device's screen, read through the kernel's Industrial I/O (iio) subsystem
+/// (`Documentation/ABI/testing/sysfs-bus-iio`).
+public struct Accelerometer: Sendable {
+    /// Where the kernel and udev keep what they know.
+    public struct Folders: Hashable, Sendable {
+        /// With a folder `iio:deviceN` for each sensor.
+        public var devices: String
+        /// udev's database, with a file `+iio:iio:deviceN` or `cMAJOR:MINOR` for each sensor.
+        public var udev: String
+
+        public static let system = Folders(devices: "/sys/bus/iio/devices", udev: "/run/udev/data")
+
+        public init(devices: String, udev: String) {
+            self.devices = devices
+            self.udev = udev
+        }
+    }
+
+    /// The driver's name for it.
+    public let name: String
+    private let folder: String
+    private let matrix: MountMatrix
+
+    /// Finds the one that moves with the screen: one that says so before one that says nothing. One in the base of a
+    /// notebook computer knows nothing of how the screen is held, and is none.
+    public static func find(in folders: Folders = .system) -> Accelerometer? {
+        let numbers = SystemAttribute.names(in: folders.devices).compactMap { name in
+            name.hasPrefix("iio:device") ? Int(name.dropFirst("iio:device".count)) : nil
+        }
+        var silent: Accelerometer?
+        for number in numbers.sorted() {
+            let folder = "\(folders.devices)/iio:device\(number)"
+            guard SystemAttribute.read("\(folder)/in_accel_x_raw") != nil else { continue }
+            let udev = UdevProperties(of: "iio:device\(number)", at: folder, in: folders.udev)
+            let accelerometer = Accelerometer(folder: folder, udev: udev)
+            switch location(folder, udev) {
+            case "display", "lid": return accelerometer
+            case nil: silent = silent ?? accelerometer
+            default: continue
+            }
+        }
+        return silent
+    }
+
+    /// udev's word goes before the firmware's, which it is there to correct.
+    private static func location(_ folder: String, _ udev: UdevProperties) -> String? {
+        if let location = udev["ACCEL_LOCATION"] ?? SystemAttribute.read("\(folder)/location"), !location.isEmpty {
+            return location
+        }
+        guard let label = SystemAttribute.read("\(folder)/label"), label.hasPrefix("accel-") else { return nil }
+        return String(label.dropFirst("accel-".count))
+    }
+
+    private init(folder: String, udev: UdevProperties) {
+        self.folder = folder
+        name = SystemAttribute.read("\(folder)/name") ?? "accelerometer"
+        let written =
+            udev["ACCEL_MOUNT_MATRIX"] ?? SystemAttribute.read("\(folder)/in_accel_mount_matrix")
+            ?? SystemAttribute.read("\(folder)/in_mount_matrix") ?? SystemAttribute.read("\(folder)/mount_matrix")
+        matrix = written.flatMap { MountMatrix($0) } ?? .identity
+    }
+
+    /// What it feels now, in the device's axes; blocks as long as the sensor takes, which may have to wake up. Nil when
+    /// it is gone or does not answer.
+    public func read() -> Gravity? {
+        guard let x = axis("x"), let y = axis("y"), let z = axis("z") else { return nil }
+        let felt = matrix.apply(Gravity(x: x.value, y: y.value, z: z.value))
+        if x.isScaled, y.isScaled, z.isScaled { return felt }
+        // A driver that does not say its unit still says the direction.
+        let factor = felt.magnitude > 0 ? Gravity.standard / felt.magnitude : 0
+        return Gravity(x: felt.x * factor, y: felt.y * factor, z: felt.z * factor)
+    }
+
+    /// `(raw + offset) * scale`, the last two of the axis or of all three.
+    private func axis(_ axis: String) -> (value: Double, isScaled: Bool)? {
+        guard let raw = SystemAttribute.number("\(folder)/in_accel_\(axis)_raw") else { return nil }
+        let offset =
+            SystemAttribute.number("\(folder)/in_accel_\(axis)_offset")
+            ?? SystemAttribute.number("\(folder)/in_accel_offset") ?? 0
+        let scale =
+            SystemAttribute.number("\(folder)/in_accel_\(axis)_scale")
+            ?? SystemAttribute.number("\(folder)/in_accel_scale")
+        return ((raw + offset) * (scale ?? 1), scale != nil)
+    }
+}

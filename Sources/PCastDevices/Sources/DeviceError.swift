@@ -28,6 +28,9 @@ public enum DeviceError: Error, Hashable, Sendable {
     /// The file or address holds no track of the medium that was asked for.
     case noTrack(String, mediaType: String)
 
+    /// The rules about devices cannot be read; the reason names the file and the line.
+    case misconfigured(reason: String)
+
     /// No thread could be had.
     case noThread(String)
 }
@@ -53,6 +56,8 @@ extension DeviceError: CustomStringConvertible {
             "\(uri) cannot be played: \(reason)"
         case .noTrack(let uri, let mediaType):
             "\(uri) holds no \(mediaType): leave the option away, or name another source."
+        case .misconfigured(let reason):
+            reason
         case .noThread(let reason):
             "no thread for the source: \(reason)"
         }

@@ -21,6 +21,12 @@ public final class SyntheticVideoSource: VideoSource {
         pool = VideoFramePool()
     }
 
+    convenience init(_ configuration: VideoConfiguration) {
+        self.init(
+            dimensions: configuration.dimensions,
+            frameRate: min(240, max(1, Int(configuration.frameRate.perSecond.rounded()))))
+    }
+
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {

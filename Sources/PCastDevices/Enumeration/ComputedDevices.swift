@@ -1,0 +1,33 @@
+import PCastMedia
+
+/// The sources that computation makes, which are on every machine: the test signal, and nothing.
+enum ComputedDevices {
+    static let synthetic = "synthetic"
+    static let null = "null"
+
+    static func list(_ mediaType: MediaType) -> [SourceDevice] {
+        let (test, nothing) = mediaType == .video ? ("Test picture", "Black picture") : ("Clapper", "Silence")
+        return [
+            device(synthetic, test, .synthetic, mediaType), device(null, nothing, .null, mediaType),
+        ]
+    }
+
+    private static func device(
+        _ id: String, _ name: String, _ type: SourceDeviceInfo.DeviceType, _ mediaType: MediaType
+    ) -> SourceDevice {
+        SourceDevice(
+            info: SourceDeviceInfo(id: id, name: name, mediaType: mediaType, deviceType: type),
+            identity: DeviceIdentity(name: name),
+            capabilities: mediaType == .video
+                ? .video(VideoCapabilities(formats: [format]))
+                : .audio(AudioCapabilities(sampleRates: [AudioFrame.sampleRate], channels: 1...2)))
+    }
+
+    /// Any even size that the time strip can be read in, up to 8K, at any whole rate that a person can watch.
+    private static let format = CaptureFormat(
+        encoding: .computed,
+        sizes: .stepwise(
+            smallest: Dimensions(width: 64, height: 32), largest: Dimensions(width: 7_680, height: 4_320),
+            step: Dimensions(width: 2, height: 2)),
+        rates: .range(slowest: FrameRate(1), fastest: FrameRate(240), isContinuous: true))
+}

@@ -1,0 +1,22 @@
+import PCastCodecs
+import PCastMedia
+
+/// What stands in for the pictures of a camera that is away.
+enum BlackPicture {
+    static func standIn(_ dimensions: Dimensions, frameRate: Double) -> SourceSlot<VideoSample>.StandIn {
+        let black = frame(dimensions)
+        return SourceSlot.StandIn(
+            interval: TimeSpan(seconds: 1 / max(1, frameRate)),
+            sample: { time in
+                .picture(black.retimed(captureTime: time, timestamp: MediaTime(ticks: 0, rate: .video)))
+            })
+    }
+
+    static func frame(_ dimensions: Dimensions) -> VideoFrame {
+        let frame = VideoFramePool(capacity: 0).frame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
+        PictureCanvas(frame.memory, dimensions: dimensions).fill(
+            left: 0, top: 0, right: dimensions.width, bottom: dimensions.height, colour: .black)
+        return frame
+    }
+}

@@ -1,0 +1,72 @@
+import PCastCodecs
+import Synchronization
+
+/// What a camera's pictures are turned by at this moment: by how the device is held, or by how the application says that
+/// its user interface stands. The accelerometer is read only while it counts.
+final class RotationGuide: Sendable {
+    private struct State {
+        var policy = RotationPolicy(mode: .automatic)
+        var device: Orientation?
+        var userInterface = PictureTurn.none
+        var following: AccelerometerWatch.Following?
+        var decision = RotationPolicy.Decision(turn: .none, guide: .userInterface)
+
+        mutating func decide() { decision = policy.decide(device: device, userInterface: userInterface) }
+    }
+
+    private let accelerometer: AccelerometerWatch
+    private let state = Mutex(State())
+
+    init(accelerometer: AccelerometerWatch) { self.accelerometer = accelerometer }
+
+    var turn: PictureTurn { state.withLock { $0.decision.turn } }
+
+    /// Whether the device was to be followed, and cannot tell how it is held.
+    var isUnmet: Bool { state.withLock { $0.decision.isUnmet } }
+
+    func setUserInterface(_ turn: PictureTurn) {
+        state.withLock { state in
+            state.userInterface = turn
+            state.decide()
+        }
+    }
+
+    /// Turns by another policy from now on; nil for pictures that are upright by themselves.
+    func follow(_ selection: VideoSelection?) {
+        guard let selection, case .video(let capabilities) = selection.device.capabilities,
+            selection.device.info.deviceType == .physical
+        else { return leave(RotationPolicy(mode: .followUIRotation)) }
+        let policy = RotationPolicy(
+            mode: selection.configuration.rotationMode,
+            mounting: PictureTurn(degrees: capabilities.mountingTurns * 90) ?? .none,
+            facing: selection.device.info.facingMode)
+        guard policy.mode != .followUIRotation, accelerometer.isPresent else { return leave(policy) }
+        let isFollowing = state.withLock { state in
+            state.policy = policy
+            state.decide()
+            return state.following != nil
+        }
+        guard !isFollowing else { return }
+        let following = try? accelerometer.follow { [weak self] orientation in
+            self?.state.withLock { state in
+                state.device = orientation
+                state.decide()
+            }
+        }
+        state.withLock { $0.following = following }
+    }
+
+    /// Ends the watching.
+    func stop() { leave(RotationPolicy(mode: .followUIRotation)) }
+
+    private func leave(_ policy: RotationPolicy) {
+        let following = state.withLock { state in
+            defer { state.following = nil }
+            state.policy = policy
+            state.device = nil
+            state.decide()
+            return state.following
+        }
+        following?.cancel()
+    }
+}

@@ -1,0 +1,10 @@
+/// A source of pictures that can be told otherwise while it runs.
+protocol AdjustableSource: AnyObject, Sendable {
+    /// Takes over flash, focus and target; the format stays.
+    ///
+    /// - Returns: the capabilities whose wishes could not be granted, each with the reason for people.
+    func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String]
+
+    /// Asks for a picture that can be decoded alone, where the device codes pictures itself.
+    func requestKeyFrame()
+}

@@ -20,6 +20,21 @@ enum AnnexB {
 
     static func types(_ bytes: [UInt8]) -> [UInt8] { units(bytes).compactMap { $0.first.map { $0 & 0x1F } } }
 
+    /// The units of the asked types alone, or without them.
+    static func only(_ types: Set<UInt8>, _ bytes: [UInt8]) -> [UInt8] {
+        stream(units(bytes).filter { types.contains($0[0] & 0x1F) })
+    }
+
+    static func without(_ types: Set<UInt8>, _ bytes: [UInt8]) -> [UInt8] {
+        stream(units(bytes).filter { !types.contains($0[0] & 0x1F) })
+    }
+
+    private static func stream(_ units: [[UInt8]]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for unit in units { bytes += [0, 0, 0, 1] + unit }
+        return bytes
+    }
+
     /// The slice types of an access unit, modulo 5: 0 P, 1 B, 2 I (H.264, section 7.4.3).
     static func sliceTypes(_ bytes: [UInt8]) -> [Int] {
         units(bytes).filter { [1, 5].contains($0[0] & 0x1F) }.map { unit in

@@ -1,0 +1,39 @@
+import CFFmpeg
+import PCastMedia
+
+/// One medium of a file; valid as long as its input.
+struct MediaTrack {
+    let index: Int32
+    let stream: UnsafeMutablePointer<AVStream>
+    let codec: UnsafePointer<AVCodec>
+
+    var parameters: UnsafeMutablePointer<AVCodecParameters> { stream.pointee.codecpar }
+    var timeBase: AVRational { stream.pointee.time_base }
+
+    /// The size of its pictures, made even.
+    var dimensions: Dimensions {
+        Dimensions(width: Int(parameters.pointee.width) & ~1, height: Int(parameters.pointee.height) & ~1)
+    }
+
+    /// What stands before its packets: parameter sets, in a container's own form.
+    var header: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(
+            start: parameters.pointee.extradata, count: Int(max(0, parameters.pointee.extradata_size)))
+    }
+
+    /// Microseconds from the input's beginning; nil when the timestamp is none.
+    func moment(_ timestamp: Int64, of input: MediaInput) -> Int64? {
+        guard timestamp != cffmpeg_no_timestamp() else { return nil }
+        return av_rescale_q(timestamp, timeBase, cffmpeg_time_base()) - input.origin
+    }
+
+    /// A decoder of it; nil when its header makes no sense.
+    func decoder() throws(CodecError) -> AVCodecContextHolder? {
+        let decoder = AVCodecContextHolder(codec)
+        guard avcodec_parameters_to_context(decoder.pointer, parameters) >= 0 else { return nil }
+        decoder.pointer.pointee.thread_count = 1
+        decoder.pointer.pointee.pkt_timebase = timeBase
+        try decoder.open(codec)
+        return decoder
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite struct H264AccessUnitTests {
+    private static let sets: [UInt8] = [0, 0, 0, 1, 0x67, 66, 0xC0, 30, 0x8C] + [0, 0, 0, 1, 0x68, 0xCE, 0x3C]
+
+    /// A slice's beginning: `first_mb_in_slice` 0, then the slice's type in its shortest code.
+    private static func slice(_ header: UInt8, type: Int, firstBlock: Int = 0) -> [UInt8] {
+        func golomb(_ value: Int) -> String {
+            let binary = String(value + 1, radix: 2)
+            return String(repeating: "0", count: binary.count - 1) + binary
+        }
+        var bits = golomb(firstBlock) + golomb(type) + "1"
+        while bits.count % 8 != 0 { bits += "0" }
+        let digits = Array(bits)
+        let bytes = stride(from: 0, to: digits.count, by: 8).map { UInt8(String(digits[$0..<$0 + 8]), radix: 2)! }
+        return [0, 0, 1, header] + bytes + [0x9A, 0x80]
+    }
+
+    @Test("what it holds is told from its units' headers") func kinds() {
+        let key = H264AccessUnit([0, 0, 0, 1, 9, 0x10] + Self.sets + Self.slice(0x65, type: 7))
+        #expect(key.isKeyFrame && key.hasSequenceParameterSet && key.hasPictureParameterSet && key.hasPicture)
+        #expect(!key.hasBidirectionalSlices && !key.isDamaged && !key.hasUnspecifiedUnits)
+        #expect(key.profile?.description == "constrained baseline")
+        let alone = H264AccessUnit(Self.sets)
+        #expect(!alone.hasPicture && !alone.isKeyFrame && !alone.isDamaged)
+        for (type, isBidirectional) in [
+            (0, false), (1, true), (2, false), (3, false), (5, false), (6, true), (7, false),
+        ] {
+            let unit = H264AccessUnit(Self.slice(0x41, type: type))
+            #expect(unit.hasPicture && !unit.isKeyFrame && !unit.isDamaged)
+            #expect(unit.hasBidirectionalSlices == isBidirectional)
+        }
+        // A later slice counts as well, wherever in the picture it begins.
+        let far = H264AccessUnit(Self.slice(0x41, type: 5) + Self.slice(0x01, type: 6, firstBlock: 35_000))
+        #expect(far.hasBidirectionalSlices && !far.isDamaged)
+    }
+
+    @Test("what cannot be is damaged")
+    func damage() {
+        let slice = Self.slice(0x41, type: 5)
+        #expect(H264AccessUnit([]).isDamaged)
+        #expect(H264AccessUnit([1, 2, 3, 4, 5, 6, 7]).isDamaged)
+        #expect(H264AccessUnit([0, 0, 0, 1]).isDamaged)
+        #expect(H264AccessUnit(slice + [0, 0, 1, 0xC1, 0x9A]).isDamaged)  // its forbidden bit
+        #expect(H264AccessUnit([0, 0, 1, 0x41]).isDamaged)
+        #expect(H264AccessUnit([0, 0, 1, 0x41, 0, 0, 0, 0]).isDamaged)
+        #expect(H264AccessUnit(Self.slice(0x41, type: 12)).isDamaged)
+        #expect(H264AccessUnit(Self.slice(0x41, type: 5, firstBlock: 120)).isDamaged)  // the first slice is missing
+        #expect(H264AccessUnit([0, 0, 1, 0x67, 66]).isDamaged)
+        #expect(H264AccessUnit(slice + [0, 0, 1, 0x1F, 1]).hasUnspecifiedUnits)
+    }
+
+    @Test(
+        "profiles are named, and those that few decode told",
+        arguments: [
+            (66, 0xC0, "constrained baseline", true), (66, 0, "baseline", true), (77, 0x40, "main", true),
+            (88, 0, "extended", false), (100, 0, "high", true), (100, 0x0C, "constrained high", true),
+            (110, 0, "high 10", false), (122, 0, "high 4:2:2", false), (244, 0, "high 4:4:4 predictive", false),
+            (44, 0, "profile 44", false),
+        ])
+    func profiles(_ number: UInt8, _ constraints: UInt8, _ name: String, _ isWidelyDecodable: Bool) {
+        let profile = H264Profile(number: number, constraints: constraints)
+        #expect(profile.description == name)
+        #expect(profile.isWidelyDecodable == isWidelyDecodable)
+    }
+
+    @Test(
+        "COD5: bidirectional pictures are found in what others have encoded", .enabled(if: Program.hasFFmpeg),
+        arguments: [
+            "-bf 2 -g 25", "-bf 0", "-bf 3 -g 12 -x264-params slices=4:b-pyramid=strict:aud=1",
+            "-bf 2 -flags +ilme+ildct",
+        ])
+    func bidirectional(_ options: String) throws {
+        try TemporaryFolder.with { folder in
+            let path = "\(folder)/film.h264"
+            let delimited = options.contains("x264-params") ? options : options + " -x264-params aud=1"
+            try Program.makeMedia(path, "-f lavfi -i testsrc2=s=320x192:r=25:d=2 -c:v libx264 \(delimited)")
+            let told = try #require(
+                try Program.run(
+                    "ffprobe", ["-v", "error", "-show_entries", "frame=pict_type", "-of", "csv=p=0", path]))
+            let types = told.split(separator: "\n").map { $0.first! }
+            let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+            // Each begins with its delimiter.
+            var found: [H264AccessUnit] = []
+            var current: [UInt8] = []
+            for unit in AnnexB.units(bytes) + [[9]] {
+                if unit[0] & 0x1F == 9, !current.isEmpty {
+                    found.append(H264AccessUnit(current))
+                    current = []
+                }
+                current += [0, 0, 0, 1] + unit
+            }
+            #expect(types.count == 50)
+            #expect(found.count == 50)
+            #expect(found.allSatisfy { $0.hasPicture && !$0.isDamaged })
+            #expect(found.count { $0.hasBidirectionalSlices } == types.count { $0 == "B" })
+            #expect(types.contains("B") != options.contains("-bf 0"))
+            #expect(found[0].isKeyFrame)
+        }
+    }
+
+    @Test("any bytes are told of, and never more") func mutations() throws {
+        let encoder = try VideoCodecTests.encoder(.h264, size: Dimensions(width: 96, height: 64))
+        let frames = try (0..<4).flatMap {
+            try encoder.encode(Picture.moving($0, size: Dimensions(width: 96, height: 64)), forceKeyFrame: $0 == 2)
+        }
+        var generator = SeededGenerator(state: 23)
+        var damaged = 0
+        for round in 0..<8_000 {
+            var bytes = frames[round % 4].bytes
+            for _ in 0...round % 5 {
+                bytes[.random(in: 0..<min(64, bytes.count), using: &generator)] = .random(
+                    in: 0...255, using: &generator)
+            }
+            bytes.removeLast(.random(in: 0..<bytes.count, using: &generator))
+            let memory = GuardedMemory(bytes)
+            if H264AccessUnit(memory.bytes).isDamaged { damaged += 1 }
+        }
+        #expect(damaged > 1_000)
+    }
+}

@@ -1,0 +1,139 @@
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite struct H264PassThroughTests {
+    private static let size = Dimensions(width: 128, height: 96)
+
+    /// Coded pictures, a key frame each eighth.
+    private static func frames(_ count: Int = 24) throws -> [EncodedFrame] {
+        let encoder = try VideoCodecTests.encoder(.h264, size: size)
+        return try (0..<count).flatMap {
+            try encoder.encode(Picture.moving($0, size: size), forceKeyFrame: $0 % 8 == 0)
+        }
+    }
+
+    /// Without the zero that begins a start code of four bytes.
+    private static func trimmed(_ unit: [UInt8]) -> [UInt8] {
+        Array(unit[...(unit.lastIndex { $0 != 0 } ?? 0)])
+    }
+
+    private func pass(
+        _ through: inout H264PassThrough, _ frame: EncodedFrame, isDamaged: Bool = false
+    ) throws -> EncodedFrame? {
+        try through.pass(
+            frame.bytes, isDamaged: isDamaged, timestamp: frame.timestamp, captureTime: frame.captureTime)
+    }
+
+    @Test("what can be sent as it is is not touched") func untouched() throws {
+        var through = H264PassThrough()
+        for frame in try Self.frames() {
+            let passed = try #require(try pass(&through, frame))
+            #expect(passed.bytes == frame.bytes)
+            #expect(passed.isKeyFrame == frame.isKeyFrame)
+            #expect(passed.timestamp == frame.timestamp)
+            #expect(passed.captureTime == frame.captureTime)
+            #expect(passed.codec == .h264)
+        }
+        #expect(through.droppedCount == 0)
+        #expect(through.profile?.description == "constrained baseline")
+    }
+
+    @Test("COD4: parameter sets that were sent once, or apart, stand before each key frame") func cod4() throws {
+        let frames = try Self.frames()
+        let sets = AnnexB.only([7, 8], frames[0].bytes)
+        let delimiter: [UInt8] = [0, 0, 0, 1, 9, 0xF0]
+        for way in ["header", "first", "apart", "delimited"] {
+            var through = H264PassThrough(parameterSets: way == "header" ? sets : [])
+            let decoder = try H264Decoder()
+            if way == "apart" {
+                var first = frames[0]
+                first.bytes = sets
+                #expect(try pass(&through, first) == nil)
+            }
+            for (number, frame) in frames.enumerated() {
+                var bare = frame
+                if way != "first" && way != "delimited" || number > 0 {
+                    bare.bytes = AnnexB.without([7, 8], frame.bytes)
+                }
+                if way == "delimited" { bare.bytes = delimiter + bare.bytes }
+                let passed = try #require(try pass(&through, bare))
+                let types = AnnexB.types(passed.bytes).filter { $0 != 6 }
+                let expected: [UInt8] = frame.isKeyFrame ? [7, 8, 5] : [1]
+                let delimiters: [UInt8] = way == "delimited" ? [9] : []
+                #expect(types == delimiters + expected)
+                #expect(try decoder.decode(passed).count == 1)
+            }
+            #expect(through.droppedCount == 0)
+        }
+    }
+
+    @Test("nothing is sent before a key frame that can be decoded") func beginning() throws {
+        let frames = try Self.frames()
+        var through = H264PassThrough()
+        for frame in frames[3..<8] { #expect(try pass(&through, frame) == nil) }
+        var bare = frames[8]
+        bare.bytes = AnnexB.without([7, 8], bare.bytes)
+        #expect(try pass(&through, bare) == nil)
+        #expect(through.droppedCount == 0)
+        #expect(try pass(&through, frames[16])?.isKeyFrame == true)
+        #expect(try pass(&through, frames[17]) != nil)
+    }
+
+    @Test("COD11: a damaged picture is held back with all that refers to it, and counted") func damaged() throws {
+        let frames = try Self.frames()
+        var through = H264PassThrough()
+        for (number, frame) in frames.enumerated() {
+            var frame = frame
+            if number == 3 { frame.bytes = [UInt8](frame.bytes.prefix(5)) }
+            let passed = try pass(&through, frame, isDamaged: number == 10)
+            #expect((passed == nil) == (3..<8).contains(number) || (10..<16).contains(number))
+        }
+        #expect(through.droppedCount == 11)
+    }
+
+    @Test("COD5: times that go back are told, a clock that was set is not") func times() throws {
+        let frames = try Self.frames()
+        func retimed(_ frame: EncodedFrame, _ ticks: Int64) -> EncodedFrame {
+            var frame = frame
+            frame.timestamp = MediaTime(ticks: ticks, rate: .video)
+            return frame
+        }
+        var through = H264PassThrough()
+        #expect(try pass(&through, retimed(frames[0], 9_000_000)) != nil)
+        #expect(try pass(&through, retimed(frames[1], 9_006_000)) != nil)
+        #expect(try pass(&through, retimed(frames[2], 3_000)) != nil)
+        #expect(try pass(&through, retimed(frames[3], 12_000)) != nil)
+        #expect(throws: PassThroughObstacle.hasReordering) { try pass(&through, retimed(frames[4], 9_000)) }
+    }
+
+    @Test("units of private types, which are other things in RTP, are left out") func privateUnits() throws {
+        let frames = try Self.frames()
+        var through = H264PassThrough()
+        for frame in frames {
+            var marked = frame
+            marked.bytes += [0, 0, 0, 1, 28, 1, 2, 3]
+            let passed = try #require(try pass(&through, marked))
+            #expect(AnnexB.units(passed.bytes).map(Self.trimmed) == AnnexB.units(frame.bytes).map(Self.trimmed))
+        }
+        // The only slice became one.
+        var broken = frames[1]
+        broken.bytes = [0, 0, 0, 1, 0x5C] + broken.bytes.dropFirst(5)
+        #expect(try pass(&through, broken) == nil)
+        #expect(through.droppedCount == 1)
+    }
+
+    @Test("a new encoder's parameter sets replace the old, under the same number") func replaced() throws {
+        var through = H264PassThrough()
+        _ = try pass(&through, try Self.frames()[0])
+        let size = Dimensions(width: 320, height: 192)
+        let other = try VideoCodecTests.encoder(.h264, size: size)
+        for number in 0..<3 {
+            var frame = try #require(
+                try other.encode(Picture.moving(number + 30, size: size), forceKeyFrame: true).first)
+            if number > 0 { frame.bytes = AnnexB.without([7, 8], frame.bytes) }
+            let passed = try #require(try pass(&through, frame))
+            #expect(try H264Decoder().decode(passed).first?.dimensions == size)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite(.enabled(if: Program.hasFFmpeg)) struct PassThroughReaderTests {
+    private struct Content {
+        var coded: [EncodedFrame] = []
+        var pictures: [VideoFrame] = []
+        var sampleCount = 0
+    }
+
+    private func read(_ reader: MediaReader) throws -> Content {
+        var content = Content()
+        while let sample = try reader.nextSample() {
+            switch sample {
+            case .coded(let frame): content.coded.append(frame)
+            case .picture(let picture): content.pictures.append(picture)
+            case .sound(let sound): content.sampleCount += sound.sampleCount
+            }
+        }
+        return content
+    }
+
+    private func with(_ file: String, _ arguments: String, _ body: (String) throws -> Void) throws {
+        try TemporaryFolder.with { folder in
+            let path = "\(folder)/\(file)"
+            try Program.makeMedia(path, arguments)
+            try body(path)
+        }
+    }
+
+    private static let pictures = "-f lavfi -i testsrc2=s=320x180:r=25:d=2"
+    private static let sources = "\(pictures) -f lavfi -i sine=f=440:r=44100:d=2"
+
+    @Test(
+        "H.264 of every container comes as it is coded, whole, with its times, and its sound decoded; and so again",
+        arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv", "film.mov"],
+        [("baseline", "constrained baseline"), ("main", "main"), ("high", "high")])
+    func containers(_ file: String, _ profile: (String, String)) throws {
+        let options = "-c:v libx264 -bf 0 -g 10 -profile:v \(profile.0) -c:a aac -shortest"
+        try with(file, "\(Self.sources) \(options)") { path in
+            let decoded = try read(try MediaReader(uri: path))
+            #expect(decoded.pictures.count == 50)
+            let reader = try MediaReader(uri: path, passesThrough: true)
+            #expect(reader.dimensions == Dimensions(width: 320, height: 180))
+            #expect(reader.frameRate == 25)
+            #expect(reader.profile?.description == profile.1)
+            for _ in 0..<2 {
+                let content = try read(reader)
+                #expect(reader.passThroughObstacle == nil)
+                #expect(reader.droppedCount == 0)
+                #expect(content.pictures.isEmpty)
+                #expect(content.sampleCount == decoded.sampleCount)
+                #expect(content.coded.count == 50)
+                let decoder = try H264Decoder()
+                for (number, frame) in content.coded.enumerated() {
+                    #expect(frame.isKeyFrame == (number % 10 == 0))
+                    let types = AnnexB.types(frame.bytes).filter { $0 != 6 && $0 != 9 }
+                    #expect(types == (frame.isKeyFrame ? [7, 8, 5] : [1]))
+                    #expect(frame.timestamp == decoded.pictures[number].timestamp)
+                    let picture = try #require(try decoder.decode(frame).first)
+                    #expect(Picture.peakSignalToNoiseRatio(picture, decoded.pictures[number]) == .infinity)
+                }
+                try reader.rewind()
+            }
+        }
+    }
+
+    @Test(
+        "COD5: B-frames are noticed, and the pictures decoded",
+        arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv"])
+    func cod5(_ file: String) throws {
+        try with(file, "\(Self.sources) -c:v libx264 -bf 2 -g 25 -c:a aac -shortest") { path in
+            let decoded = try read(try MediaReader(uri: path))
+            let reader = try MediaReader(uri: path, passesThrough: true)
+            #expect(reader.passThroughObstacle == .hasReordering)
+            let content = try read(reader)
+            #expect(content.coded.isEmpty)
+            #expect(content.pictures.map(\.timestamp) == decoded.pictures.map(\.timestamp))
+        }
+    }
+
+    @Test(
+        "what receivers of WebRTC do not decode is not passed through, and why is said",
+        arguments: [
+            ("film.mkv", "-c:v libvpx -deadline realtime", PassThroughObstacle.codec("vp8")),
+            ("film.mkv", "-pix_fmt yuv422p -c:v libx264 -bf 0", .profile(H264Profile(number: 122, constraints: 0))),
+            ("film.ts", "-c:v libx264 -bf 0 -flags +ilme+ildct -x264-params tff=1", .interlaced),
+            ("film.mp4", "-c:v mjpeg", .codec("mjpeg")),
+        ])
+    func obstacles(_ file: String, _ options: String, _ obstacle: PassThroughObstacle) throws {
+        try with(file, "\(Self.pictures) \(options)") { path in
+            let reader = try MediaReader(uri: path, passesThrough: true)
+            #expect(reader.passThroughObstacle == obstacle)
+            let content = try read(reader)
+            #expect(content.coded.isEmpty)
+            #expect(content.pictures.count == 50)
+        }
+    }
+
+    @Test("COD5: B-frames that begin on the way are noticed there, and decoded from the next key frame on")
+    func later() throws {
+        try TemporaryFolder.with { folder in
+            let plain = "\(folder)/plain.ts"
+            try Program.makeMedia(plain, "\(Self.pictures) -c:v libx264 -bf 0 -g 25")
+            let later = "-c:v libx264 -bf 2 -g 10 -output_ts_offset 2"
+            try Program.makeMedia("\(folder)/later.ts", "\(Self.pictures) \(later)")
+            var bytes = try Data(contentsOf: URL(fileURLWithPath: plain))
+            bytes += try Data(contentsOf: URL(fileURLWithPath: "\(folder)/later.ts"))
+            try bytes.write(to: URL(fileURLWithPath: "\(folder)/both.ts"))
+            let reader = try MediaReader(uri: "\(folder)/both.ts", passesThrough: true)
+            #expect(reader.passThroughObstacle == nil)
+            let content = try read(reader)
+            #expect(reader.passThroughObstacle == .hasReordering)
+            #expect(content.coded.count >= 50)
+            #expect(content.coded.count < 60)
+            #expect(content.coded.allSatisfy { !H264AccessUnit($0.bytes).hasBidirectionalSlices })
+            #expect(content.pictures.count >= 40)
+            let times = content.coded.map(\.timestamp.ticks) + content.pictures.map(\.timestamp.ticks)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+            // What is read again is decoded at once.
+            try reader.rewind()
+            #expect(try read(reader).coded.isEmpty)
+        }
+    }
+
+    @Test("pictures whose lengths do not fit are held back until the next key frame, and counted") func lengths() throws
+    {
+        try with("film.mp4", "\(Self.pictures) -c:v libx264 -bf 0 -g 10") { path in
+            let whole = try read(try MediaReader(uri: path, passesThrough: true)).coded
+            var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+            // The unit of the thirteenth picture, found by its content.
+            let unit = try #require(AnnexB.units(whole[12].bytes).first)
+            let place = try #require(bytes.indices.first { bytes[$0...].starts(with: unit) })
+            bytes[place - 3] = 0x7F
+            let broken = path + ".broken.mp4"
+            try Data(bytes).write(to: URL(fileURLWithPath: broken))
+            let reader = try MediaReader(uri: broken, passesThrough: true)
+            let content = try read(reader)
+            #expect(content.coded.map(\.timestamp) == (whole[..<12] + whole[20...]).map(\.timestamp))
+            #expect(reader.droppedCount == 8)
+        }
+    }
+
+    @Test("mutated files end or throw, and never more", arguments: ["film.mp4", "film.ts", "film.flv", "film.mkv"])
+    func mutations(_ file: String) throws {
+        try with(file, "\(Self.sources) -c:v libx264 -bf 0 -g 10 -c:a aac -shortest") { path in
+            let whole = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+            var generator = SeededGenerator(state: 29)
+            var count = 0
+            for _ in 0..<60 {
+                var bytes = whole
+                for _ in 0..<Int.random(in: 1...60, using: &generator) {
+                    bytes[.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+                }
+                let mutated = path + ".mutated"
+                try Data(bytes).write(to: URL(fileURLWithPath: mutated))
+                guard let reader = try? MediaReader(uri: mutated, passesThrough: true) else { continue }
+                while let sample = try? reader.nextSample() {
+                    if case .coded(let frame) = sample, H264AccessUnit(frame.bytes).hasPicture { count += 1 }
+                }
+            }
+            #expect(count > 300)
+        }
+    }
+}

@@ -3,8 +3,8 @@
 
     initrd.py [--root FOLDER] ARCHIVE [FILE|FOLDER]...
 
-What lies under --root comes to stand at the same place under /. Everything else keeps the path that it has here. Every
-program brings along the shared libraries that ldd reports. Several archives can be written one after another into one file.
+What lies under --root comes to stand at the same place under /. Everything else keeps the path that it has here.
+Every program brings along the shared libraries that ldd reports. Several archives can be written one after another into one file.
 """
 
 import argparse

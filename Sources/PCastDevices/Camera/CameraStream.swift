@@ -1,0 +1,226 @@
+import CV4L2
+import Glibc
+import PCastCodecs
+import PCastIO
+import PCastMedia
+
+/// The streaming of an opened camera, on a thread of its own: wait, take, convert, deliver, give the buffer back.
+///
+/// The driver drops pictures when it has no buffer left, and each that it fills waits. Of those that wait together, at
+/// most the newest two are delivered, as many as the queue to an encoder holds: older ones would be dropped there. Coded
+/// pictures are all delivered, because each needs the one before (COD11).
+///
+/// Unchecked: used by whoever starts it, and then by its thread alone, but for `wake` and `record`.
+final class CameraStream: @unchecked Sendable {
+    typealias Deliver = @Sendable (VideoSample) -> Void
+
+    /// Pictures that wait together and are delivered.
+    private static let kept = 2
+    /// How often a camera is asked whether it is there while nothing comes: not every driver tells who waits.
+    private static let patience: Int32 = 250
+    /// For the first picture; some cameras take seconds to warm up.
+    private static let firstLimit = TimeSpan.seconds(5)
+    /// Without a picture: the longest exposures of webcams are half a second, so a camera that is silent for this long
+    /// has hung. Streaming is begun anew, which cures USB cameras that lost their way; when that does not help, it has
+    /// failed.
+    private static let silenceLimit = TimeSpan.seconds(2)
+
+    private let node: VideoNode
+    private let name: String
+    private let buffers: CaptureBuffers
+    private let pictures: CapturedPictures
+    private let controls: CameraControls
+    private let silenceLimit: TimeSpan
+    private let wake: WakeDescriptor
+    let record: CameraRecord
+
+    private var clock = CaptureClock()
+    private var sequence = CaptureSequence()
+    private var origin: Instant?
+    private var reference = MonotonicClock.reference()
+    /// When the driver was last asked for pictures.
+    private var asked = MonotonicClock.now()
+    /// When the last picture was delivered, or streaming began.
+    private var lastPicture = MonotonicClock.now()
+    private var hasPicture = false
+    private var isRestarted = false
+    /// A coded picture is missing, and no key frame came since.
+    private var isBroken = false
+
+    init(
+        _ node: VideoNode, name: String, format: NegotiatedFormat, buffers: CaptureBuffers, controls: CameraControls,
+        passesThrough: Bool
+    ) throws(DeviceError) {
+        do {
+            pictures = try CapturedPictures(format, passesThrough: passesThrough)
+        } catch {
+            throw .faulty(name, reason: "\(error)")
+        }
+        do {
+            wake = try WakeDescriptor()
+        } catch {
+            throw error.deviceError(name, path: node.path)
+        }
+        self.node = node
+        self.name = name
+        self.buffers = buffers
+        self.controls = controls
+        silenceLimit = max(Self.silenceLimit, TimeSpan(seconds: 5 / format.frameRate.perSecond))
+        record = CameraRecord(dimensions: pictures.dimensions)
+    }
+
+    var areDecoded: Bool { pictures.areDecoded }
+
+    /// Begins streaming; errors of drivers that take a camera only now come here (COD9).
+    func begin() throws(DriverError) {
+        try buffers.start()
+        reference = MonotonicClock.reference()
+        asked = reference.instant
+        lastPicture = reference.instant
+    }
+
+    /// Takes everything back from the driver.
+    func finish() { buffers.stop() }
+
+    /// Ends `run` soon. From any thread.
+    func stop() { wake.signal() }
+
+    /// Delivers until it is stopped, which it answers with nil, or until the camera ends.
+    func run(_ deliver: Deliver) -> SourceEnd? {
+        while true {
+            var waits = [
+                pollfd(fd: node.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: wake.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            let count = poll(&waits, 2, Self.patience)
+            if waits[1].revents != 0 { return nil }
+            if count < 0, errno != EINTR { return .failed("waiting for \(name) failed: \(DriverError.text(errno))") }
+            if let end = take(deliver) ?? checkSilence() { return end }
+            // A driver in trouble says at once that there is something, each time.
+            if waits[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0, let end = mend() { return end }
+            controls.advance(at: MonotonicClock.now())
+        }
+    }
+
+    /// Takes what is there, delivers it, and gives it back.
+    private func take(_ deliver: Deliver) -> SourceEnd? {
+        let idle = MonotonicClock.now() - asked
+        var frames: [cv4l2_frame] = []
+        var frame = cv4l2_frame()
+        var error = cv4l2_dequeue(node.descriptor, node.isMultiplanar, &frame)
+        while error == 0, frames.count < Int(CaptureBuffers.wanted) * 2 {
+            frames.append(frame)
+            error = cv4l2_dequeue(node.descriptor, node.isMultiplanar, &frame)
+        }
+        asked = MonotonicClock.now()
+        let passed = pictures.areIndependent ? max(0, frames.count - Self.kept) : 0
+        for (index, frame) in frames.enumerated() {
+            count(frame)
+            if index < passed {
+                record.change { $0.statistics.dropped += 1 }
+            } else {
+                read(frame, taken: asked, idle: idle, deliver)
+            }
+            let error = buffers.queue(frame.index)
+            if error != 0 { return ended(by: DriverError("QBUF", error)) }
+        }
+        return error == 0 || error == EAGAIN ? nil : ended(by: DriverError("DQBUF", error))
+    }
+
+    private func count(_ frame: cv4l2_frame) {
+        let lost = sequence.gap(before: frame.sequence)
+        guard lost > 0 else { return }
+        if !pictures.areIndependent { breakChain() }
+        record.change { $0.statistics.dropped += lost }
+    }
+
+    private func read(_ frame: cv4l2_frame, taken: Instant, idle: TimeSpan, _ deliver: Deliver) {
+        let isMonotonic =
+            frame.flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) == UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC)
+        let (time, isRetimed) = clock.time(
+            stamp: isMonotonic ? Instant(nanoseconds: frame.nanoseconds) : nil, taken: taken, idle: idle)
+        let origin = origin ?? time
+        self.origin = origin
+        guard frame.flags & UInt32(V4L2_BUF_FLAG_ERROR) == 0, let bytes = buffers.bytes(of: frame) else {
+            return damage()
+        }
+        do {
+            let samples = try pictures.samples(
+                of: bytes, isBroken: isBroken, captureTime: reference.wallTime(at: time),
+                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: time - origin), rate: .video))
+            if !samples.isEmpty { isBroken = false }
+            publish(samples, isRetimed: isRetimed)
+            for sample in samples {
+                deliver(sample)
+                if case .picture(let picture) = sample { controls.meter(picture, at: taken) }
+            }
+            guard !samples.isEmpty else { return }
+            lastPicture = taken
+            hasPicture = true
+            isRestarted = false
+        } catch {
+            damage()
+        }
+    }
+
+    private func publish(_ samples: [VideoSample], isRetimed: Bool) {
+        record.change { entries in
+            entries.statistics.captured += samples.count
+            if isRetimed, !samples.isEmpty { entries.statistics.retimed += 1 }
+            entries.dimensions = pictures.dimensions
+            entries.obstacle = pictures.obstacle
+        }
+    }
+
+    private func damage() {
+        record.change { $0.statistics.damaged += 1 }
+        if !pictures.areIndependent { breakChain() }
+    }
+
+    private func breakChain() {
+        guard !isBroken else { return }
+        isBroken = true
+        _ = controls.requestKeyFrame()
+    }
+
+    // MARK: Trouble
+
+    private func ended(by error: DriverError) -> SourceEnd? {
+        if error.isAbsence || !node.isThere { return .vanished("\(name) was unplugged") }
+        return restart(because: "\(error.call) failed: \(DriverError.text(error.number))")
+    }
+
+    private func checkSilence() -> SourceEnd? {
+        let silence = MonotonicClock.now() - lastPicture
+        if silence > .milliseconds(Int64(Self.patience)), !node.isThere {
+            return .vanished("\(name) was unplugged")
+        }
+        let limit = hasPicture || isRestarted ? silenceLimit : max(Self.firstLimit, silenceLimit)
+        return silence > limit ? restart(because: "it gives no pictures") : nil
+    }
+
+    /// What the driver's complaint comes to that came with no error of a request.
+    private func mend() -> SourceEnd? {
+        node.isThere ? restart(because: "its driver reports an error") : .vanished("\(name) was unplugged")
+    }
+
+    /// Begins anew, once until a picture comes.
+    private func restart(because reason: String) -> SourceEnd? {
+        guard !isRestarted else { return .failed("\(name) does not work: \(reason)") }
+        isRestarted = true
+        if !pictures.areIndependent { breakChain() }
+        buffers.stop()
+        sequence.restart()
+        do {
+            try buffers.start()
+        } catch {
+            if error.isAbsence || !node.isThere { return .vanished("\(name) was unplugged") }
+            return .failed(
+                "\(name) does not work: \(reason), and \(error.call) failed: \(DriverError.text(error.number))")
+        }
+        record.change { $0.statistics.restarted += 1 }
+        lastPicture = MonotonicClock.now()
+        asked = lastPicture
+        return nil
+    }
+}

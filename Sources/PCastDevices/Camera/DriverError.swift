@@ -1,0 +1,41 @@
+import CV4L2
+import Glibc
+
+/// What a driver answered that did not do what it was asked.
+struct DriverError: Error, Hashable {
+    /// The request, such as `S_FMT`.
+    let call: String
+    let number: Int32
+
+    init(_ call: String, _ number: Int32) {
+        self.call = call
+        self.number = number
+    }
+
+    /// Whether it says that there is no such device, or none any more.
+    var isAbsence: Bool { [ENODEV, ENXIO, ENOENT, EBADF].contains(number) }
+
+    /// The same about a camera, as people know it.
+    ///
+    /// - Parameters:
+    ///   - name: of the camera.
+    ///   - path: of its node.
+    func deviceError(_ name: String, path: String) -> DeviceError {
+        switch number {
+        // EBUSY comes from the request that takes the camera, not from opening it (COD9).
+        case EBUSY: .busy(name)
+        case EACCES, EPERM: .forbidden(name, group: NodePermissions.group(of: path))
+        case _ where isAbsence: .notFound(name, lookedIn: path)
+        case ENOSPC: .faulty(name, reason: "its bus has no room for so many bytes: ask for a smaller picture")
+        default: .faulty(name, reason: "\(call) failed: \(Self.text(number))")
+        }
+    }
+
+    static func text(_ number: Int32) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+            buffer.initialize(repeating: 0)
+            return strerror_r(number, buffer.baseAddress!, buffer.count) == 0
+                ? String(cString: buffer.baseAddress!) : "error \(number)"
+        }
+    }
+}

@@ -1,0 +1,6 @@
+/// Text in arrays of fixed size, which drivers end with a zero or not.
+enum FixedText {
+    static func string<Bytes>(_ bytes: Bytes) -> String {
+        withUnsafeBytes(of: bytes) { bytes in String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,58 @@
+import CV4L2
+import PCastMedia
+
+/// A camera that was taken: its format is set, and its buffers are ours.
+struct OpenedCamera {
+    let node: VideoNode
+    let format: NegotiatedFormat
+    let buffers: CaptureBuffers
+    let controls: CameraControls
+    let mountingTurns: Int
+
+    init(
+        _ camera: CameraNode, _ configuration: VideoConfiguration, holdsFrameRate: Bool
+    ) throws(DeviceError) {
+        let name = camera.identity.name
+        do {
+            try self.init(node: VideoNode(path: camera.path, access: .library), name, configuration, holdsFrameRate)
+        } catch let error as DriverError {
+            throw error.deviceError(name, path: camera.path)
+        } catch let error as DeviceError {
+            throw error
+        } catch {
+            throw .faulty(name, reason: "\(error)")
+        }
+    }
+
+    private init(
+        node: VideoNode, _ name: String, _ configuration: VideoConfiguration, _ holdsFrameRate: Bool
+    ) throws {
+        let formats = CameraFormats(node: node)
+        guard let code = Self.code(for: configuration, formats) else {
+            let encodings = Set(formats.codes().map(\.name)).sorted().joined(separator: ", ")
+            throw DeviceError.faulty(
+                name,
+                reason:
+                    "it does not offer \(configuration.encoding.name) (\(encodings.isEmpty ? "nothing" : encodings))")
+        }
+        let list = ControlList(of: node)
+        format = try NegotiatedFormat(
+            node, code: code, dimensions: configuration.dimensions, frameRate: configuration.frameRate)
+        controls = CameraControls(node, list, size: format.dimensions)
+        if code.isH264 { controls.prepareH264(frameRate: format.frameRate) }
+        buffers = try CaptureBuffers(of: node)
+        if holdsFrameRate { controls.holdFrameRate() }
+        mountingTurns = CameraFeatures.mountingTurns(list, node)
+        self.node = node
+    }
+
+    /// What the driver calls the encoding that is asked for, or the best when none is.
+    private static func code(for configuration: VideoConfiguration, _ formats: CameraFormats) -> FourCC? {
+        let codes = formats.codes()
+        guard configuration.encoding == .computed else {
+            return codes.first { $0.encoding == configuration.encoding && $0.encoding.isCapturable }
+        }
+        let best = EncodingChoice(configuration).best(of: formats.list())
+        return codes.first { $0.encoding == best }
+    }
+}

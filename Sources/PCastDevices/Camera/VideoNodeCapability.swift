@@ -1,0 +1,36 @@
+import CV4L2
+
+/// What a V4L2 node says that it is.
+struct VideoNodeCapability: Hashable, Sendable {
+    let driver: String
+    let card: String
+    /// Where it is; different for cards of one name (V4L2's documentation of QUERYCAP).
+    let bus: String
+    /// Of this node alone, not of the whole device.
+    let flags: UInt32
+
+    init(_ answer: v4l2_capability) {
+        driver = FixedText.string(answer.driver)
+        card = FixedText.string(answer.card)
+        bus = FixedText.string(answer.bus_info)
+        let isPerNode = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
+        flags = isPerNode ? answer.device_caps : answer.capabilities
+    }
+
+    var isMultiplanar: Bool { flags & UInt32(V4L2_CAP_VIDEO_CAPTURE) == 0 }
+
+    /// Whether pictures can be streamed from it. Metadata nodes and outputs cannot; what turns pictures given into
+    /// others (memory to memory) could, and is no camera.
+    var isCamera: Bool {
+        let captures = UInt32(V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_VIDEO_CAPTURE_MPLANE)
+        let converts = UInt32(V4L2_CAP_VIDEO_M2M | V4L2_CAP_VIDEO_M2M_MPLANE)
+        return flags & captures != 0 && flags & UInt32(V4L2_CAP_STREAMING) != 0 && flags & converts == 0
+    }
+
+    /// The card's name without what uvcvideo says twice: "Webcam: Webcam" and, cut at 32 bytes, "Webcam: Web".
+    var name: String {
+        let parts = card.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, parts[0].hasPrefix(parts[1].drop { $0 == " " }) else { return card }
+        return String(parts[0])
+    }
+}

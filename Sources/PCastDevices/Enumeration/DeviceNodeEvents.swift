@@ -1,0 +1,60 @@
+import CV4L2
+import Glibc
+
+/// The changes of nodes that inotify tells: `/dev/video*`, and what is in `/dev/snd`, which comes with the first sound
+/// card and goes with the last.
+///
+/// Unchecked: used by one thread.
+final class DeviceNodeEvents: @unchecked Sendable {
+    /// Permissions too: a node that may be opened only now is as good as new.
+    private static let mask = UInt32(IN_CREATE | IN_DELETE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM)
+
+    let descriptor: Int32
+    private let folder: String
+    private let main: Int32
+    private var sound: Int32 = -1
+
+    init(folder: String) throws(DriverError) {
+        self.folder = folder
+        descriptor = cv4l2_watch()
+        guard descriptor >= 0 else { throw DriverError("inotify_init", errno) }
+        main = inotify_add_watch(descriptor, folder, Self.mask)
+        guard main >= 0 else { throw DriverError("inotify_add_watch", errno) }
+        watchSound()
+    }
+
+    deinit { close(descriptor) }
+
+    private func watchSound() { sound = inotify_add_watch(descriptor, folder + "/snd", Self.mask | UInt32(IN_ONLYDIR)) }
+
+    /// Takes what is there; answers whether something of devices is among it.
+    func take() -> Bool {
+        var isOfDevice = false
+        withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
+            while true {
+                let count = read(descriptor, buffer.baseAddress!, buffer.count)
+                guard count > 0 else { return }
+                var offset = 0
+                while offset + MemoryLayout<inotify_event>.size <= count {
+                    let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                    let start = offset + MemoryLayout<inotify_event>.size
+                    let end = min(start + Int(event.len), count)
+                    let name = String(decoding: buffer[start..<end].prefix { $0 != 0 }, as: UTF8.self)
+                    if isOfDevices(event, name) { isOfDevice = true }
+                    offset = end
+                }
+            }
+        }
+        return isOfDevice
+    }
+
+    private func isOfDevices(_ event: inotify_event, _ name: String) -> Bool {
+        // Events were lost, and nobody knows which.
+        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
+        if event.wd == main {
+            if name == "snd", event.mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0 { watchSound() }
+            return name == "snd" || name.hasPrefix("video")
+        }
+        return event.wd == sound && event.mask & UInt32(IN_IGNORED) == 0
+    }
+}

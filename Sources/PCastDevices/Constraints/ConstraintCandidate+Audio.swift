@@ -11,8 +11,8 @@ extension ConstraintCandidate where Configuration == AudioConfiguration {
                 ? "nobody knows from where it hears" : "it is \(patterns.map(\.rawValue).joined(separator: " or "))")
         let echo = SettingAim(aims[.audioEchoCancellationMode]).settle(
             [.echoCancellation(.automatic), .echoCancellation(.off)]
-                + (sound.canCancelEcho ? [.echoCancellation(.on)] : []),
-            instead: nil, lack: "it is no microphone that could hear an echo")
+                + (sound.canCancelEcho ? [.echoCancellation(.on)] : []), instead: nil,
+            lack: "it is no microphone that could hear an echo")
         var configuration = AudioConfiguration()
         if case .channelLayout(let layout) = layout.value { configuration.channels = layout }
         if case .polarPattern(let pattern) = pattern.value { configuration.polarPattern = pattern }

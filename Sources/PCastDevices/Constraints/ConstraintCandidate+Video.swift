@@ -26,7 +26,7 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
         self.init(
             device: device, order: order, rank: format.rank,
             settings: device.placed(by: aims) + [flash.fit, focus.fit, target.fit, rotation.fit], others: format.fits,
-            configuration: configuration, text: "\(format)")
+            configuration: configuration, text: "\(format)", textReason: format.reason)
     }
 
     private static func ordered<Mode: CaseIterable & Hashable>(_ modes: Set<Mode>) -> [Mode] {

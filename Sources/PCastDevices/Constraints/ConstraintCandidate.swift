@@ -6,6 +6,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
 
     /// Of the configuration, for people.
     let text: String
+    let textReason: String?
     let fits: [CapabilityFit]
 
     /// The demand that is missed by the least, where any is.
@@ -28,18 +29,19 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
         var distances: [DeviceCapability: Double] = [:]
         for fit in fits { distances[fit.capability] = fit.distance }
         return ConstraintExplanation.Candidate(
-            device: device.info, configuration: text, distances: distances,
+            device: device.info, configuration: text, configurationReason: textReason, distances: distances,
             unmetDemands: fits.flatMap(\.unmetDemands).map { "\($0.capability.rawValue) \($0.constraint)" })
     }
 
     /// - Parameter rank: of what is not among the fits of the device.
     init(
         device: SourceDevice, order: Int, rank: FitnessRank, settings: [CapabilityFit], others: [CapabilityFit],
-        configuration: Configuration, text: String
+        configuration: Configuration, text: String, textReason: String? = nil
     ) {
         self.device = device
         self.configuration = configuration
         self.text = text
+        self.textReason = textReason
         fits = (others + settings).sorted { $0.capability.position < $1.capability.position }
         var rank = rank
         for fit in settings {

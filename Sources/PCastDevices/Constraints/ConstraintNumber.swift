@@ -6,9 +6,10 @@ enum ConstraintNumber {
         return "\(whole)"
     }
 
-    /// To a thousandth.
+    /// To a thousandth, or to a millionth of what is less than 1.
     static func rounded(_ number: Double) -> String {
-        text((number * 1_000).rounded() / 1_000)
+        let parts = abs(number) < 1 ? 1e6 : 1e3
+        return text((number * parts).rounded() / parts)
     }
 
     /// Whether it can be a number of pixels or of pictures a second.

@@ -15,15 +15,12 @@ struct FitnessRank: Hashable, Sendable {
     var area = 0.0
     var rate = 0.0
 
-    /// Sums of fractions that differ by rounding alone are the same.
     private static func compare(_ left: Double, _ right: Double) -> Int {
-        let (left, right) = ((left * 1e9).rounded(), (right * 1e9).rounded())
+        let (left, right) = (FitnessDistance.comparable(left), FitnessDistance.comparable(right))
         return left == right ? 0 : left < right ? -1 : 1
     }
 
-    private static func compare(_ left: Int, _ right: Int) -> Int {
-        left == right ? 0 : left < right ? -1 : 1
-    }
+    private static func compare(_ left: Int, _ right: Int) -> Int { left == right ? 0 : left < right ? -1 : 1 }
 }
 
 extension FitnessRank: Comparable {

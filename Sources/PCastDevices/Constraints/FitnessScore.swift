@@ -1,6 +1,6 @@
 /// What a part of a configuration adds to its rank. The parts are independent of one another, so that the best whole is
 /// made of the best parts.
-struct FitnessScore: Hashable, Sendable {
+struct FitnessScore: Sendable {
     var unmetDemands = 0
     var missed = 0.0
     var distance = 0.0
@@ -14,8 +14,14 @@ struct FitnessScore: Hashable, Sendable {
 }
 
 extension FitnessScore: Comparable {
-    static func < (left: FitnessScore, right: FitnessScore) -> Bool {
-        (left.unmetDemands, left.missed, left.distance, left.defaults)
-            < (right.unmetDemands, right.missed, right.distance, right.defaults)
+    static func < (left: FitnessScore, right: FitnessScore) -> Bool { left.sums < right.sums }
+
+    static func == (left: FitnessScore, right: FitnessScore) -> Bool { left.sums == right.sums }
+
+    private var sums: (Int, Double, Double, Double) {
+        (
+            unmetDemands, FitnessDistance.comparable(missed), FitnessDistance.comparable(distance),
+            FitnessDistance.comparable(defaults)
+        )
     }
 }

@@ -46,6 +46,14 @@ struct NumberAim: Sendable {
         return score
     }
 
+    /// How far a number is from those that are named, without any tolerance: it decides between numbers that all serve.
+    func deviation(of actual: Double) -> Double {
+        (aim.demands.filter { $0.kind == .exact } + aim.wishes).reduce(0) { sum, constraint in
+            guard case .number(let wanted) = constraint.value else { return sum }
+            return sum + FitnessDistance.between(actual, wanted)
+        }
+    }
+
     func fit(of actual: Double) -> CapabilityFit {
         var fit = CapabilityFit(capability: aim.capability)
         let text = ConstraintNumber.rounded(actual)
@@ -68,6 +76,7 @@ struct NumberAim: Sendable {
     }
 
     private func isSame(_ left: Double, _ right: Double) -> Bool {
-        left == right || abs(left - right) <= tolerance * max(abs(left), abs(right))
+        guard left.isFinite, right.isFinite else { return false }
+        return left == right || abs(left - right) <= tolerance * max(abs(left), abs(right))
     }
 }

@@ -10,9 +10,9 @@ struct SettingAim: Sendable {
     ///   - possible: what the device can be set to, or the one value that it is; the default first.
     ///   - instead: what could be had in place of a demand that is not met; nil without the capability.
     ///   - lack: what to say of a value that is not among the possible.
-    func settle(
-        _ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String
-    ) -> (value: DeviceConstraint.Value?, fit: CapabilityFit) {
+    func settle(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String) -> (
+        value: DeviceConstraint.Value?, fit: CapabilityFit
+    ) {
         var best: (value: DeviceConstraint.Value, score: FitnessScore)?
         for value in possible {
             let score = self.score(of: value)

@@ -10,8 +10,7 @@ extension SourceDevice {
             SettingAim(aims[.location]).settle(
                 [.location(info.location)], instead: isLocationKnown ? .location(info.location) : nil,
                 lack: isLocationKnown ? "it is the \(info.location.rawValue) one" : "nobody knows where it is mounted"),
-            SettingAim(aims[.deviceID]).settle(
-                [.text(info.id)], instead: .text(info.id), lack: "it is not among the devices that serve"),
+            SettingAim(aims[.deviceID]).settle([.text(info.id)], instead: .text(info.id), lack: "it is \(info.id)"),
         ].map(\.fit)
     }
 }

@@ -1,7 +1,7 @@
 import PCastMedia
 
 /// One way to open a camera.
-struct VideoFormatChoice: Hashable, Sendable {
+struct VideoFormatChoice: Sendable {
     let encoding: CaptureEncoding
     let dimensions: Dimensions
 
@@ -14,6 +14,9 @@ struct VideoFormatChoice: Hashable, Sendable {
     let score: FitnessScore
     let encodingCost: Int
 
+    /// Why it rather than the device's next best format, for people; nil when there is only one.
+    var reason: String?
+
     var rank: FitnessRank {
         var rank = FitnessRank()
         rank.unmetDemands = score.unmetDemands
@@ -24,6 +27,12 @@ struct VideoFormatChoice: Hashable, Sendable {
         rank.area = dimensions.area
         rank.rate = frameRate.perSecond
         return rank
+    }
+
+    func chosen(over next: VideoFormatChoice) -> VideoFormatChoice {
+        var choice = self
+        choice.reason = "rather than \(next): \(rank.advantage(over: next.rank))"
+        return choice
     }
 }
 

@@ -26,12 +26,16 @@ struct VideoFormatSearch {
     }
 
     func best() -> VideoFormatChoice? {
-        var best: VideoFormatChoice?
+        var (best, next): (VideoFormatChoice?, VideoFormatChoice?)
         for format in formats {
             guard let choice = self.choice(of: format) else { continue }
-            if let held = best, held.rank <= choice.rank { continue }
-            best = choice
+            if let best, best.rank <= choice.rank {
+                if next.map({ choice.rank < $0.rank }) ?? true { next = choice }
+            } else {
+                (best, next) = (choice, best)
+            }
         }
+        if let best, let next { return best.chosen(over: next) }
         return best
     }
 
@@ -49,16 +53,19 @@ struct VideoFormatSearch {
     }
 
     private func bestRate(of format: CaptureFormat) -> (FrameRate, FitnessScore)? {
-        var best: (rate: FrameRate, score: FitnessScore)?
+        let standard = DeviceConstraint(.number(Self.standard.rate))
+        var best: (rate: FrameRate, score: FitnessScore, deviation: Double)?
         for candidate in format.rates.considered(named: rate.named + [Self.standard.rate]) {
             let perSecond = candidate.perSecond
             var score = rate.score(of: perSecond)
-            let standard = DeviceConstraint(.number(Self.standard.rate))
             score.defaults = rate.aim.isNamed ? 0 : rate.distance(of: perSecond, from: standard)
-            if let best, (best.score, -best.rate.perSecond) <= (score, -perSecond) { continue }
-            best = (candidate, score)
+            let deviation = FitnessDistance.comparable(rate.deviation(of: perSecond))
+            if let best, (best.score, best.deviation, -best.rate.perSecond) <= (score, deviation, -perSecond) {
+                continue
+            }
+            best = (candidate, score, deviation)
         }
-        return best
+        return best.map { ($0.rate, $0.score) }
     }
 
     private func bestSize(of format: CaptureFormat) -> (Dimensions, FitnessScore)? {

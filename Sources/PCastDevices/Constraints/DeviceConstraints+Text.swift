@@ -1,0 +1,50 @@
+public import PCastMedia
+
+extension DeviceConstraints {
+    /// Reads constraints as they stand on a command line: `width=1280` is a wish, `width:min=640` and
+    /// `facing-mode:exact=environment` are demands.
+    ///
+    /// - Parameters:
+    ///   - texts: one constraint each; several of one capability all count.
+    ///   - mediaType: what the source is of; a capability that it has not is refused.
+    /// - Throws: `.unusable`, with the words that are accepted.
+    public static func parse(_ texts: [String], for mediaType: MediaType) throws(DeviceError) -> DeviceConstraints {
+        var constraints: DeviceConstraints = [:]
+        for text in texts {
+            do {
+                let (capability, constraint) = try Self.parse(text, for: mediaType)
+                constraints[capability, default: []].append(constraint)
+            } catch { throw DeviceError.unusable(text, reason: error.reason) }
+        }
+        return constraints
+    }
+
+    /// As they are read back.
+    public var texts: [String] {
+        DeviceCapability.allCases.flatMap { capability in
+            (self[capability] ?? []).map { constraint in
+                let kind = constraint.kind == .ideal ? "" : ":\(constraint.kind.rawValue)"
+                return "\(capability.rawValue)\(kind)=\(constraint.value)"
+            }
+        }
+    }
+
+    private static func parse(_ text: String, for mediaType: MediaType) throws(ConstraintRefusal) -> (
+        DeviceCapability, DeviceConstraint
+    ) {
+        let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let left = sides[0].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let all = DeviceCapability.allCases.filter { $0.mediaTypes.contains(mediaType) }
+        guard let name = left.first, let capability = all.first(where: { $0.words.contains(String(name)) }) else {
+            let words = all.flatMap(\.words).joined(separator: ", ")
+            throw ConstraintRefusal("of \(mediaType.rawValue) there are the capabilities \(words)")
+        }
+        guard sides.count == 2 else { throw ConstraintRefusal("a constraint is \(name)=VALUE or \(name):KIND=VALUE") }
+        let word = left.count == 2 ? String(left[1]) : DeviceConstraint.Kind.ideal.rawValue
+        guard let kind = capability.kinds.first(where: { $0.rawValue == word }) else {
+            throw ConstraintRefusal(
+                "the kinds of \(name) are \(capability.kinds.map(\.rawValue).joined(separator: ", "))")
+        }
+        return (capability, DeviceConstraint(try DeviceConstraint.Value(String(sides[1]), of: capability), kind: kind))
+    }
+}

@@ -1,0 +1,73 @@
+import Glibc
+
+extension DeviceRules {
+    /// Far more than anybody writes by hand.
+    private static let largestFile = 64 * 1_024
+
+    /// The rules of this machine: of the file that `PCAST_DEVICES` names, else of `~/.config/pcast/devices.json5` (or
+    /// below `XDG_CONFIG_HOME`), else of `/etc/pcast/devices.json5`; none when there is no file.
+    ///
+    /// - Throws: of a file that is there and cannot be read or understood, and of one that is named and not there.
+    public static var standard: DeviceRules {
+        get throws(DeviceRulesError) {
+            var environment: [String: String] = [:]
+            for name in ["PCAST_DEVICES", "XDG_CONFIG_HOME", "HOME"] {
+                environment[name] = getenv(name).map { String(cString: $0) }
+            }
+            return try standard(environment: environment)
+        }
+    }
+
+    /// - Parameter system: the file of all the machine's users.
+    static func standard(environment: [String: String], system: String = "/etc/pcast/devices.json5")
+        throws(DeviceRulesError) -> DeviceRules
+    {
+        if let path = environment["PCAST_DEVICES"], !path.isEmpty { return try DeviceRules(file: path) }
+        let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
+        for path in [home.map { "\($0)/pcast/devices.json5" }, system].compactMap({ $0 }) {
+            if let text = try text(of: path) { return try DeviceRules(text: text, file: path) }
+        }
+        return DeviceRules()
+    }
+
+    /// Reads a file of JSON5.
+    public init(file path: String) throws(DeviceRulesError) {
+        guard let text = try Self.text(of: path) else {
+            throw DeviceRulesError(file: path, line: nil, reason: "there is no such file")
+        }
+        try self.init(text: text, file: path)
+    }
+
+    private init(text: String, file path: String) throws(DeviceRulesError) {
+        do { try self.init(text: text) } catch {
+            throw DeviceRulesError(file: path, line: error.line, reason: error.reason)
+        }
+    }
+
+    /// Nil when there is no such file.
+    private static func text(of path: String) throws(DeviceRulesError) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            throw unreadable(path)
+        }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: largestFile + 1)
+        var count = 0
+        while count < bytes.count {
+            let read = bytes[count...].withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if read == 0 { break }
+            if read < 0, errno == EINTR { continue }
+            guard read > 0 else { throw unreadable(path) }
+            count += read
+        }
+        guard count <= largestFile, let text = String(validating: bytes[..<count], as: UTF8.self) else {
+            throw DeviceRulesError(file: path, line: nil, reason: "it is larger than 64 KiB, or no text in UTF-8")
+        }
+        return text
+    }
+
+    private static func unreadable(_ path: String) -> DeviceRulesError {
+        DeviceRulesError(file: path, line: nil, reason: "it cannot be read: \(String(cString: strerror(errno)))")
+    }
+}

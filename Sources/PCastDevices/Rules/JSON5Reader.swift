@@ -1,0 +1,166 @@
+/// Reads JSON5 (https://spec.json5.org): JSON with comments, names without quotes, and commas at the end.
+///
+/// Foundation reads it too, but says of a mistake only that there is one; a person who writes a file by hand needs the
+/// line. Infinity, NaN and escapes in names without quotes, which nothing here has a use for, are refused, and so is a
+/// name that stands twice in an object.
+struct JSON5Reader {
+    /// Deeper than any file of ours, and far from the end of a thread's stack.
+    private static let largestDepth = 16
+
+    private let scalars: [Unicode.Scalar]
+    private var index = 0
+    private var line = 1
+
+    /// The one value of a whole text.
+    static func read(_ text: String) throws(JSON5Error) -> JSON5Value {
+        var reader = JSON5Reader(scalars: Array(text.unicodeScalars))
+        let value = try reader.value(depth: 0)
+        try reader.skipBlanks()
+        guard let scalar = reader.peek else { return value }
+        throw reader.refusal("expected the end of the text, found “\(scalar)”")
+    }
+
+    private init(scalars: [Unicode.Scalar]) { self.scalars = scalars }
+
+    private mutating func value(depth: Int) throws(JSON5Error) -> JSON5Value {
+        try skipBlanks()
+        let start = line
+        guard depth < Self.largestDepth else { throw refusal("brackets stand in brackets too often") }
+        guard let scalar = peek else { throw refusal("expected a value, found the end of the text") }
+        let content: JSON5Value.Content =
+            switch scalar {
+            case "{": .object(try members(depth: depth))
+            case "[": .array(try elements(depth: depth))
+            case "\"", "'": .string(try string())
+            case "0"..."9", "+", "-", ".": .number(try number())
+            default: try word()
+            }
+        return JSON5Value(content: content, line: start)
+    }
+
+    private mutating func members(depth: Int) throws(JSON5Error) -> [JSON5Member] {
+        var members: [JSON5Member] = []
+        var names: Set<String> = []
+        advance()
+        while try !closes("}") {
+            let start = line
+            let name = peek == "\"" || peek == "'" ? try string() : try self.name()
+            guard names.insert(name).inserted else { throw refusal("“\(name)” stands here twice") }
+            try skipBlanks()
+            guard peek == ":" else { throw refusal("expected “:” after “\(name)”") }
+            advance()
+            members.append(JSON5Member(name: name, line: start, value: try value(depth: depth + 1)))
+            try separate(from: "}")
+        }
+        return members
+    }
+
+    private mutating func elements(depth: Int) throws(JSON5Error) -> [JSON5Value] {
+        var elements: [JSON5Value] = []
+        advance()
+        while try !closes("]") {
+            elements.append(try value(depth: depth + 1))
+            try separate(from: "]")
+        }
+        return elements
+    }
+
+    /// Takes the bracket that ends a list, if it is next.
+    private mutating func closes(_ bracket: Unicode.Scalar) throws(JSON5Error) -> Bool {
+        try skipBlanks()
+        guard peek == bracket else { return false }
+        advance()
+        return true
+    }
+
+    private mutating func separate(from bracket: Unicode.Scalar) throws(JSON5Error) {
+        try skipBlanks()
+        if peek == "," { return advance() }
+        guard peek == bracket else { throw refusal("expected “,” or “\(bracket)”") }
+    }
+
+    private mutating func word() throws(JSON5Error) -> JSON5Value.Content {
+        switch try name() {
+        case "true": return .boolean(true)
+        case "false": return .boolean(false)
+        case "null": return .null
+        case let other: throw refusal("“\(other)” is no value: words stand in quotes")
+        }
+    }
+
+    private mutating func name() throws(JSON5Error) -> String {
+        let start = index
+        while let scalar = peek, scalar.continuesName(isFirst: index == start) { advance() }
+        guard index > start else {
+            throw refusal(peek.map { "“\($0)” is not expected here" } ?? "the text ends too early")
+        }
+        return text(from: start)
+    }
+}
+
+extension JSON5Reader {
+    /// What comes next; nil at the end.
+    var peek: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
+
+    var position: Int { index }
+
+    func text(from start: Int) -> String {
+        var text = String.UnicodeScalarView()
+        text.append(contentsOf: scalars[start..<index])
+        return String(text)
+    }
+
+    func refusal(_ reason: String) -> JSON5Error { JSON5Error(line: line, reason: reason) }
+
+    mutating func advance() {
+        // A carriage return and a line feed are one end of a line.
+        if scalars[index].endsLine, !(scalars[index] == "\r" && index + 1 < scalars.count && scalars[index + 1] == "\n")
+        {
+            line += 1
+        }
+        index += 1
+    }
+
+    /// Takes it if it is next.
+    mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+        guard peek == scalar else { return false }
+        advance()
+        return true
+    }
+
+    /// Passes over white space and comments.
+    mutating func skipBlanks() throws(JSON5Error) {
+        while let scalar = peek {
+            if scalar.properties.isWhitespace || scalar == "\u{FEFF}" {
+                advance()
+            } else if scalar == "/", index + 1 < scalars.count, scalars[index + 1] == "/" {
+                while let next = peek, !next.endsLine { advance() }
+            } else if scalar == "/", index + 1 < scalars.count, scalars[index + 1] == "*" {
+                try skipComment()
+            } else {
+                return
+            }
+        }
+    }
+
+    private mutating func skipComment() throws(JSON5Error) {
+        let start = line
+        advance()
+        advance()
+        while let scalar = peek {
+            advance()
+            if scalar == "*", take("/") { return }
+        }
+        throw JSON5Error(line: start, reason: "a comment has no end")
+    }
+}
+
+extension Unicode.Scalar {
+    /// The ends of lines of ECMAScript.
+    var endsLine: Bool { self == "\n" || self == "\r" || self == "\u{2028}" || self == "\u{2029}" }
+
+    fileprivate func continuesName(isFirst: Bool) -> Bool {
+        if self == "$" || self == "_" { return true }
+        return isFirst ? properties.isIDStart : properties.isIDContinue
+    }
+}

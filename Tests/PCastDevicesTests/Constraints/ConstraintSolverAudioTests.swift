@@ -1,0 +1,92 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("A microphone is chosen")
+struct ConstraintSolverAudioTests {
+    typealias Devices = ConstraintDevices
+
+    private func select(_ devices: [SourceDevice], _ constraints: DeviceConstraints = [:]) throws
+        -> AudioSelection
+    {
+        try #require(try ConstraintSolver.selectAudio(from: devices, constraints: constraints))
+    }
+
+    @Test("without wishes: the first one, in stereo, and everything else as the device sees fit")
+    func defaults() throws {
+        let selection = try select([Devices.mono, Devices.stereo])
+        #expect(selection.device == Devices.mono)
+        #expect(selection.configuration == AudioConfiguration())
+        #expect(selection.unmet.isEmpty)
+    }
+
+    @Test(
+        "stereo is had from one channel, which is doubled; who asks for it gets a device that has two, if there is one",
+        arguments: [DeviceConstraint.Kind.exact, .ideal])
+    func stereo(_ kind: DeviceConstraint.Kind) throws {
+        let constraints: DeviceConstraints = [
+            .audioChannelLayout: [DeviceConstraint(.channelLayout(.stereo), kind: kind)]
+        ]
+        let doubled = try select([Devices.mono], constraints)
+        #expect(doubled.configuration.channels == .stereo)
+        #expect(doubled.unmet.isEmpty)
+        #expect(doubled.explanation.candidates[0].configuration == "stereo, of one channel")
+        let real = try select([Devices.mono, Devices.stereo], constraints)
+        #expect(real.device == Devices.stereo)
+        #expect(
+            real.explanation.reason == "Sound card rather than Headset: it has two channels of its own.")
+        // Another wish weighs more than two channels.
+        let upper = Devices.microphone("upper", "Upper", channels: 1...1, location: .upper)
+        let both = constraints.merging([.location: [.ideal(.location(.upper))]]) { one, _ in one }
+        #expect(try select([Devices.stereo, upper], both).device == upper)
+    }
+
+    @Test(
+        "mono is had from two channels, which are mixed",
+        arguments: [DeviceConstraint.Kind.exact, .ideal])
+    func mono(_ kind: DeviceConstraint.Kind) throws {
+        let selection = try select(
+            [Devices.stereo, Devices.mono],
+            [.audioChannelLayout: [DeviceConstraint(.channelLayout(.mono), kind: kind)]])
+        #expect(selection.configuration.channels == .mono)
+        #expect(selection.device == Devices.stereo)
+        #expect(selection.unmet.isEmpty)
+    }
+
+    @Test("what is of pictures alone counts nothing for sound")
+    func foreign() throws {
+        let constraints: DeviceConstraints = [
+            .width: [.min(9_000)], .flashMode: [.exact(.flashMode(.alwaysOn))],
+            .autoFocusTarget: [.exact(.focusTarget(FocusTarget(x: 0, y: 0)!))],
+        ]
+        #expect(try select([Devices.mono], constraints).configuration == AudioConfiguration())
+    }
+
+    @Test("a pattern is chosen by what the microphone has; one that it has not is told as unmet")
+    func patterns() throws {
+        let plain = Devices.microphone("plain", "Plain")
+        let directed = Devices.microphone(
+            "directed", "Directed", patterns: [.cardioid, .omnidirectional])
+        let wish: DeviceConstraints = [.polarPattern: [.ideal(.polarPattern(.cardioid))]]
+        let selection = try select([plain, directed], wish)
+        #expect(selection.device == directed)
+        #expect(selection.configuration.polarPattern == .cardioid)
+        let unmet = try select([plain], wish)
+        #expect(unmet.configuration.polarPattern == .automatic)
+        #expect(unmet.unmet == [.polarPattern: "nobody knows from where it hears"])
+        let other: DeviceConstraints = [.polarPattern: [.ideal(.polarPattern(.subcardioid))]]
+        #expect(
+            try select([directed], other).unmet == [.polarPattern: "it is omnidirectional or cardioid"])
+        let demand: DeviceConstraints = [.polarPattern: [.exact(.polarPattern(.subcardioid))]]
+        #expect(
+            throws: ConstraintFailure(
+                capability: .polarPattern, constraint: .exact(.polarPattern(.subcardioid)),
+                nearest: "omnidirectional")
+        ) { try select([directed], demand) }
+        #expect(
+            throws: ConstraintFailure(
+                capability: .polarPattern, constraint: .exact(.polarPattern(.subcardioid)), nearest: nil)
+        ) { try select([plain], demand) }
+    }
+}

@@ -77,7 +77,7 @@ final class SourceSlot<Sample: Sendable>: Sendable {
     ) throws(DeviceError) {
         let (source, generation) = state.withLock { state -> (Source?, Int) in
             guard case .idle = state.phase else { return (nil, 0) }
-            state.phase = .running
+            state.phase = state.source == nil ? .resting : .running
             state.deliver = deliver
             state.ended = ended
             return (state.source, state.generation)
@@ -185,7 +185,8 @@ final class SourceSlot<Sample: Sendable>: Sendable {
                 let phase = state.phase
                 switch phase {
                 case .running, .absent: state.phase = .resting
-                default: return (nil, phase)
+                case .idle: break
+                case .resting, .over: return (nil, phase)
                 }
                 defer { state.source = nil }
                 state.generation = -1
@@ -203,7 +204,11 @@ final class SourceSlot<Sample: Sendable>: Sendable {
     func resume() {
         operations.withLock { _ in
             let opening = state.withLock { state -> Opening? in
-                if case .resting = state.phase { state.opening } else { nil }
+                switch state.phase {
+                case .resting: state.opening
+                case .idle: state.source == nil ? state.opening : nil
+                case .running, .absent, .over: nil
+                }
             }
             guard let opening else { return }
             do throws(DeviceError) {

@@ -1,3 +1,4 @@
+public import PCastCodecs
 public import PCastMedia
 
 /// Where pictures come from.
@@ -7,4 +8,12 @@ public protocol VideoSource: MediaSource where Sample == VideoSample {
 
     /// Pictures a second as the source says; a camera in the dark makes fewer (COD7), so nothing is timed by it.
     var nominalFrameRate: Double { get }
+
+    /// Why pictures that came coded are decoded although they were to be passed through; nil as long as they are, and
+    /// where there is nothing to pass.
+    var passThroughObstacle: PassThroughObstacle? { get }
+}
+
+extension VideoSource {
+    public var passThroughObstacle: PassThroughObstacle? { nil }
 }

@@ -13,10 +13,12 @@ struct URIReading {
 
     let reader: MediaReader
     let isLooping: Bool
-    let video: ReleaseTrack<VideoFrame>?
+    let video: ReleaseTrack<VideoSample>?
     let audio: ReleaseTrack<AudioFrame>?
     let clock: ReleaseClock
     let sleep: CancellableSleep
+    /// Is told why coded pictures are not passed through; with nil as long as they are.
+    let obstructed: (PassThroughObstacle?) -> Void
 
     private var timeline = PlaybackTimeline()
     private var framer: SoundFramer
@@ -27,9 +29,11 @@ struct URIReading {
     private var lastPicture: TimeSpan?
 
     init(
-        reader: MediaReader, format: URIFormat, isLooping: Bool, video: ReleaseTrack<VideoFrame>?,
-        audio: ReleaseTrack<AudioFrame>?, clock: ReleaseClock, sleep: CancellableSleep
+        reader: MediaReader, format: URIFormat, isLooping: Bool, video: ReleaseTrack<VideoSample>?,
+        audio: ReleaseTrack<AudioFrame>?, clock: ReleaseClock, sleep: CancellableSleep,
+        obstructed: @escaping (PassThroughObstacle?) -> Void
     ) {
+        self.obstructed = obstructed
         self.reader = reader
         self.isLooping = isLooping
         self.video = video
@@ -57,11 +61,13 @@ struct URIReading {
     }
 
     private mutating func readOnce() throws {
-        while sleep.sleep(until: moment), let frame = try reader.next() {
-            switch frame {
-            case .video(let picture): take(pictures.even(picture))
-            case .audio(let sound): take(sound)
+        while sleep.sleep(until: moment), let sample = try reader.nextSample() {
+            switch sample {
+            case .picture(let picture): take(.picture(pictures.even(picture)), at: picture.timestamp)
+            case .coded(let frame): take(.coded(frame), at: frame.timestamp)
+            case .sound(let sound): take(sound)
             }
+            obstructed(reader.passThroughObstacle)
         }
     }
 
@@ -74,11 +80,14 @@ struct URIReading {
         return clock.due(ahead - Self.lead).instant
     }
 
-    private mutating func take(_ picture: VideoFrame) {
+    private mutating func take(_ picture: VideoSample, at time: MediaTime) {
         guard let video else { return }
-        let position = timeline.position(of: picture.timestamp.span, length: pictureLength)
-        // A file's times may stand still or go back; a track's may not (COD5).
-        if let lastPicture, position <= lastPicture { return }
+        var position = timeline.position(of: time.span, length: pictureLength)
+        // A file's times may stand still or go back; a track's may not (COD5). Others refer to a coded picture.
+        if let lastPicture, position <= lastPicture {
+            guard case .coded = picture else { return }
+            position = lastPicture + .microseconds(100)
+        }
         lastPicture = position
         videoPosition = position
         clock.slip(position, readAt: MonotonicClock.now())

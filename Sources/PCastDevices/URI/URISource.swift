@@ -1,4 +1,4 @@
-import PCastCodecs
+public import PCastCodecs
 import PCastIO
 public import PCastMedia
 import Synchronization
@@ -15,12 +15,13 @@ public final class URISource: @unchecked Sendable {
     let format: URIFormat
     private let reader: MediaReader
     private let isLooping: Bool
-    private let videoTrack: ReleaseTrack<VideoFrame>?
+    private let videoTrack: ReleaseTrack<VideoSample>?
     private let audioTrack: ReleaseTrack<AudioFrame>?
     private let sleep = CancellableSleep()
     private let state = Mutex(State.idle)
 
     private let clock = ReleaseClock()
+    private let obstacle: Mutex<PassThroughObstacle?>
 
     private enum State {
         case idle
@@ -33,12 +34,15 @@ public final class URISource: @unchecked Sendable {
     /// - Parameters:
     ///   - media: what will be taken from it.
     ///   - isLooping: played again and again, with times that go on.
+    ///   - passesThrough: delivers pictures as they are coded, if they can be sent so.
     /// - Throws: `.unreadable`, or `.noTrack` when a medium is not in it.
-    public init(uri: String, media: Set<MediaType>, isLooping: Bool = false) throws(DeviceError) {
+    public init(uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false)
+        throws(DeviceError)
+    {
         self.uri = uri
         self.isLooping = isLooping
         do {
-            reader = try MediaReader(uri: uri)
+            reader = try MediaReader(uri: uri, select: media, passesThrough: passesThrough)
         } catch {
             throw .unreadable(uri, reason: "\(error)")
         }
@@ -47,9 +51,13 @@ public final class URISource: @unchecked Sendable {
         )
         if media.contains(.video), format.dimensions == nil { throw .noTrack(uri, mediaType: "video") }
         if media.contains(.audio), format.channels == nil { throw .noTrack(uri, mediaType: "audio") }
+        obstacle = Mutex(reader.passThroughObstacle)
         videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil
         audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
     }
+
+    /// Why pictures are decoded although they were to be passed through; nil as long as they are.
+    public var passThroughObstacle: PassThroughObstacle? { obstacle.withLock { $0 } }
 
     /// Its picture. Throws `.noTrack` when video is not among `media`.
     public func video() throws(DeviceError) -> any VideoSource {
@@ -104,7 +112,7 @@ public final class URISource: @unchecked Sendable {
         clock.begin(after: URIReading.start)
         var reading = URIReading(
             reader: reader, format: format, isLooping: isLooping, video: videoTrack, audio: audioTrack, clock: clock,
-            sleep: sleep)
+            sleep: sleep, obstructed: { [self] found in obstacle.withLock { $0 = found } })
         let end = reading.run()
         videoTrack?.finish(end)
         audioTrack?.finish(end)

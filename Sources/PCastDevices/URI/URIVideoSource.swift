@@ -1,11 +1,12 @@
+import PCastCodecs
 import PCastMedia
 
 /// The picture of a file or an address.
 final class URIVideoSource: VideoSource {
     private let source: URISource
-    private let track: ReleaseTrack<VideoFrame>
+    private let track: ReleaseTrack<VideoSample>
 
-    init(source: URISource, track: ReleaseTrack<VideoFrame>) {
+    init(source: URISource, track: ReleaseTrack<VideoSample>) {
         self.source = source
         self.track = track
     }
@@ -20,11 +21,19 @@ final class URIVideoSource: VideoSource {
     ) throws(DeviceError) {
         try source.start(
             track,
-            release: { frame, time, position in
+            release: { sample, time, position in
                 let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
-                deliver(.picture(frame.retimed(captureTime: time, timestamp: timestamp)))
+                switch sample {
+                case .picture(let frame): deliver(.picture(frame.retimed(captureTime: time, timestamp: timestamp)))
+                case .coded(var frame):
+                    frame.captureTime = time
+                    frame.timestamp = timestamp
+                    deliver(.coded(frame))
+                }
             }, ended: ended)
     }
+
+    var passThroughObstacle: PassThroughObstacle? { source.passThroughObstacle }
 
     func stop() { source.stop(track) }
 }

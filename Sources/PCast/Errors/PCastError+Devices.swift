@@ -8,7 +8,7 @@ extension PCastError {
             switch error {
             case .unusable: .badRequest
             case .busy: .conflict
-            case .notFound, .forbidden, .unmet, .faulty, .unreadable, .noTrack, .noThread: .failed
+            case .notFound, .forbidden, .unmet, .faulty, .unreadable, .noTrack, .misconfigured, .noThread: .failed
             }
         self.init(status, .device, "\(error)")
     }

@@ -55,7 +55,7 @@ extension PCast {
     public func enumerateSourceDevices(
         _ mediaType: MediaType, _ callback: @escaping @Sendable (PCast, [SourceDeviceInfo]) -> Void
     ) {
-        Task { callback(self, await enumerateSourceDevices(mediaType)) }
+        Task { callback(self, (try? await enumerateSourceDevices(mediaType)) ?? []) }
     }
 
     public func getUserMedia(

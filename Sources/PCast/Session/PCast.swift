@@ -74,26 +74,40 @@ public final class PCast: Sendable {
     // MARK: Sources
 
     /// The sources of this machine, the best first.
-    public func enumerateSourceDevices(_ mediaType: MediaType) async -> [SourceDeviceInfo] {
-        SourceDevices.enumerate(mediaType)
+    ///
+    /// - Throws: `failed` when the rules about devices (`configs/devices.json5`) cannot be read.
+    public func enumerateSourceDevices(_ mediaType: MediaType) async throws(PCastError) -> [SourceDeviceInfo] {
+        try await sourceDevices(mediaType).map(\.info)
+    }
+
+    /// The sources of this machine with what they can do, the best first.
+    ///
+    /// - Throws: as ``enumerateSourceDevices(_:)`` does.
+    public func sourceDevices(_ mediaType: MediaType) async throws(PCastError) -> [SourceDevice] {
+        try await DeviceThread.run { () throws(DeviceError) in try SourceDevices.list(mediaType) }
+    }
+
+    /// What is plugged in and out from now on, for as long as it is iterated.
+    ///
+    /// - Throws: `failed` when the kernel does not let anybody watch.
+    public func sourceDeviceChanges(_ mediaType: MediaType) async throws(PCastError) -> AsyncStream<SourceDeviceChange> {
+        try await DeviceThread.run { () throws(DeviceError) in try SourceDevices.changes(mediaType) }
     }
 
     /// Opens sources; they run from their publication on. Needs no session.
     ///
-    /// - Throws: `badRequest` for what is no source, `failed` for one that is not there or cannot be opened.
+    /// - Throws: `conflict` for a device that another program has, `failed` for one that is not there, may not be
+    ///   opened, or cannot do what is demanded (the sentence says which demand, and what could be had), `badRequest` for
+    ///   what is no source.
     public func getUserMedia(_ options: UserMediaOptions = UserMediaOptions()) async throws(PCastError)
         -> UserMediaStream
     {
-        guard options.video != nil || options.audio != nil else {
+        guard options.video.isEnabled || options.audio.isEnabled else {
             throw PCastError(.badRequest, .usage, "neither video nor audio is asked for")
         }
-        do throws(DeviceError) {
-            let sources = try SourceDevices.open(
-                video: options.video, audio: options.audio, dimensions: options.dimensions,
-                frameRate: options.frameRate, channels: options.channels)
-            return UserMediaStream(LocalMedia(video: sources.video, audio: sources.audio))
-        } catch {
-            throw PCastError(error)
+        return try await DeviceThread.run { () throws(DeviceError) in
+            let inputs = try SourceInputs(video: options.videoRequest, audio: options.audioRequest)
+            return UserMediaStream(LocalMedia(inputs, isOnDemand: options.isOnDemand))
         }
     }
 

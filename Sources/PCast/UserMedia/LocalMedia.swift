@@ -3,27 +3,34 @@ import PCastMedia
 import Synchronization
 
 /// The opened sources of one stream, and whoever takes their frames. They start with the first taker, and stop when
-/// told to or when nobody holds them.
+/// told to or when nobody holds them. On demand, the devices are given back while no taker wants anything.
 final class LocalMedia: Sendable {
     typealias Taker = @Sendable (SourceFrame) -> Void
 
     private struct State {
         var takers: [Int: Taker] = [:]
+        /// Takers that have somebody to take for.
+        var wanting: Set<Int> = []
         var lastID = 0
         var hasStarted = false
         var isStopped = false
         var running = 0
     }
 
-    let video: (any VideoSource)?
-    let audio: (any AudioSource)?
+    let video: VideoInput?
+    let audio: AudioInput?
+    private let isOnDemand: Bool
     /// Ends with its sources.
     let life = StreamLife()
     private let state = Mutex(State())
 
-    init(video: (any VideoSource)?, audio: (any AudioSource)?) {
-        self.video = video
-        self.audio = audio
+    private let devices = Mutex(())
+
+    init(_ inputs: SourceInputs, isOnDemand: Bool = false) {
+        video = inputs.video
+        audio = inputs.audio
+        self.isOnDemand = isOnDemand
+        if isOnDemand { settle() }
     }
 
     deinit {
@@ -43,7 +50,40 @@ final class LocalMedia: Sendable {
         return id
     }
 
-    func remove(_ id: Int) { _ = state.withLock { $0.takers.removeValue(forKey: id) } }
+    func remove(_ id: Int) {
+        _ = state.withLock { $0.takers.removeValue(forKey: id) }
+        setWants(id, false)
+    }
+
+    /// Says whether a taker has somebody to take for. Opens and closes devices on demand, on a thread of its own.
+    func setWants(_ id: Int, _ wants: Bool) {
+        state.withLock { state in
+            if wants, state.takers[id] != nil { state.wanting.insert(id) } else { state.wanting.remove(id) }
+        }
+        guard isOnDemand else { return }
+        Task { [weak self] in try? await DeviceThread.run { () throws(DeviceError) in self?.settle() } }
+    }
+
+    /// Brings the devices to what is wanted now; whoever comes later finds it done.
+    private func settle() {
+        devices.withLock { _ in
+            if state.withLock({ $0.wanting.isEmpty }) {
+                video?.rest()
+                audio?.rest()
+            } else {
+                video?.resume()
+                audio?.resume()
+            }
+        }
+    }
+
+    /// Asks for other sources, or otherwise of the same ones.
+    func apply(_ options: UserMediaOptions) throws(DeviceError) {
+        try devices.withLock { _ throws(DeviceError) in
+            if let video, let request = options.videoRequest, request != video.request { try video.apply(request) }
+            if let audio, let request = options.audioRequest, request != audio.request { try audio.apply(request) }
+        }
+    }
 
     func stop() {
         state.withLock { $0.isStopped = true }

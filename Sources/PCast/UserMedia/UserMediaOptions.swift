@@ -1,28 +1,54 @@
 public import PCastDevices
 public import PCastMedia
 
-/// Which sources a ``UserMediaStream`` is made of (Phenix: `PhenixUserMediaOptions`).
+/// What a ``UserMediaStream`` is made of (Phenix: `PhenixUserMediaOptions`): the best camera and the best microphone
+/// unless said otherwise.
 public struct UserMediaOptions: Hashable, Sendable {
-    /// What sources are written as: `synthetic`, `null`, a path or a URI; nil for no such track. The same file named
-    /// twice is read once, and its sound and pictures stay in step.
-    public var video: SourceSpecification?
-    public var audio: SourceSpecification?
-    /// Of a source that can choose; a file has its own.
-    public var dimensions: Dimensions
-    /// Whole pictures a second, of a source that can choose.
-    public var frameRate: Int
-    /// 1 or 2.
-    public var channels: Int
+    public var video: MediaTrackOptions
+    public var audio: MediaTrackOptions
+
+    /// Whether pictures that a camera or an address has coded already (H.264 without B-frames) are published as they
+    /// are, if the stream's codec is the same. They are then as large as they are, come at their own rate, and are not
+    /// turned.
+    public var passesThrough: Bool
+
+    /// Whether the devices are open only while somebody watches. They are opened once at the beginning, to see whether
+    /// they can be.
+    public var isOnDemand: Bool
 
     public init(
-        video: SourceSpecification? = .synthetic, audio: SourceSpecification? = .synthetic,
-        dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30, channels: Int = 2
+        video: MediaTrackOptions = MediaTrackOptions(), audio: MediaTrackOptions = MediaTrackOptions(),
+        passesThrough: Bool = true, isOnDemand: Bool = false
     ) {
         self.video = video
         self.audio = audio
-        self.dimensions = dimensions
-        self.frameRate = frameRate
-        self.channels = channels
+        self.passesThrough = passesThrough
+        self.isOnDemand = isOnDemand
+    }
+
+    /// Sources by what they are; nil for no such track. The same file named twice is read once, and its sound and
+    /// pictures stay in step.
+    ///
+    /// - Parameters:
+    ///   - dimensions, frameRate, channels: wishes to sources that can choose.
+    public init(
+        video: SourceSpecification?, audio: SourceSpecification?, dimensions: Dimensions? = nil,
+        frameRate: Int? = nil, channels: Int? = nil
+    ) {
+        self.init(
+            video: MediaTrackOptions(isEnabled: video != nil, source: video),
+            audio: MediaTrackOptions(isEnabled: audio != nil, source: audio))
+        if let dimensions {
+            self.video.capabilityConstraints[.width] = [DeviceConstraint(.number(Double(dimensions.width)))]
+            self.video.capabilityConstraints[.height] = [DeviceConstraint(.number(Double(dimensions.height)))]
+        }
+        if let frameRate {
+            self.video.capabilityConstraints[.frameRate] = [DeviceConstraint(.number(Double(frameRate)))]
+        }
+        if let channels {
+            let layout = channels == 1 ? AudioChannelLayout.mono : .stereo
+            self.audio.capabilityConstraints[.audioChannelLayout] = [DeviceConstraint(.channelLayout(layout))]
+        }
     }
 
     /// Sources as people write them.
@@ -30,12 +56,23 @@ public struct UserMediaOptions: Hashable, Sendable {
     /// - Throws: `badRequest` for text that names no source.
     public init(videoSource: String?, audioSource: String?) throws(PCastError) {
         do throws(DeviceError) {
-            var options = UserMediaOptions(video: nil, audio: nil)
-            if let videoSource { options.video = try SourceSpecification(videoSource) }
-            if let audioSource { options.audio = try SourceSpecification(audioSource) }
-            self = options
+            self.init(
+                video: try videoSource.map { text throws(DeviceError) in try SourceSpecification(text) },
+                audio: try audioSource.map { text throws(DeviceError) in try SourceSpecification(text) })
         } catch {
-            throw PCastError(.badRequest, .usage, "\(error)")
+            throw PCastError(error)
         }
+    }
+
+    /// What is asked of the devices; nil for a track that is not wanted.
+    var videoRequest: VideoRequest? {
+        guard video.isEnabled else { return nil }
+        return VideoRequest(
+            video.source ?? .camera(id: nil), constraints: video.capabilityConstraints, passesThrough: passesThrough)
+    }
+
+    var audioRequest: AudioRequest? {
+        guard audio.isEnabled else { return nil }
+        return AudioRequest(audio.source ?? .microphone(id: nil), constraints: audio.capabilityConstraints)
     }
 }

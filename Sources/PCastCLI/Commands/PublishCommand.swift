@@ -14,6 +14,11 @@ struct PublishCommand: AsyncCommand {
             Sources: camera or camera:ID, microphone or microphone:ID, screen or screen:DISPLAY, synthetic, null, or \
             a path or URI of anything that FFmpeg opens (film.mp4, rtsp://…, srt://…; ?loop=1 plays a file again and \
             again). Without any, the best camera and microphone, or the synthetic source where there are none.
+
+            Constraints: width=1280 is a wish, width:min=640, height:max=720 and facing-mode:exact=environment are \
+            demands. Of pictures: width, height, frame-rate, facing-mode, flash-mode, device-id, location, \
+            video-source-rotation-mode, auto-focus-mode, auto-focus-target=X,Y; of sound: device-id, location, \
+            polar-pattern, audio-echo-cancellation-mode, audio-channel-layout.
             """)
 
     @OptionGroup var configuration: ConfigurationOptions
@@ -53,13 +58,23 @@ struct PublishCommand: AsyncCommand {
             valueName: "bitrate"))
     var bitrate: BitrateArgument?
 
-    @Option(help: ArgumentHelp("Of sources that can choose. (default: 1280x720)", valueName: "size"))
+    @Option(help: ArgumentHelp("A wish to sources that can choose. (default: 1280x720)", valueName: "size"))
     var size: SizeArgument?
 
-    @Option(help: ArgumentHelp("Pictures a second, of sources that can choose. (default: 30)", valueName: "count"))
+    @Option(
+        help: ArgumentHelp("Pictures a second, a wish to sources that can choose. (default: 30)", valueName: "count"))
     var fps: Int?
 
-    @Flag(help: "Publish only while somebody watches; refused, as this version cannot.")
+    @Option(help: ArgumentHelp("What is asked of the camera; may be repeated.", valueName: "constraint"))
+    var videoConstraint: [String] = []
+
+    @Option(help: ArgumentHelp("What is asked of the microphone; may be repeated.", valueName: "constraint"))
+    var audioConstraint: [String] = []
+
+    @Flag(help: "Decode and encode pictures that come coded in H.264 already, rather than publish them as they are.")
+    var reencode = false
+
+    @Flag(help: "Have the camera and the microphone open only while somebody watches.")
     var onDemand = false
 
     @OptionGroup var output: OutputOptions
@@ -70,19 +85,20 @@ struct PublishCommand: AsyncCommand {
     }
 
     func plan(_ settings: Settings) throws -> PublishPlan {
-        if try settings.flag("on-demand", onDemand) {
-            throw CommandFailure(
-                .unusableArguments, "This version cannot publish on demand: leave --on-demand away to publish at once.")
-        }
-        let frameRate = try settings.value("fps", fps) ?? 30
-        guard (1...120).contains(frameRate) else {
+        let frameRate = try settings.value("fps", fps)
+        if let frameRate, !(1...120).contains(frameRate) {
             throw CommandFailure(.unusableArguments, "--fps is from 1 to 120 pictures a second.")
         }
         let plan = PublishPlan(
             uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
             listen: try settings.value("listen", listen),
             video: try settings.value("video", video)?.source, audio: try settings.value("audio", audio)?.source,
-            size: try settings.value("size", size) ?? SizeArgument(width: 1_280, height: 720), frameRate: frameRate,
+            videoConstraints: try Self.constraints(
+                settings.values("video-constraint", videoConstraint), .video,
+                size: try settings.value("size", size), frameRate: frameRate),
+            audioConstraints: try Self.constraints(settings.values("audio-constraint", audioConstraint), .audio),
+            passesThrough: try !settings.flag("reencode", reencode),
+            isOnDemand: try settings.flag("on-demand", onDemand),
             tags: try settings.values("tag", tag),
             encoding: PublishOptions(
                 videoCodec: try settings.value("codec", codec) == .vp8 ? .vp8 : .h264,
@@ -92,5 +108,22 @@ struct PublishCommand: AsyncCommand {
             throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")
         }
         return plan
+    }
+
+    private static func constraints(
+        _ texts: [String], _ mediaType: MediaType, size: SizeArgument? = nil, frameRate: Int? = nil
+    ) throws -> DeviceConstraints {
+        do throws(DeviceError) {
+            var constraints = try DeviceConstraints.parse(texts, for: mediaType)
+            let wishes: [(DeviceCapability, Int?)] = [
+                (.width, size?.width), (.height, size?.height), (.frameRate, frameRate),
+            ]
+            for case (let capability, let value?) in wishes {
+                constraints[capability, default: []].append(DeviceConstraint(.number(Double(value))))
+            }
+            return constraints
+        } catch {
+            throw CommandFailure(.unusableArguments, "\(error)")
+        }
     }
 }

@@ -8,8 +8,12 @@ struct PublishPlan: Sendable {
     /// What it is made of; nil for the best there is.
     var video: SourceSpecification?
     var audio: SourceSpecification?
-    var size: SizeArgument
-    var frameRate: Int
+    var videoConstraints: DeviceConstraints
+    var audioConstraints: DeviceConstraints
+    /// Whether what comes coded already is published as it is.
+    var passesThrough: Bool
+    /// Whether devices are open only while somebody watches.
+    var isOnDemand: Bool
     var tags: [String]
     var encoding: PublishOptions
     var duration: TimeSpan?

@@ -43,8 +43,9 @@ struct PublishRun: Sendable {
 
     /// Publishes until something ends the run.
     private func publish(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
-        let media = try await pcast.getUserMedia(sources())
+        let media = try await pcast.getUserMedia(try await sources(by: pcast))
         defer { media.stop() }
+        tell(media)
         let publisher = try await client.settingUp(pcast) { () throws(PCastError) in
             _ = try await pcast.start(authenticationToken: place.tokens.authentication)
             return try await pcast.publish(
@@ -67,15 +68,45 @@ struct PublishRun: Sendable {
         }
     }
 
-    private func sources() -> UserMediaOptions {
-        let missing = [plan.video == nil ? "camera" : nil, plan.audio == nil ? "microphone" : nil].compactMap(\.self)
-        if !missing.isEmpty {
-            let names = missing.joined(separator: " and no ")
-            console.say("There is no \(names) that this version can open: the synthetic source stands in.")
+    /// What was named, else the best camera and microphone, else the synthetic source.
+    private func sources(by pcast: PCast) async throws(PCastError) -> UserMediaOptions {
+        var options = UserMediaOptions(
+            video: MediaTrackOptions(source: plan.video, capabilityConstraints: plan.videoConstraints),
+            audio: MediaTrackOptions(source: plan.audio, capabilityConstraints: plan.audioConstraints),
+            passesThrough: plan.passesThrough, isOnDemand: plan.isOnDemand)
+        var missing: [String] = []
+        for type in [MediaType.video, .audio] where (type == .video ? plan.video : plan.audio) == nil {
+            let isThere = try await pcast.enumerateSourceDevices(type).contains { $0.deviceType == .physical }
+            guard !isThere else { continue }
+            missing.append(type == .video ? "camera in /dev/video*" : "microphone in /dev/snd")
+            if type == .video { options.video.source = .synthetic } else { options.audio.source = .synthetic }
         }
-        return UserMediaOptions(
-            video: plan.video ?? .synthetic, audio: plan.audio ?? .synthetic,
-            dimensions: Dimensions(width: plan.size.width, height: plan.size.height), frameRate: plan.frameRate)
+        if !missing.isEmpty {
+            console.say("There is no \(missing.joined(separator: ", and no ")): the synthetic source stands in.")
+        }
+        return options
+    }
+
+    /// Says which devices were chosen, and what of the wishes they cannot do.
+    private func tell(_ media: UserMediaStream) {
+        if let selection = media.videoSelection {
+            let configuration = selection.configuration
+            console.event(
+                "source",
+                DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
+            console.say(
+                "Pictures from \(selection.device.info.name), \(media.dimensions ?? configuration.dimensions) at "
+                    + "\(configuration.frameRate) a second.")
+        }
+        if let selection = media.audioSelection {
+            console.event(
+                "source",
+                DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
+            console.say("Sound from \(selection.device.info.name).")
+        }
+        for (capability, reason) in media.unmet.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            console.say("Not as wished, \(capability.rawValue): \(reason).")
+        }
     }
 
     private func tell(_ publisher: Publisher, _ place: PublishPlace) throws {

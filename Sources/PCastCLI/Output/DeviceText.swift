@@ -1,0 +1,57 @@
+import PCast
+
+/// A source device for people.
+enum DeviceText {
+    /// One line: `video  usb-046d_C920-video-index0  HD Pro Webcam C920 (user)`.
+    static func line(_ device: SourceDeviceInfo) -> String {
+        var remarks: [String] = []
+        if device.facingMode != .undefined { remarks.append(device.facingMode.rawValue) }
+        if device.location != .automatic { remarks.append(device.location.rawValue) }
+        let remark = remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))"
+        return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(remark)"
+    }
+
+    /// What it can do, below its line.
+    static func capabilities(_ device: SourceDevice) -> [String] {
+        switch device.capabilities {
+        case .video(let video):
+            formats(video.formats) + controls(video.controls)
+                + remark("flash", video.flashModes.map(\.rawValue)) + remark("focus", video.autoFocusModes.map(\.rawValue))
+                + (video.hasFocusTarget ? ["       focus on a place of the picture"] : [])
+                + (video.mountingTurns == 0 ? [] : ["       mounted at \(video.mountingTurns * 90) degrees"])
+        case .audio(let audio):
+            [
+                "       \(audio.sampleRates.map(String.init).joined(separator: ", ")) samples a second, "
+                    + (audio.channels.count == 1
+                        ? "\(audio.channels.lowerBound) channels"
+                        : "\(audio.channels.lowerBound) to \(audio.channels.upperBound) channels")
+            ] + controls(audio.controls) + remark("hears", audio.polarPatterns.map(\.rawValue))
+        }
+    }
+
+    /// Formats of one encoding on a line each, the sizes of one rate side by side.
+    private static func formats(_ formats: [CaptureFormat]) -> [String] {
+        formats.map { format in
+            let size =
+                switch format.sizes {
+                case .discrete(let size): "\(size)"
+                case .stepwise(let smallest, let largest, let step): "\(smallest) to \(largest) in steps of \(step)"
+                }
+            let rates =
+                switch format.rates {
+                case .discrete(let rates): rates.map(\.description).joined(separator: ", ")
+                case .range(let slowest, let fastest, _): "\(slowest) to \(fastest)"
+                }
+            let name = format.encoding.name
+            return "       \(name)\(String(repeating: " ", count: max(1, 7 - name.count)))\(size) at \(rates) a second"
+        }
+    }
+
+    private static func controls(_ controls: [DeviceControl]) -> [String] {
+        controls.isEmpty ? [] : ["       controls: \(controls.map(\.name).joined(separator: ", "))"]
+    }
+
+    private static func remark(_ name: String, _ words: [String]) -> [String] {
+        words.isEmpty ? [] : ["       \(name): \(words.sorted().joined(separator: ", "))"]
+    }
+}

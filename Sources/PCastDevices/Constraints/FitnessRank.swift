@@ -35,7 +35,8 @@ extension FitnessRank: Comparable {
 
     /// What sets it before another, for people.
     func advantage(over other: FitnessRank) -> String {
-        Step.allCases.first { $0.compare(self, other) != 0 }?.reason ?? Step.order.reason
+        guard let step = Step.allCases.first(where: { $0.compare(self, other) != 0 }) else { return Step.order.reason }
+        return step == .unmetDemands && unmetDemands > 0 ? "it misses fewer demands" : step.reason
     }
 
     private enum Step: CaseIterable {

@@ -7,20 +7,45 @@ extension Hardware {
     struct MachineTests {
         @Test("Cameras, sound cards and their names under /dev are there", .timeLimit(.minutes(1)))
         func devices() throws {
-            for node in ["/dev/video0", "/dev/video1", "/dev/video2", "/dev/snd/controlC0", "/dev/snd/pcmC0D1c"] {
-                #expect(FileManager.default.fileExists(atPath: node), "\(node)")
+            for node in (0...3).map({ "/dev/video\($0)" }) + ["/dev/snd/controlC0", "/dev/snd/pcmC0D1c"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: node)
+                let group = attributes[.groupOwnerAccountName] as? String
+                #expect(group == (node.contains("snd") ? "audio" : "video"), "\(node)")
             }
             let names = try FileManager.default.contentsOfDirectory(atPath: "/dev/v4l/by-path")
-            #expect(names.contains { $0.hasPrefix("platform-vivid") } && names.contains { $0.contains("camctl") })
+            #expect(names.contains { $0.hasPrefix("platform-vivid.0") } && names.contains { $0.contains("camctl.1") })
         }
 
         @Test("A driver that is unloaded takes its devices along, and loaded brings them back", .timeLimit(.minutes(1)))
-        func hotplug() throws {
+        func drivers() throws {
             let node = "/dev/snd/controlC1"
             try Machine.unload("snd-dummy")
             #expect(!FileManager.default.fileExists(atPath: node))
             try Machine.load("snd-dummy")
             #expect(FileManager.default.fileExists(atPath: node))
+        }
+
+        @Test("A USB camera is plugged in, pulled out and plugged in again", .timeLimit(.minutes(1)))
+        func plugging() throws {
+            for _ in 1...2 {
+                let camera = try USBCamera()
+                #expect(try Machine.run("v4l2-ctl", ["-d", camera.path, "--list-formats"]).contains("MJPG"))
+                try camera.unplug()
+            }
+        }
+
+        @Test("An accelerometer tells how it is turned", .timeLimit(.minutes(1)))
+        func turning() throws {
+            let accelerometer = try Accelerometer()
+            let folder = try #require(Accelerometer.devices.first)
+            func reading(_ axis: String) throws -> Int? {
+                let text = try String(contentsOfFile: "\(folder)/in_accel_\(axis)_raw", encoding: .utf8)
+                return Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
+            }
+            #expect(try reading("z") == -1_000)
+            try accelerometer.turn(x: 981, y: -17, z: 3)
+            #expect(try [reading("x"), reading("y"), reading("z")] == [981, -17, 3])
+            try accelerometer.unplug()
         }
     }
 }

@@ -18,19 +18,3 @@ public final class PictureScaler {
             picture.pointer, to: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp)
     }
 }
-
-extension AVFrameHolder {
-    /// Lets libav look at a picture of ours; valid as long as that is.
-    func wrap(_ frame: VideoFrame) {
-        pointer.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-        pointer.pointee.width = Int32(frame.dimensions.width)
-        pointer.pointee.height = Int32(frame.dimensions.height)
-        pointer.pointee.color_range = AVCOL_RANGE_MPEG
-        pointer.pointee.data.0 = frame.planeY
-        pointer.pointee.data.1 = frame.planeU
-        pointer.pointee.data.2 = frame.planeV
-        pointer.pointee.linesize.0 = Int32(frame.strideY)
-        pointer.pointee.linesize.1 = Int32(frame.strideUV)
-        pointer.pointee.linesize.2 = Int32(frame.strideUV)
-    }
-}

@@ -45,7 +45,7 @@ final class AVCodecContextHolder {
         avcodec_free_context(&pointer)
     }
 
-    func open(_ codec: UnsafePointer<AVCodec>, _ options: KeyValuePairs<String, String> = [:]) throws(CodecError) {
+    func open(_ codec: UnsafePointer<AVCodec>, _ options: [String: String] = [:]) throws(CodecError) {
         for (name, value) in options { av_opt_set(pointer.pointee.priv_data, name, value, 0) }
         let result = avcodec_open2(pointer, codec, nil)
         guard result >= 0 else {

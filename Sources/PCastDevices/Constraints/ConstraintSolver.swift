@@ -16,10 +16,10 @@
 /// 6. Without wishes, as near as can be to 1280x720 (or to the shape 16:9, once the width or the height is given) at 30
 ///    pictures a second. It is of the pictures as they leave the sensor.
 /// 7. The encoding that costs the least of a processor.
-/// 8. Larger pictures, and more of them.
+/// 8. Larger pictures; then the rate nearest to the one that is named; then more pictures a second.
 ///
-/// Frame rates that differ by less than 1 % are the same: a camera at 30000/1001 meets 29.97 and 30. A constraint of
-/// what a medium has not (a flash of a microphone) counts nothing, as in the specification. Nothing is scaled: only
+/// Frame rates that differ by 1 % or less are the same, for every kind of constraint: a camera at 30000/1001 meets 29.97
+/// and 30. A constraint of what a medium has not (a flash of a microphone) counts nothing, as in the specification. Nothing is scaled: only
 /// sizes that the device itself has.
 public enum ConstraintSolver {
     /// A source of pictures.

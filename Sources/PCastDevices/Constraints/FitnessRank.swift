@@ -13,6 +13,7 @@ struct FitnessRank: Hashable, Sendable {
     var defaults = 0.0
     var encodingCost = 0
     var area = 0.0
+    var deviation = 0.0
     var rate = 0.0
 
     private static func compare(_ left: Double, _ right: Double) -> Int {
@@ -34,12 +35,13 @@ extension FitnessRank: Comparable {
 
     /// What sets it before another, for people.
     func advantage(over other: FitnessRank) -> String {
-        Step.allCases.first { $0.compare(self, other) != 0 }?.reason ?? Step.order.reason
+        guard let step = Step.allCases.first(where: { $0.compare(self, other) != 0 }) else { return Step.order.reason }
+        return step == .unmetDemands && unmetDemands > 0 ? "it misses fewer demands" : step.reason
     }
 
     private enum Step: CaseIterable {
         case unmetDemands, missed, deviceDistance, deviceKind, distance, doubledChannels, order, defaults
-        case encodingCost, area, rate
+        case encodingCost, area, deviation, rate
 
         func compare(_ left: FitnessRank, _ right: FitnessRank) -> Int {
             switch self {
@@ -53,6 +55,7 @@ extension FitnessRank: Comparable {
             case .defaults: FitnessRank.compare(left.defaults, right.defaults)
             case .encodingCost: FitnessRank.compare(left.encodingCost, right.encodingCost)
             case .area: FitnessRank.compare(right.area, left.area)
+            case .deviation: FitnessRank.compare(left.deviation, right.deviation)
             case .rate: FitnessRank.compare(right.rate, left.rate)
             }
         }
@@ -69,6 +72,7 @@ extension FitnessRank: Comparable {
             case .defaults: "it is nearer to 1280x720 at 30"
             case .encodingCost: "its encoding costs less of a processor"
             case .area: "its pictures are larger"
+            case .deviation: "its rate is nearer to what was named"
             case .rate: "it has more pictures a second"
             }
         }

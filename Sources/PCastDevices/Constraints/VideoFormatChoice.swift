@@ -12,6 +12,9 @@ struct VideoFormatChoice: Sendable {
     /// Of width, height and frame rate.
     let fits: [CapabilityFit]
     let score: FitnessScore
+
+    /// Of the rate, without tolerance.
+    let deviation: Double
     let encodingCost: Int
 
     /// Why it rather than the device's next best format, for people; nil when there is only one.
@@ -25,6 +28,7 @@ struct VideoFormatChoice: Sendable {
         rank.defaults = score.defaults
         rank.encodingCost = encodingCost
         rank.area = dimensions.area
+        rank.deviation = deviation
         rank.rate = frameRate.perSecond
         return rank
     }

@@ -49,6 +49,7 @@ struct VideoFormatSearch {
         return VideoFormatChoice(
             encoding: format.encoding, dimensions: size, delivered: size.turned(by: isTurned ? 1 : 0),
             frameRate: frameRate, fits: fits, score: rateScore + sizeScore,
+            deviation: rate.deviation(of: frameRate.perSecond),
             encodingCost: format.encoding.cost(prefersCoded: prefersCoded) ?? 0)
     }
 

@@ -51,6 +51,21 @@ struct ConstraintFailureTests {
                 == ConstraintFailure(capability: .frameRate, constraint: .min(40), nearest: "30"))
     }
 
+    @Test("of several that no device meets, first the one that is missed by the least, then the next")
+    func several() throws {
+        var constraints: DeviceConstraints = [
+            .width: [.min(8_000)], .facingMode: [.exact(.facingMode(.user))], .frameRate: [.min(40)],
+        ]
+        var named: [DeviceCapability] = []
+        while named.count < 3 {
+            let failure = try failure([Devices.webcam], constraints)
+            named.append(failure.capability)
+            constraints[failure.capability] = nil
+        }
+        #expect(named == [.frameRate, .width, .facingMode])
+        #expect(try ConstraintSolver.selectVideo(from: [Devices.webcam], constraints: constraints) != nil)
+    }
+
     @Test("demands that contradict one another are told as that")
     func contradiction() throws {
         let named = try failure([Devices.testPicture], [.width: [.min(1_000), .max(800)]])

@@ -21,15 +21,25 @@ enum BuiltProgram {
     static let peers = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("peers").path
 
+    /// The repository.
+    static let repository = (1...4).reduce(#filePath) { path, _ in parent(path) }
+
+    /// The script that runs things in the virtual machine.
+    static let machine = "\(repository)/scripts/machine"
+
+    /// The program that runs these tests, and all others of the package.
+    static func testBundle() throws -> String {
+        try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    }
+
     private static let folders: [String] = {
         if let chosen = ProcessInfo.processInfo.environment["PCAST_BIN"] {
             return [FileManager.default.isExecutableFile(atPath: "\(chosen)/pcast") ? chosen : parent(chosen)]
         }
         // The test bundle is an argument of the program that runs it, and stands beside the programs.
         let bundles = CommandLine.arguments.filter { $0.contains(".xctest") || $0.hasSuffix("PackageTests") }
-        let repository = (1...3).reduce(#filePath) { path, _ in parent(path) }
         return [Bundle.main.bundlePath] + bundles.map(parent) + [parent(CommandLine.arguments[0])]
-            + ["release", "debug"].map { "\(parent(repository))/.build/\($0)" }
+            + ["release", "debug"].map { "\(repository)/.build/\($0)" }
     }()
 
     private static func parent(_ path: String) -> String {

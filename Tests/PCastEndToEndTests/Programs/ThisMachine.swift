@@ -11,15 +11,21 @@ enum ThisMachine {
 
     /// aiortc, GStreamer and FFmpeg 9, in a network namespace.
     static let hasPeers: Bool = {
-        let environment = ProcessInfo.processInfo.environment
-        let cache = environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "")/.cache"
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {
             return false
         }
-        guard FileManager.default.isExecutableFile(atPath: "\(cache)/pcast/peers/bin/python") else {
+        guard FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/python") else {
             return leaveOut("aiortc, GStreamer and FFmpeg as peers", "scripts/peers has not installed them")
         }
         return hasNamespaces
+    }()
+
+    /// The virtual machine with real drivers.
+    static let hasVirtualMachine: Bool = {
+        let part = "tests on real drivers, in a virtual machine"
+        guard can(part, when: ["qemu-system-x86_64", "python3"]) else { return false }
+        return FileManager.default.fileExists(atPath: "\(cache)/machine/base.cpio")
+            || leaveOut(part, "scripts/machine prepare has not built it")
     }()
 
     /// Network namespaces can be made.
@@ -35,6 +41,12 @@ enum ThisMachine {
             if process.terminationStatus == 0 { return true }
         }
         return leaveOut("what runs in a sealed network", "making a network namespace needs root or sudo, and iproute2")
+    }()
+
+    /// Where scripts keep what they install and build.
+    private static let cache: String = {
+        let environment = ProcessInfo.processInfo.environment
+        return (environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "")/.cache") + "/pcast"
     }()
 
     private static func can(_ part: String, when programs: [String]) -> Bool {

@@ -28,19 +28,14 @@ enum Machine {
     /// Runs a program to its end; returns what it wrote.
     @discardableResult
     static func run(_ program: String, _ arguments: [String] = []) throws -> String {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/machine/bin/env")
-        process.arguments = [program] + arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
+        let running = try MachineProgram(program, arguments, isQuiet: true)
+        var lines: [String] = []
+        while let line = running.nextLine() { lines.append(line) }
+        let status = running.wait()
+        let output = lines.joined(separator: "\n")
+        guard status == 0 else {
             let command = ([program] + arguments).joined(separator: " ")
-            throw Failure(description: "\(command) exited with \(process.terminationStatus): \(output)")
+            throw Failure(description: "\(command) exited with \(status): \(output)")
         }
         return output
     }

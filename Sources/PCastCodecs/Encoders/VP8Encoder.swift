@@ -15,6 +15,9 @@ public final class VP8Encoder: VideoEncoder {
         }
     }
 
+    public let name = VP8Encoder.encoderName
+    static let encoderName = "libvpx"
+
     private let holder = Context()
     private var context: UnsafeMutablePointer<vpx_codec_ctx_t> { holder.pointer }
     private var configuration = vpx_codec_enc_cfg_t()

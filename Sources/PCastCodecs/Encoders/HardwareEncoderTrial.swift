@@ -1,0 +1,43 @@
+import PCastMedia
+
+/// Tries a hardware encoder: that it is there does not mean that it works.
+enum HardwareEncoderTrial {
+    /// Larger than the smallest pictures that any of them takes.
+    private static let dimensions = Dimensions(width: 640, height: 360)
+
+    /// Pictures; the first and one in the middle are to come out as key frames.
+    private static let pictureCount = 8
+    private static let forced = 4
+
+    /// Why it does not work; nil when it does.
+    static func failure(of model: HardwareEncoderModel) -> String? {
+        do throws(CodecError) {
+            let encoder = try HardwareVideoEncoder(
+                model, dimensions: dimensions, frameRate: 30, bitrate: .kilobits(1_000))
+            return try failure(of: encoder)
+        } catch {
+            switch error {
+            case .unsupported(let reason), .failed(_, let reason): return reason
+            case .missing: return "FFmpeg was built without it"
+            default: return "\(error)"
+            }
+        }
+    }
+
+    static func failure(of encoder: any VideoEncoder) throws(CodecError) -> String? {
+        let pool = VideoFramePool()
+        var frames: [EncodedFrame] = []
+        for number in 0..<pictureCount {
+            let picture = pool.frame(
+                dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: Int64(number), rate: .video))
+            picture.memory.initializeMemory(as: UInt8.self, repeating: UInt8(100 + number))
+            frames += try encoder.encode(picture, forceKeyFrame: number == 0 || number == forced)
+        }
+        guard let first = frames.first, first.timestamp.ticks == 0 else { return "it made no key frame of its first" }
+        // Those that are still inside come with later pictures.
+        let isObeyed = frames.contains { $0.isKeyFrame && $0.timestamp.ticks == Int64(forced) }
+        guard isObeyed || frames.count <= forced else { return "it makes no key frame when it is asked for one" }
+        guard frames.count > 1 else { return "it holds too many pictures back" }
+        return nil
+    }
+}

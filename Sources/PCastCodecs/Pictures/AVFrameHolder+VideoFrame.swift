@@ -1,0 +1,33 @@
+import CFFmpeg
+import PCastMedia
+
+extension AVFrameHolder {
+    /// Lets libav look at a picture of ours; valid as long as that is.
+    func wrap(_ frame: VideoFrame) {
+        pointer.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        pointer.pointee.width = Int32(frame.dimensions.width)
+        pointer.pointee.height = Int32(frame.dimensions.height)
+        pointer.pointee.color_range = AVCOL_RANGE_MPEG
+        pointer.pointee.data.0 = frame.planeY
+        pointer.pointee.data.1 = frame.planeU
+        pointer.pointee.data.2 = frame.planeV
+        pointer.pointee.linesize.0 = Int32(frame.strideY)
+        pointer.pointee.linesize.1 = Int32(frame.strideUV)
+        pointer.pointee.linesize.2 = Int32(frame.strideUV)
+    }
+
+    /// Lets libav keep a picture of ours without copying it: it lives until libav has let go. From any thread.
+    func lend(_ frame: VideoFrame) {
+        clear()
+        wrap(frame)
+        let owner = Unmanaged.passRetained(frame)
+        pointer.pointee.buf.0 = av_buffer_create(
+            frame.planeY, frame.memory.count,
+            { owner, _ in Unmanaged<VideoFrame>.fromOpaque(owner!).release() }, owner.toOpaque(),
+            AV_BUFFER_FLAG_READONLY)
+        // Out of memory for that: libav copies what is not counted.
+        if pointer.pointee.buf.0 == nil { owner.release() }
+    }
+
+    func clear() { av_frame_unref(pointer) }
+}

@@ -1,0 +1,185 @@
+import CALSA
+import Synchronization
+
+/// The mixer of a sound card, as far as it is about capture: what can be set, whether the microphone is switched on, and
+/// its polar pattern.
+///
+/// Everything is best effort: many cards have none of it, and one that is unplugged refuses. Unchecked: all is used under
+/// the lock alone.
+final class CaptureMixer: @unchecked Sendable {
+    private let mixer: OpaquePointer
+    /// Elements whose switches were off before.
+    private var switched: [OpaquePointer] = []
+    private let access = Mutex(())
+
+    /// - Parameter card: its number. Nil when the card has no mixer, or it may not be opened.
+    init?(card: Int) {
+        calsa_silence()
+        var opened: OpaquePointer?
+        guard snd_mixer_open(&opened, 0) >= 0, let opened else { return nil }
+        guard snd_mixer_attach(opened, "hw:\(card)") >= 0, snd_mixer_selem_register(opened, nil, nil) >= 0,
+            snd_mixer_load(opened) >= 0
+        else {
+            snd_mixer_close(opened)
+            return nil
+        }
+        mixer = opened
+    }
+
+    deinit { snd_mixer_close(mixer) }
+
+    // MARK: What there is
+
+    /// Every control of capture. The card has no word for what is standard: what is set now is told in its place.
+    var controls: [DeviceControl] {
+        withElements { elements in elements.flatMap { element in Self.controls(of: element) } }
+    }
+
+    /// What the card can be switched between, where one of its controls names patterns.
+    var polarPatterns: Set<PolarPattern> {
+        withElements { elements in
+            Self.patternElement(among: elements).map { Set(Self.items(of: $0).compactMap(PolarPattern.init(item:))) }
+                ?? []
+        }
+    }
+
+    // MARK: What is set
+
+    /// Switches the card to a pattern, if it has that; `automatic` leaves it as it is.
+    func select(_ pattern: PolarPattern) {
+        guard pattern != .automatic else { return }
+        withElements { elements in
+            guard let element = Self.patternElement(among: elements),
+                let item = Self.items(of: element).firstIndex(where: { PolarPattern(item: $0) == pattern })
+            else { return }
+            snd_mixer_selem_set_enum_item(element, SND_MIXER_SCHN_FRONT_LEFT, UInt32(item))
+        }
+    }
+
+    /// Switches the microphone on where it is off.
+    func switchOn() {
+        withElements { elements in
+            for element in Self.microphoneSwitches(among: elements) where !Self.isOn(element) {
+                guard snd_mixer_selem_set_capture_switch_all(element, 1) >= 0 else { continue }
+                switched.append(element)
+            }
+        }
+    }
+
+    /// Switches off again what `switchOn` switched on.
+    func restore() {
+        withElements { _ in
+            for element in switched { snd_mixer_selem_set_capture_switch_all(element, 0) }
+            switched = []
+        }
+    }
+
+    // MARK: Elements
+
+    private func withElements<Result>(_ body: ([OpaquePointer]) -> Result) -> Result {
+        access.withLock { _ in
+            // What other programs changed meanwhile is read anew.
+            snd_mixer_handle_events(mixer)
+            var elements: [OpaquePointer] = []
+            var next = snd_mixer_first_elem(mixer)
+            while let element = next {
+                if snd_mixer_selem_is_active(element) != 0 { elements.append(element) }
+                next = snd_mixer_elem_next(element)
+            }
+            return body(elements)
+        }
+    }
+
+    private static func name(of element: OpaquePointer) -> String {
+        let index = snd_mixer_selem_get_index(element)
+        let name = String(cString: snd_mixer_selem_get_name(element))
+        return index == 0 ? name : "\(name),\(index)"
+    }
+
+    private static func controls(of element: OpaquePointer) -> [DeviceControl] {
+        let name = name(of: element)
+        var controls: [DeviceControl] = []
+        if snd_mixer_selem_has_capture_switch(element) != 0 {
+            controls.append(DeviceControl(name: "\(name) Capture Switch", kind: .boolean(standard: isOn(element))))
+        }
+        if let volume = volume(of: element) {
+            controls.append(DeviceControl(name: "\(name) Capture Volume", kind: volume))
+        }
+        let items = items(of: element)
+        if !items.isEmpty {
+            controls.append(DeviceControl(name: name, kind: .menu(items, standard: item(of: element, among: items))))
+        }
+        return controls
+    }
+
+    private static func volume(of element: OpaquePointer) -> DeviceControl.Kind? {
+        var (least, most, now) = (0, 0, 0)
+        guard snd_mixer_selem_has_capture_volume(element) != 0,
+            snd_mixer_selem_get_capture_volume_range(element, &least, &most) >= 0, least <= most,
+            snd_mixer_selem_get_capture_volume(element, SND_MIXER_SCHN_FRONT_LEFT, &now) >= 0
+        else { return nil }
+        return .integer(range: Int64(least)...Int64(most), step: 1, standard: Int64(now))
+    }
+
+    // MARK: Switches
+
+    /// Those of the microphone: of the converter that all inputs go through ("Capture"), and of inputs that are
+    /// microphones. A card with one switch means that.
+    private static func microphoneSwitches(among elements: [OpaquePointer]) -> [OpaquePointer] {
+        let switches = elements.filter { snd_mixer_selem_has_capture_switch($0) != 0 }
+        let meant = switches.filter { element in
+            let name = String(cString: snd_mixer_selem_get_name(element))
+            return name == "Capture" || name.contains("Mic")
+        }
+        if meant.isEmpty { return switches.count == 1 ? switches : [] }
+        // Of inputs that exclude each other, switching one on switches the others off.
+        let exclusive = meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) != 0 }
+        let chosen = exclusive.first(where: isOn) ?? exclusive.first
+        return meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) == 0 || $0 == chosen }
+    }
+
+    private static func isOn(_ element: OpaquePointer) -> Bool {
+        var value: Int32 = 0
+        return snd_mixer_selem_get_capture_switch(element, SND_MIXER_SCHN_FRONT_LEFT, &value) >= 0 && value != 0
+    }
+
+    // MARK: Menus
+
+    private static func patternElement(among elements: [OpaquePointer]) -> OpaquePointer? {
+        elements.first { element in items(of: element).contains { PolarPattern(item: $0) != nil } }
+    }
+
+    /// Of a menu that concerns capture; empty for what is no menu.
+    private static func items(of element: OpaquePointer) -> [String] {
+        guard snd_mixer_selem_is_enumerated(element) != 0,
+            snd_mixer_selem_is_enum_capture(element) != 0 || snd_mixer_selem_is_enum_playback(element) == 0
+        else { return [] }
+        let count = snd_mixer_selem_get_enum_items(element)
+        return (0..<max(0, count)).map { index in
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
+                text.initialize(repeating: 0)
+                snd_mixer_selem_get_enum_item_name(element, UInt32(index), text.count - 1, text.baseAddress!)
+                return String(cString: text.baseAddress!)
+            }
+        }
+    }
+
+    private static func item(of element: OpaquePointer, among items: [String]) -> Int {
+        var item: UInt32 = 0
+        guard snd_mixer_selem_get_enum_item(element, SND_MIXER_SCHN_FRONT_LEFT, &item) >= 0 else { return 0 }
+        return min(Int(item), items.count - 1)
+    }
+}
+
+extension PolarPattern {
+    /// What a card's menu calls it, such as `Omnidirectional`, `Omni` or `Sub-Cardioid`; nil for other patterns.
+    init?(item: String) {
+        let letters = item.lowercased().filter(\.isLetter)
+        switch letters {
+        case _ where letters.hasPrefix("omni"): self = .omnidirectional
+        case "cardioid": self = .cardioid
+        case "subcardioid", "widecardioid": self = .subcardioid
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import CALSA
+import Glibc
+import PCastIO
+import PCastMedia
+
+/// A PCM device of ALSA that captures, set up as a microphone needs it (COD10). It never waits but in `wait`, which can be
+/// ended.
+///
+/// Unchecked: used by one thread at a time, the last of which closes it, but for `signal`.
+final class CapturePCM: @unchecked Sendable {
+    /// What ended a wait.
+    enum Wake {
+        case signalled
+        case ready
+        case broken
+        case nothing
+    }
+
+    /// What the device says of itself at one moment.
+    struct Status {
+        var state: snd_pcm_state_t
+        /// Samples that can be read.
+        var available: Int
+        /// Samples that were captured and not read: with those that are still on their way here.
+        var delay: Int
+        /// When that was so.
+        var instant: Instant
+        /// Whether the driver told that moment, and can be believed.
+        var isTimed: Bool
+    }
+
+    let format: SampleFormat
+    let channels: Int
+    let rate: Int
+    /// Samples that it hands over at once, and that it holds at most.
+    let period: Int
+    let buffer: Int
+    private let isMonotonic: Bool
+    private let pcm: OpaquePointer
+    private let status: OpaquePointer
+    private let wakeSignal: Int32
+    private var isClosed = false
+
+    /// - Parameters:
+    ///   - name: of alsa-lib, such as `hw:CARD=Loopback,DEV=1`.
+    ///   - channels: that are wished for.
+    init(name: String, channels: Int) throws(PCMFailure) {
+        calsa_silence()
+        var opened: OpaquePointer?
+        try PCMFailure.check("open", snd_pcm_open(&opened, name, SND_PCM_STREAM_CAPTURE, Int32(SND_PCM_NONBLOCK)))
+        let pcm = opened!
+        do throws(PCMFailure) {
+            let setup = try Self.setUp(pcm, channels: channels)
+            guard let format = SampleFormat(setup.format), setup.rate > 0, setup.channels > 0, setup.period > 0 else {
+                throw PCMFailure(call: "hw_params", code: -EINVAL)
+            }
+            self.format = format
+            self.channels = Int(setup.channels)
+            rate = Int(setup.rate)
+            period = Int(setup.period)
+            buffer = Int(setup.buffer)
+            isMonotonic = setup.is_monotonic != 0
+            var status: OpaquePointer?
+            try PCMFailure.check("status", snd_pcm_status_malloc(&status))
+            self.status = status!
+            wakeSignal = calsa_signal_make()
+            guard wakeSignal >= 0 else {
+                snd_pcm_status_free(status)
+                throw PCMFailure(call: "eventfd", code: -errno)
+            }
+        } catch {
+            snd_pcm_close(pcm)
+            throw error
+        }
+        self.pcm = pcm
+    }
+
+    deinit {
+        close()
+        snd_pcm_status_free(status)
+        calsa_signal_close(wakeSignal)
+    }
+
+    private static func setUp(_ pcm: OpaquePointer, channels: Int) throws(PCMFailure) -> calsa_setup {
+        var setup = calsa_setup()
+        let formats = SampleFormat.preferred.map(\.alsa)
+        let result = calsa_set_up(
+            pcm, formats, Int32(formats.count), UInt32(channels), UInt32(AudioFrame.sampleRate), 0, &setup)
+        try PCMFailure.check(setup.failed.map { String(cString: $0) } ?? "hw_params", result)
+        return setup
+    }
+
+    /// The number of the sound card behind it; nil for what is none, as a sound server.
+    var card: Int? {
+        var info: OpaquePointer?
+        guard snd_pcm_info_malloc(&info) >= 0 else { return nil }
+        defer { snd_pcm_info_free(info) }
+        guard snd_pcm_info(pcm, info) >= 0 else { return nil }
+        let number = snd_pcm_info_get_card(info)
+        return number >= 0 ? Int(number) : nil
+    }
+
+    /// Gives the device back; nothing but `signal` may be called after that. Harmless when called again.
+    func close() {
+        if !isClosed { snd_pcm_close(pcm) }
+        isClosed = true
+    }
+
+    /// Begins to capture; what was in the buffer before is gone.
+    func start() throws(PCMFailure) {
+        if snd_pcm_state(pcm) != SND_PCM_STATE_PREPARED {
+            snd_pcm_drop(pcm)
+            try PCMFailure.check("prepare", snd_pcm_prepare(pcm))
+        }
+        try PCMFailure.check("start", snd_pcm_start(pcm))
+    }
+
+    /// Goes on after the machine slept. Answers false when the device is not yet ready for that.
+    func resume() throws(PCMFailure) -> Bool {
+        switch snd_pcm_resume(pcm) {
+        case 0: return true
+        case -EAGAIN: return false
+        // Those that cannot are started anew.
+        default:
+            try start()
+            return true
+        }
+    }
+
+    /// Waits for a period, or for `signal`.
+    ///
+    /// - Parameter isPaced: not for the device, whose sound would come too early.
+    func wait(milliseconds: Int32, isPaced: Bool = false) throws(PCMFailure) -> Wake {
+        let result = try PCMFailure.check("poll", calsa_wait(isPaced ? nil : pcm, wakeSignal, milliseconds))
+        if result & Int32(CALSA_SIGNALLED) != 0 { return .signalled }
+        if result & Int32(CALSA_BROKEN) != 0 { return .broken }
+        return result & Int32(CALSA_READY) != 0 ? .ready : .nothing
+    }
+
+    /// Ends the wait that is under way, and every later one. Any thread's.
+    func signal() { calsa_signal_raise(wakeSignal) }
+
+    func readStatus() throws(PCMFailure) -> Status {
+        try PCMFailure.check("status", snd_pcm_status(pcm, status))
+        let now = MonotonicClock.now()
+        var time = timespec()
+        snd_pcm_status_get_htstamp(status, &time)
+        let told = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        // A driver without times tells zero, and one that lies tells any.
+        let isTimed = isMonotonic && told <= now && now - told < .seconds(1)
+        let available = min(Int(snd_pcm_status_get_avail(status)), buffer)
+        let delay = Int(snd_pcm_status_get_delay(status))
+        return Status(
+            state: snd_pcm_status_get_state(status), available: available,
+            delay: (available...available + rate).contains(delay) ? delay : available,
+            instant: isTimed ? told : now, isTimed: isTimed)
+    }
+
+    /// Reads what is there. Answers how many samples of each channel; none when there are none.
+    ///
+    /// - Parameter bytes: room for whole samples of each channel.
+    func read(into bytes: UnsafeMutableRawBufferPointer) throws(PCMFailure) -> Int {
+        let frames = bytes.count / (format.bytes * channels)
+        let result = snd_pcm_readi(pcm, bytes.baseAddress, snd_pcm_uframes_t(frames))
+        if result == -Int(EAGAIN) { return 0 }
+        return Int(try PCMFailure.check("read", Int32(clamping: result)))
+    }
+}

@@ -1,0 +1,28 @@
+import CALSA
+import Glibc
+
+/// What the user's configuration of alsa-lib calls "default", when that is hardware or a sound server. On a machine without
+/// either there may still be such a name, and behind it nothing.
+struct DefaultMicrophone {
+    /// The number of the card behind it; nil for a sound server.
+    var card: Int?
+    /// What the hardware takes; nil when it is in use by another program.
+    var limits: CaptureLimits?
+
+    static func find() -> DefaultMicrophone? {
+        calsa_silence()
+        var pcm: OpaquePointer?
+        let result = snd_pcm_open(&pcm, MicrophoneAddress.standard, SND_PCM_STREAM_CAPTURE, Int32(SND_PCM_NONBLOCK))
+        if result == -EBUSY || result == -EAGAIN { return DefaultMicrophone() }
+        guard result >= 0, let pcm else { return nil }
+        defer { snd_pcm_close(pcm) }
+        var info: OpaquePointer?
+        guard snd_pcm_info_malloc(&info) >= 0 else { return nil }
+        defer { snd_pcm_info_free(info) }
+        let card = snd_pcm_info(pcm, info) >= 0 ? Int(snd_pcm_info_get_card(info)) : -1
+        guard card >= 0 || snd_pcm_type(pcm) == SND_PCM_TYPE_IOPLUG else { return nil }
+        return DefaultMicrophone(card: card >= 0 ? card : nil, limits: CaptureLimits(pcm))
+    }
+
+    static func isThere() -> Bool { find() != nil }
+}

@@ -1,0 +1,155 @@
+import CALSA
+import Glibc
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// The body of a microphone's thread: reads the device, keeps its time, and gets it going again when it stopped.
+///
+/// Unchecked: all but `pcm.signal` and `statistics` is the thread's.
+final class MicrophoneCapture: @unchecked Sendable {
+    /// A device that gives nothing for this long is told to start again, and for this long, given up.
+    private static let restartAfter = TimeSpan.milliseconds(500)
+    private static let giveUpAfter = TimeSpan.seconds(3)
+
+    /// Between attempts that bear no fruit.
+    private static let retryInterval: Int32 = 20
+
+    private let pcm: CapturePCM
+    private let mix: ChannelMix
+    private var timeline: CaptureTimeline
+    private var pace: CapturePace
+    private var bytes: [UInt8]
+    private var captured: [Float] = []
+    private var mixed: [Float] = []
+
+    /// Samples that were read since the device was started.
+    private var position: Int64 = 0
+    private var lastSound = MonotonicClock.now()
+    private let counts = Mutex(MicrophoneStatistics())
+
+    init(pcm: CapturePCM, channels: Int) {
+        self.pcm = pcm
+        mix = ChannelMix(from: pcm.channels, to: channels)
+        timeline = CaptureTimeline(rate: pcm.rate, channels: channels)
+        pace = CapturePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
+        bytes = Array(repeating: 0, count: pcm.buffer * pcm.channels * pcm.format.bytes)
+    }
+
+    var statistics: MicrophoneStatistics { counts.withLock { $0 } }
+
+    /// Captures until it is signalled, which is answered with nil, or the device ends.
+    func run(deliver: @Sendable (AudioFrame) -> Void) -> SourceEnd? {
+        do throws(PCMFailure) {
+            try start()
+            while try step() {
+                while let frame = timeline.next() { deliver(finished(frame)) }
+            }
+            return nil
+        } catch {
+            return error.isVanished ? .vanished("it is no longer there") : .failed(error.reason)
+        }
+    }
+
+    private func start() throws(PCMFailure) {
+        try pcm.start()
+        lastSound = MonotonicClock.now()
+        pace = CapturePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
+    }
+
+    /// Waits, and takes in what is there. Answers false when signalled.
+    private func step() throws(PCMFailure) -> Bool {
+        _ = pace.allowed(at: MonotonicClock.now())
+        let early = pace.wait(for: pcm.period)
+        let isPaced = early > .zero
+        let limit = isPaced ? early : Self.restartAfter
+        let wake = try pcm.wait(milliseconds: Int32((limit.milliseconds).rounded(.up)), isPaced: isPaced)
+        if wake == .signalled { return false }
+        let status = try pcm.readStatus()
+        switch status.state {
+        case SND_PCM_STATE_RUNNING, SND_PCM_STATE_DRAINING:
+            if try take(status) { return true }
+            // It says that there is something, and there is nothing.
+            guard wake == .broken || MonotonicClock.now() - lastSound > Self.restartAfter else { return true }
+            return try restart()
+        case SND_PCM_STATE_SUSPENDED: return try resume()
+        case SND_PCM_STATE_DISCONNECTED: throw PCMFailure(call: "status", code: -ENODEV)
+        default: return try restart()
+        }
+    }
+
+    /// Reads what is there. Answers false when that is nothing.
+    private func take(_ status: CapturePCM.Status) throws(PCMFailure) -> Bool {
+        let now = MonotonicClock.now()
+        let count = min(status.available, pace.allowed(at: now))
+        guard count > 0 else { return false }
+        let verdict = timeline.observe(position: position + Int64(status.delay), at: status.instant)
+        let size = pcm.format.bytes * pcm.channels
+        var taken = 0
+        let failure = bytes.withUnsafeMutableBytes { buffer -> PCMFailure? in
+            do throws(PCMFailure) {
+                taken = try pcm.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * size)]))
+                pcm.format.floats(UnsafeRawBufferPointer(rebasing: buffer[..<(taken * size)]), into: &captured)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure {
+            // The state tells which of the two it is when it is looked at again.
+            if failure.code == -EPIPE || failure.code == -ESTRPIPE { return true }
+            throw failure
+        }
+        mix.mix(captured, into: &mixed)
+        timeline.append(mixed)
+        position += Int64(taken)
+        pace.take(taken)
+        if taken > 0 { lastSound = now }
+        note(isDoubtful: !status.isTimed || verdict != .followed)
+        return taken > 0
+    }
+
+    // MARK: Starting again
+
+    /// After an overrun, or when nothing comes: what was lost becomes silence (COD10). Answers false when signalled.
+    private func restart() throws(PCMFailure) -> Bool {
+        counts.withLock { $0.xruns += 1 }
+        if MonotonicClock.now() - lastSound > Self.giveUpAfter {
+            throw PCMFailure(call: "it gives no sound", code: -ETIMEDOUT)
+        }
+        try pcm.start()
+        timeline.restart()
+        position = 0
+        pace = CapturePace(rate: pcm.rate, capacity: pcm.buffer, at: MonotonicClock.now())
+        guard MonotonicClock.now() - lastSound > Self.restartAfter else { return true }
+        return try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) != .signalled
+    }
+
+    /// After the machine slept. Answers false when signalled.
+    private func resume() throws(PCMFailure) -> Bool {
+        while try !pcm.resume() {
+            if try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) == .signalled { return false }
+        }
+        lastSound = MonotonicClock.now()
+        return try restart()
+    }
+
+    // MARK: What is told
+
+    private func note(isDoubtful: Bool) {
+        let (silence, drift) = (timeline.silentSamples, timeline.clock.drift)
+        counts.withLock { counts in
+            counts.silentSamples = silence
+            counts.drift = drift
+            if isDoubtful { counts.doubtfulTimes += 1 }
+        }
+    }
+
+    private func finished(_ frame: CaptureTimeline.Frame) -> AudioFrame {
+        counts.withLock { $0.frames += 1 }
+        return AudioFrame(
+            samples: frame.samples, channels: mix.to,
+            captureTime: MonotonicClock.reference().wallTime(at: frame.start),
+            timestamp: MediaTime(ticks: frame.ticks, rate: .opus))
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@Suite struct VideoEncodersTests {
+    @Test("encoders are listed with what hinders them, and the software ones work") func list() {
+        let infos = VideoEncoders.available()
+        #expect(infos.map(\.name) == ["libx264", "libvpx", "h264_nvenc", "h264_vaapi", "h264_v4l2m2m"])
+        for info in infos {
+            #expect(info.isUsable == (info.reason == nil))
+            #expect(info.isUsable || info.isHardware)
+            #expect(info.codec == (info.name == "libvpx" ? .vp8 : .h264))
+        }
+        #expect(VideoEncoders.available() == infos)
+        let hasProcessor = FileManager.default.fileExists(atPath: "/dev/dri/renderD128")
+        if !hasProcessor { #expect(infos[3].reason?.contains("/dev/dri/renderD128") == true) }
+    }
+
+    @Test("whatever is chosen and there, it encodes key frames when asked", arguments: [Codec.h264, .vp8])
+    func choices(_ codec: Codec) throws {
+        let usable = VideoEncoders.available().filter { $0.isUsable && $0.codec == codec }.map(\.name)
+        let choices = [VideoEncoderChoice.automatic, .software] + usable.map { .named($0) }
+        for choice in choices {
+            let encoder = try VideoEncoders.open(
+                choice, codec: codec, dimensions: Picture.size, frameRate: 30, bitrate: .kilobits(1_500))
+            #expect(usable.contains(encoder.name))
+            if choice == .software { #expect(encoder.name == (codec == .h264 ? "libx264" : "libvpx")) }
+            if case .named(let name) = choice { #expect(encoder.name == name) }
+            let frames = try (0..<8).flatMap {
+                try encoder.encode(Picture.moving($0), forceKeyFrame: $0 == 3)
+            }
+            let keyFrames = frames.filter(\.isKeyFrame).map(\.timestamp)
+            #expect(keyFrames == [Picture.moving(0).timestamp, Picture.moving(3).timestamp])
+        }
+    }
+
+    @Test("where there is no hardware encoder, choosing one by name is refused and automatic is not") func absent()
+        throws
+    {
+        let size = Dimensions(width: 320, height: 180)
+        for info in VideoEncoders.available() where !info.isUsable {
+            let error = #expect(throws: CodecError.self) {
+                try VideoEncoders.open(
+                    .named(info.name), codec: .h264, dimensions: size, frameRate: 30, bitrate: .kilobits(500))
+            }
+            #expect("\(try #require(error))".contains(try #require(info.reason)))
+        }
+        for name in ["nonsense", "libvpx", ""] {
+            #expect(throws: CodecError.self) {
+                try VideoEncoders.open(
+                    .named(name), codec: .h264, dimensions: size, frameRate: 30, bitrate: .kilobits(500))
+            }
+        }
+        // Smaller than any hardware encoder takes.
+        let tiny = Dimensions(width: 16, height: 16)
+        let encoder = try VideoEncoders.open(codec: .h264, dimensions: tiny, frameRate: 30, bitrate: .kilobits(100))
+        #expect(try encoder.encode(Picture.moving(0, size: tiny), forceKeyFrame: false).count == 1)
+    }
+
+    @Test("a choice is read from a word") func words() {
+        #expect(VideoEncoderChoice("automatic") == .automatic)
+        #expect(VideoEncoderChoice("software") == .software)
+        #expect(VideoEncoderChoice("h264_vaapi") == .named("h264_vaapi"))
+    }
+
+    @Test("an encoder lets a picture go when it is encoded") func pictures() throws {
+        let encoder = try X264Encoder(dimensions: Picture.size, frameRate: 30, bitrate: .kilobits(1_500))
+        for number in 0..<5 {
+            var picture: VideoFrame? = Picture.moving(number)
+            weak let weakPicture = picture
+            _ = try encoder.encode(picture!, forceKeyFrame: false)
+            picture = nil
+            #expect(weakPicture == nil)
+        }
+    }
+}

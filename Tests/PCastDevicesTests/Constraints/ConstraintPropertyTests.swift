@@ -1,0 +1,180 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+/// Thousands of made-up machines; a failure names its seed.
+@Suite("Whatever is asked of whatever devices")
+struct ConstraintPropertyTests {
+    private static let seeds: ClosedRange<UInt64> = 1...1_500
+
+    private enum Outcome {
+        case selection(VideoSelection)
+        case failure(ConstraintFailure)
+        case nothing
+    }
+
+    private func solve(_ devices: [SourceDevice], _ constraints: DeviceConstraints) -> Outcome {
+        do {
+            let selection = try ConstraintSolver.selectVideo(from: devices, constraints: constraints)
+            return selection.map { .selection($0) } ?? .nothing
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @Test("the choice is the best of all configurations, tried one by one, and meets every demand")
+    func best() throws {
+        var count = (selections: 0, failures: 0, nothing: 0)
+        for seed in Self.seeds {
+            var cases = ConstraintCases(seed: seed)
+            let oracle = ConstraintOracle(devices: cases.devices(), constraints: cases.constraints())
+            let settings = oracle.settings()
+            let feasible = settings.filter { oracle.unmetDemands($0).isEmpty }
+            switch solve(oracle.devices, oracle.constraints) {
+            case .selection(let selection):
+                count.selections += 1
+                let setting = try #require(oracle.setting(of: selection))
+                #expect(settings.contains(setting), "seed \(seed): the device cannot do it")
+                #expect(oracle.unmetDemands(setting).isEmpty, "seed \(seed)")
+                let best = feasible.map(oracle.key).min { $0.lexicographicallyPrecedes($1) }
+                #expect(oracle.key(setting) == best, "seed \(seed): \(selection.explanation)")
+                let told = selection.explanation.candidates[0].distance
+                #expect(abs(told - oracle.distance(setting)) < 1e-9, "seed \(seed)")
+                #expect(selection.unmet.isEmpty == (told == 0), "seed \(seed)")
+            case .failure(let failure):
+                count.failures += 1
+                #expect(feasible.isEmpty, "seed \(seed): \(failure)")
+            case .nothing:
+                count.nothing += 1
+                #expect(settings.isEmpty, "seed \(seed)")
+            }
+        }
+        // The made-up cases are of every kind, or nothing was seen to hold.
+        #expect(count.selections > 500 && count.failures > 200 && count.nothing > 5)
+    }
+
+    @Test("the demand that is named is missed by the least, and made the nearest value it is met")
+    func relaxing() throws {
+        var steps = 0
+        for seed in Self.seeds {
+            var cases = ConstraintCases(seed: seed)
+            var oracle = ConstraintOracle(devices: cases.devices(), constraints: cases.constraints())
+            while case .failure(let failure) = solve(oracle.devices, oracle.constraints) {
+                let settings = oracle.settings()
+                let fewest = settings.map { oracle.unmetDemands($0).count }.min() ?? 0
+                if fewest == 1 {
+                    let misses = settings.flatMap { setting -> [(DeviceConstraint, Double)] in
+                        let unmet = oracle.unmetDemands(setting)
+                        return unmet.count == 1 ? [(unmet[0].1, oracle.missed(unmet[0].0, unmet[0].1, setting))] : []
+                    }
+                    let least = try #require(misses.map(\.1).min())
+                    let named = misses.filter { $0.0 == failure.constraint }.map(\.1).min()
+                    #expect(named.map { abs($0 - least) < 1e-9 } == true, "seed \(seed): \(failure)")
+                }
+                let list = try #require(oracle.constraints[failure.capability])
+                let index = try #require(list.firstIndex(of: failure.constraint), "seed \(seed): \(failure)")
+                if let nearest = failure.nearest {
+                    let value = try DeviceConstraint.Value(nearest, of: failure.capability)
+                    oracle.constraints[failure.capability]?[index].value = value
+                } else {
+                    oracle.constraints[failure.capability]?.remove(at: index)
+                }
+                let left = oracle.settings().map { oracle.unmetDemands($0).count }.min() ?? 0
+                #expect(left < fewest, "seed \(seed): \(failure)")
+                guard left < fewest else { break }
+                steps += 1
+            }
+        }
+        #expect(steps > 250)
+    }
+
+    @Test("a wish that is given up makes no other worse, and a demand that is given up makes nothing impossible")
+    func monotonic() throws {
+        var wishes = 0
+        for seed in Self.seeds {
+            var cases = ConstraintCases(seed: seed)
+            let oracle = ConstraintOracle(devices: cases.devices(), constraints: cases.constraints())
+            guard case .selection(let selection) = solve(oracle.devices, oracle.constraints) else { continue }
+            let before = try #require(oracle.setting(of: selection))
+            for (capability, list) in oracle.constraints {
+                for index in list.indices {
+                    var fewer = oracle
+                    fewer.constraints[capability]?.remove(at: index)
+                    guard case .selection(let other) = solve(fewer.devices, fewer.constraints) else {
+                        Issue.record("seed \(seed): nothing is left without \(capability) \(list[index])")
+                        continue
+                    }
+                    let after = try #require(fewer.setting(of: other))
+                    guard list[index].kind == .ideal, fewer.key(after).prefix(2) == fewer.key(before).prefix(2) else {
+                        continue
+                    }
+                    wishes += 1
+                    #expect(fewer.distance(after) <= fewer.distance(before) + 1e-9, "seed \(seed)")
+                }
+            }
+        }
+        #expect(wishes > 300)
+    }
+
+    @Test("the order of devices and of their formats changes nothing but what is equal otherwise")
+    func order() throws {
+        for seed in Self.seeds {
+            var cases = ConstraintCases(seed: seed)
+            let oracle = ConstraintOracle(devices: cases.devices(), constraints: cases.constraints())
+            var mixed = oracle.devices.shuffled(using: &cases)
+            for index in mixed.indices {
+                guard case .video(var capabilities) = mixed[index].capabilities else { continue }
+                capabilities.formats.shuffle(using: &cases)
+                mixed[index].capabilities = .video(capabilities)
+            }
+            switch (solve(oracle.devices, oracle.constraints), solve(mixed, oracle.constraints)) {
+            case (.selection(let one), .selection(let other)):
+                let (left, right) = (one.explanation.candidates[0], other.explanation.candidates[0])
+                #expect(abs(left.distance - right.distance) < 1e-9, "seed \(seed)")
+                #expect(one.device.info.deviceType == other.device.info.deviceType, "seed \(seed)")
+                if one.device.info.id == other.device.info.id {
+                    #expect(one.deliveredArea == other.deliveredArea, "seed \(seed)")
+                    #expect(one.configuration.encoding == other.configuration.encoding, "seed \(seed)")
+                }
+            case (.failure, .failure), (.nothing, .nothing): break
+            case let (one, other): Issue.record("seed \(seed): \(one) and \(other)")
+            }
+        }
+    }
+
+    @Test("of a range of rates, one wish is met as near as can be, and no value serves several much better")
+    func ranges() throws {
+        for seed in Self.seeds {
+            var cases = ConstraintCases(seed: seed)
+            let ends = [Double.random(in: 1...120, using: &cases), .random(in: 1...120, using: &cases)].sorted()
+            let format = CaptureFormat(
+                encoding: .yuyv, sizes: .discrete(Dimensions(width: 640, height: 480)),
+                rates: .range(slowest: FrameRate(near: ends[0]), fastest: FrameRate(near: ends[1]), isContinuous: true))
+            let camera = ConstraintDevices.camera("c", "C", formats: [format])
+            let wishes = (0..<Int.random(in: 1...3, using: &cases)).map { _ in
+                (Double.random(in: 0.5...150, using: &cases) * 100).rounded() / 100
+            }
+            let constraints: DeviceConstraints = [.frameRate: wishes.map { .ideal($0) }]
+            guard case .selection(let selection) = solve([camera], constraints) else {
+                Issue.record("seed \(seed)")
+                continue
+            }
+            func sum(_ rate: Double) -> Double {
+                wishes.reduce(0) { $0 + abs(rate - $1) / max(rate, $1) }
+            }
+            let chosen = selection.configuration.frameRate.perSecond
+            #expect((ends[0] * 0.999...ends[1] * 1.001).contains(chosen), "seed \(seed)")
+            let grid = (0...200).map { ends[0] + (ends[1] - ends[0]) * Double($0) / 200 }
+            let best = grid.map(sum).min()!
+            #expect(sum(chosen) <= best + 0.01 * Double(wishes.count) + 1e-3, "seed \(seed)")
+            if wishes.count == 1 {
+                #expect(abs(sum(chosen) - sum(min(max(wishes[0], ends[0]), ends[1]))) < 0.011, "seed \(seed)")
+            }
+        }
+    }
+}
+
+extension VideoSelection {
+    fileprivate var deliveredArea: Int { deliveredDimensions.width * deliveredDimensions.height }
+}

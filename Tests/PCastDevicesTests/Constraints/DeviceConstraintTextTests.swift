@@ -1,0 +1,91 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("Constraints as people write them")
+struct DeviceConstraintTextTests {
+    @Test(
+        "each form means what it says",
+        arguments: [
+            ("width=1280", DeviceCapability.width, DeviceConstraint.ideal(1_280)),
+            ("width:min=640", .width, .min(640)), ("height:max=1080", .height, .max(1_080)),
+            ("frame-rate:exact=29.97", .frameRate, .exact(29.97)), ("frame-rate:ideal=60", .frameRate, .ideal(60)),
+            ("facing-mode:exact=environment", .facingMode, .exact(.facingMode(.environment))),
+            ("flash-mode=always-on", .flashMode, .ideal(.flashMode(.alwaysOn))),
+            ("device-id=usb-A=B:1", .deviceID, .ideal(.text("usb-A=B:1"))),
+            ("location=upper", .location, .ideal(.location(.upper))),
+            ("rotation-mode=follow-ui-rotation", .videoSourceRotationMode, .ideal(.rotationMode(.followUIRotation))),
+            (
+                "video-source-rotation-mode=automatic", .videoSourceRotationMode, .ideal(.rotationMode(.automatic))
+            ), ("auto-focus-mode=auto-then-locked", .autoFocusMode, .ideal(.autoFocusMode(.autoThenLocked))),
+            (
+                "auto-focus-target=0.5,0.25", .autoFocusTarget, .ideal(.focusTarget(FocusTarget(x: 0.5, y: 0.25)!))
+            ),
+        ])
+    func video(_ text: String, _ capability: DeviceCapability, _ constraint: DeviceConstraint) throws {
+        #expect(try DeviceConstraints.parse([text], for: .video) == [capability: [constraint]])
+    }
+
+    @Test("sound has its own")
+    func audio() throws {
+        let texts = [
+            "channel-layout=mono", "polar-pattern:exact=cardioid", "echo-cancellation=on",
+            "audio-echo-cancellation-mode:exact=off", "facing-mode=user",
+        ]
+        #expect(
+            try DeviceConstraints.parse(texts, for: .audio) == [
+                .audioChannelLayout: [.ideal(.channelLayout(.mono))],
+                .polarPattern: [.exact(.polarPattern(.cardioid))],
+                .audioEchoCancellationMode: [.ideal(.echoCancellation(.on)), .exact(.echoCancellation(.off))],
+                .facingMode: [.ideal(.facingMode(.user))],
+            ])
+    }
+
+    @Test("several of a capability all count, in their order; none are none")
+    func several() throws {
+        #expect(
+            try DeviceConstraints.parse(["width:min=640", "width=800", "width=900"], for: .video)
+                == [.width: [.min(640), .ideal(800), .ideal(900)]])
+        #expect(try DeviceConstraints.parse([], for: .video) == [:])
+    }
+
+    @Test("what is written is read back as itself")
+    func writing() throws {
+        let texts = [
+            "width:min=640", "width=1280", "height:max=1080", "frame-rate:exact=29.97", "facing-mode=user",
+            "flash-mode:exact=always-off", "device-id=a b", "location=lower", "video-source-rotation-mode=automatic",
+            "auto-focus-mode=continuous", "auto-focus-target=0.3333333333333333,1",
+        ]
+        #expect(try DeviceConstraints.parse(texts, for: .video).texts == texts)
+    }
+
+    @Test(
+        "nonsense is refused, with what is accepted instead",
+        arguments: [
+            ("", "width, height, frame-rate"), ("=5", "width, height"), ("widht=5", "auto-focus-target"),
+            ("width", "width=VALUE or width:KIND=VALUE"), ("width=", "pixels"), ("width=-5", "pixels"),
+            ("width=0", "pixels"), ("width=1280.5", "pixels"), ("width=99999999999999999999", "pixels"),
+            ("width:most=5", "min, max, exact, ideal"), ("width:=5", "min, max, exact, ideal"),
+            ("facing-mode:min=user", "exact, ideal"), ("facing-mode=front", "automatic, undefined, user, environment"),
+            ("frame-rate=nan", "29.97"), ("frame-rate=inf", "29.97"), ("frame-rate=0", "29.97"),
+            ("device-id=", "identifier"), ("auto-focus-target=0.5", "X,Y"), ("auto-focus-target=0.5,2", "X,Y"),
+            ("auto-focus-target=nan,0", "X,Y"), ("auto-focus-target=0,0,0", "X,Y"),
+            ("polar-pattern=cardioid", "of video there are"), ("WIDTH=5", "of video there are"),
+        ])
+    func nonsense(_ text: String, _ accepted: String) throws {
+        let error = try #require(throws: DeviceError.self) { try DeviceConstraints.parse([text], for: .video) }
+        guard case .unusable(text, let reason) = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(reason.contains(accepted), "\(reason)")
+    }
+
+    @Test("each capability's own name is among its words, and no word means two")
+    func words() {
+        let words = DeviceCapability.allCases.flatMap(\.words)
+        #expect(Set(words).count == words.count)
+        #expect(DeviceCapability.allCases.allSatisfy { $0.words.first == $0.rawValue })
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("The file of device rules")
+struct DeviceRulesFileTests {
+    /// A folder of its own, which goes with the test.
+    private final class Folder {
+        let path: String
+
+        init() throws {
+            path = FileManager.default.temporaryDirectory.appending(path: "rules-\(UUID().uuidString)").path
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func write(_ text: String, to name: String) throws -> String {
+            let file = URL(filePath: path).appending(path: name)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file)
+            return file.path
+        }
+    }
+
+    private static func text(rules: Int) -> String {
+        "{ rules: [" + String(repeating: "{ match: { name: '*' } },", count: rules) + "] }"
+    }
+
+    @Test("the variable's counts first, then the person's own, then the machine's; none is no rules")
+    func order() throws {
+        let folder = try Folder()
+        let system = "\(folder.path)/etc/devices.json5"
+        var environment = ["HOME": folder.path]
+        #expect(try DeviceRules.standard(environment: environment, system: system) == DeviceRules())
+        #expect(try DeviceRules.standard(environment: [:], system: system) == DeviceRules())
+        _ = try folder.write(Self.text(rules: 1), to: "etc/devices.json5")
+        #expect(try DeviceRules.standard(environment: environment, system: system).count == 1)
+        #expect(try DeviceRules.standard(environment: [:], system: system).count == 1)
+        _ = try folder.write(Self.text(rules: 2), to: ".config/pcast/devices.json5")
+        #expect(try DeviceRules.standard(environment: environment, system: system).count == 2)
+        _ = try folder.write(Self.text(rules: 3), to: "xdg/pcast/devices.json5")
+        environment["XDG_CONFIG_HOME"] = "\(folder.path)/xdg"
+        #expect(try DeviceRules.standard(environment: environment, system: system).count == 3)
+        environment["PCAST_DEVICES"] = try folder.write(Self.text(rules: 4), to: "mine.json5")
+        #expect(try DeviceRules.standard(environment: environment, system: system).count == 4)
+        environment["PCAST_DEVICES"] = ""
+        #expect(try DeviceRules.standard(environment: environment, system: system).count == 3)
+    }
+
+    @Test("a file that is named and not there is told, with its name")
+    func missing() throws {
+        let folder = try Folder()
+        let path = "\(folder.path)/gone.json5"
+        let error = try #require(throws: DeviceRulesError.self) {
+            try DeviceRules.standard(environment: ["PCAST_DEVICES": path])
+        }
+        #expect("\(error)" == "\(path): there is no such file")
+    }
+
+    @Test("a file that is wrong is told with its name and its line, and not passed over")
+    func wrong() throws {
+        let folder = try Folder()
+        let path = try folder.write(
+            "{ rules: [\n{ match: { name: '*' },\n hidden: 1 } ] }", to: ".config/pcast/devices.json5")
+        let error = try #require(throws: DeviceRulesError.self) {
+            try DeviceRules.standard(environment: ["HOME": folder.path])
+        }
+        #expect("\(error)" == "\(path), line 3: “hidden” takes true or false")
+    }
+
+    @Test("a file that cannot be read, that is too large or no text is told")
+    func unreadable() throws {
+        let folder = try Folder()
+        let directory = try #require(throws: DeviceRulesError.self) { try DeviceRules(file: folder.path) }
+        #expect(directory.file == folder.path && directory.reason.contains("cannot be read"))
+        let large = try folder.write(String(repeating: " ", count: 64 * 1_024 + 1), to: "large")
+        #expect(throws: DeviceRulesError.self) { try DeviceRules(file: large) }
+        let full = try folder.write("{}" + String(repeating: " ", count: 64 * 1_024 - 2), to: "full")
+        #expect(try DeviceRules(file: full).count == 0)
+        let binary = "\(folder.path)/binary"
+        try Data([0xFF, 0xFE, 0x00]).write(to: URL(filePath: binary))
+        let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(file: binary) }
+        #expect(error.reason.contains("UTF-8"))
+    }
+
+    @Test("configs/devices.json5 changes nothing as it is, and each of its examples is a rule")
+    func example() throws {
+        var root = URL(filePath: #filePath)
+        while !FileManager.default.fileExists(atPath: root.appending(path: "configs/devices.json5").path) {
+            try #require(root.path != "/", "configs/devices.json5 is not found")
+            root.deleteLastPathComponent()
+        }
+        let text = try String(contentsOf: root.appending(path: "configs/devices.json5"), encoding: .utf8)
+        #expect(try DeviceRules(text: text) == DeviceRules())
+        // The examples are the remarks inside the list that are no sentences.
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        for index in lines.indices {
+            let line = lines[index].trimmingCharacters(in: .whitespaces)
+            let isSentence = line.last == "." || line.dropFirst(3).first?.isUppercase == true
+            if lines[index].hasPrefix("        // "), !isSentence { lines[index] = String(line.dropFirst(3)) }
+        }
+        let rules = try DeviceRules(text: lines.joined(separator: "\n"))
+        #expect(rules.count == 5)
+        var device = ConstraintDevices.webcam
+        device.identity = DeviceIdentity(name: "Webcam", vendor: "046d", product: "082d")
+        rules.apply(to: &device)
+        #expect(device.info.facingMode == .user && device.info.name == "Desk camera")
+    }
+}

@@ -1,0 +1,194 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("Rules say what hardware cannot tell")
+struct DeviceRulesTests {
+    private static let webcam: SourceDevice = {
+        var device = ConstraintDevices.webcam
+        device.info.id = "usb-046d_HD_Pro_Webcam_C920_0001A2B3-video-index0"
+        device.identity = DeviceIdentity(
+            name: "HD Pro Webcam C920", vendor: "046d", product: "082d", serial: "0001A2B3")
+        return device
+    }()
+
+    private static let microphone: SourceDevice = {
+        var device = ConstraintDevices.mono
+        device.identity = DeviceIdentity(name: "Yeti Stereo Microphone", vendor: "B58E", product: "9e84")
+        return device
+    }()
+
+    private func apply(_ text: String, to device: SourceDevice) throws -> SourceDevice {
+        var device = device
+        try DeviceRules(text: "{ rules: [\(text)] }").apply(to: &device)
+        return device
+    }
+
+    @Test("each field of a camera")
+    func camera() throws {
+        let device = try apply(
+            """
+            { match: { name: "*C920*" }, facingMode: "user", location: "upper", name: "Desk", mountingTurns: 3 }
+            """, to: Self.webcam)
+        #expect(device.info.facingMode == .user)
+        #expect(device.info.location == .upper)
+        #expect(device.info.name == "Desk")
+        guard case .video(let capabilities) = device.capabilities, case .video(var before) = Self.webcam.capabilities
+        else {
+            Issue.record("no camera")
+            return
+        }
+        before.mountingTurns = 3
+        #expect(capabilities == before)
+        #expect(device.info.id == Self.webcam.info.id && device.identity == Self.webcam.identity)
+    }
+
+    @Test("each field of a microphone")
+    func microphone() throws {
+        let device = try apply(
+            "{ match: { media: 'audio' }, polarPattern: 'cardioid', location: 'lower' }", to: Self.microphone)
+        #expect(device.info.location == .lower)
+        guard case .audio(let capabilities) = device.capabilities else {
+            Issue.record("no microphone")
+            return
+        }
+        #expect(capabilities.polarPatterns == [.cardioid])
+    }
+
+    @Test(
+        "a rule is about the devices that have all of what it names",
+        arguments: [
+            ("vendor: '046d'", true), ("vendor: '046D'", true), ("vendor: '046e'", false), ("product: '082d'", true),
+            ("vendor: '046d', product: '082e'", false), ("serial: '0001a2b3'", true), ("serial: '0001*'", true),
+            ("serial: '1*'", false), ("name: 'hd pro webcam c920'", true), ("name: 'HD Pro'", false),
+            ("name: '*webcam*'", true), ("name: '*C9?0'", true), ("name: '*C9?'", false), ("media: 'video'", true),
+            ("media: 'audio', name: '*'", false), ("id: 'usb-046d_*-video-index0'", true), ("id: 'usb-046d'", false),
+        ])
+    func matching(_ match: String, _ isMatching: Bool) throws {
+        let device = try apply("{ match: { \(match) }, facingMode: 'user' }", to: Self.webcam)
+        #expect((device.info.facingMode == .user) == isMatching)
+    }
+
+    @Test("what is not on USB has no vendor, and no serial number is none")
+    func anonymous() throws {
+        var device = Self.webcam
+        device.identity = DeviceIdentity(name: "Built in")
+        for match in ["vendor: '046d'", "product: '082d'", "serial: '*'"] {
+            #expect(try apply("{ match: { \(match) }, facingMode: 'user' }", to: device) == device)
+        }
+        // Some drivers write capital letters.
+        #expect(try apply("{ match: { vendor: 'b58e' }, location: 'upper' }", to: Self.microphone) != Self.microphone)
+    }
+
+    @Test("all rules that match apply, and what a later one says takes the place of what an earlier one said")
+    func order() throws {
+        let rules = """
+            { match: { name: '*' }, facingMode: 'environment', location: 'lower', name: 'Some camera' },
+            { match: { serial: '0001A2B3' }, facingMode: 'user' },
+            { match: { name: 'Some camera' }, location: 'upper' },
+            """
+        let device = try apply(rules, to: Self.webcam)
+        #expect(device.info.facingMode == .user)
+        #expect(device.info.name == "Some camera")
+        // Rules know a device by what the hardware says, not by what another rule calls it.
+        #expect(device.info.location == .lower)
+    }
+
+    @Test("hidden devices are not offered, and a later rule brings one back")
+    func hidden() throws {
+        let rules = try DeviceRules(
+            text: """
+                { rules: [
+                    { match: { media: 'video', name: '*' }, hidden: true },
+                    { match: { serial: '0001A2B3' }, hidden: false, name: 'Shown' },
+                ] }
+                """)
+        var other = Self.webcam
+        other.identity.serial = "9"
+        #expect(rules.hides(other))
+        #expect(!rules.hides(Self.webcam) && !rules.hides(Self.microphone))
+        let offered = rules.applied(to: [other, Self.webcam, Self.microphone, ConstraintDevices.testPicture])
+        #expect(offered.map(\.info.name) == ["Shown", "Headset", "Test picture"])
+    }
+
+    @Test("rules are about hardware: the test picture, screens and files are as they are")
+    func others() throws {
+        for device in [ConstraintDevices.testPicture, ConstraintDevices.blackPicture] {
+            #expect(try apply("{ match: { name: '*' }, hidden: true, name: 'x' }", to: device) == device)
+        }
+    }
+
+    @Test("no rules change nothing", arguments: ["{}", "{ rules: [] }", "// nothing\n{ rules: [], }"])
+    func none(_ text: String) throws {
+        let rules = try DeviceRules(text: text)
+        #expect(rules == DeviceRules())
+        #expect(rules.count == 0)
+        #expect(rules.applied(to: [Self.webcam, Self.microphone]) == [Self.webcam, Self.microphone])
+    }
+
+    @Test(
+        "a wrong value is told with its line, its field and what is accepted",
+        arguments: [
+            ("facingMode: 'front'", "“facingMode” takes one of \"user\", \"environment\""),
+            ("facingMode: true", "“facingMode” takes one of"), ("facingMode: 'automatic'", "“facingMode” takes one of"),
+            ("location: 'top'", "“location” takes one of \"upper\", \"lower\""),
+            ("polarPattern: 'eight'", "\"omnidirectional\", \"cardioid\", \"subcardioid\""),
+            ("polarPattern: 'cardioid'", "“polarPattern” is of audio devices"), ("name: ''", "takes a text in quotes"),
+            ("name: 5", "takes a text in quotes"), ("mountingTurns: 4", "0, 1, 2 or 3"),
+            ("mountingTurns: -1", "0, 1, 2 or 3"), ("mountingTurns: 0.5", "0, 1, 2 or 3"),
+            ("mountingTurns: '90'", "0, 1, 2 or 3"), ("hidden: 'yes'", "“hidden” takes true or false"),
+            ("facing: 'user'", "there are match, facingMode, location, polarPattern, name, mountingTurns, hidden"),
+        ])
+    func wrongValues(_ field: String, _ reason: String) throws {
+        let text = "{\n rules: [ {\n match: { media: 'video' },\n \(field),\n } ]\n}"
+        let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(text: text) }
+        #expect(error.line == 4)
+        #expect("\(error)".hasPrefix("line 4: ") && "\(error)".contains(reason), "\(error)")
+    }
+
+    @Test(
+        "a wrong pattern too",
+        arguments: [
+            ("match: {}", "names nothing"), ("match: 'x'", "“match” is an object"),
+            ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
+            ("match: { product: 'xyzw' }", "four hexadecimal"), ("match: { product: '+123' }", "four hexadecimal"),
+            ("match: { media: 'sound' }", "\"video\", \"audio\""), ("match: { name: '' }", "a text in quotes"),
+            ("match: { model: 'x' }", "there are media, vendor, product, serial, name, id"),
+            ("match: { media: 'audio' }, mountingTurns: 1", "“mountingTurns” is of video devices"),
+            ("facingMode: 'user'", "a rule says by “match”"),
+        ])
+    func wrongPatterns(_ rule: String, _ reason: String) throws {
+        let error = try #require(throws: DeviceRulesError.self) {
+            try DeviceRules(text: "{ rules: [\n { \(rule) } ] }")
+        }
+        #expect(error.line == 2)
+        #expect(error.reason.contains(reason), "\(error)")
+    }
+
+    @Test(
+        "a wrong file as well",
+        arguments: [
+            ("[]", "is an object"), ("{ rules: {} }", "takes a list"), ("{ rule: [] }", "there are rules"),
+            ("{ rules: [ 5 ] }", "a rule is an object"), ("", "expected a value"), ("{ rules: [ { } ] }", "“match”"),
+        ])
+    func wrongFiles(_ text: String, _ reason: String) throws {
+        let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(text: text) }
+        #expect(error.line == 1)
+        #expect(error.reason.contains(reason), "\(error)")
+    }
+
+    @Test("a star stands for anything, however many there are, and takes no time that grows beyond all bounds")
+    func patterns() {
+        let long = String(repeating: "a", count: 2_000)
+        #expect(!NamePattern(String(repeating: "*a", count: 40) + "*b").matches(long))
+        #expect(NamePattern(String(repeating: "*a", count: 40)).matches(long))
+        for (pattern, text, isMatching) in [
+            ("", "", true), ("", "a", false), ("*", "", true), ("**", "x", true), ("?", "", false), ("?", "é", true),
+            ("a*b", "ab", true), ("a*b", "acbb", true), ("a*b", "abc", false), ("*ab", "aab", true),
+            ("Ä*", "ära", true),
+        ] {
+            #expect(NamePattern(pattern).matches(text) == isMatching, "\(pattern) \(text)")
+        }
+    }
+}

@@ -136,8 +136,7 @@ let package = Package(
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO", "PCastCodecs",
-                "PCastDevices",
+                "PCast", "PCastMedia", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(

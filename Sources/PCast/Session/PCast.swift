@@ -1,3 +1,4 @@
+public import PCastCodecs
 public import PCastDevices
 public import PCastMedia
 import PCastWebRTC
@@ -90,8 +91,15 @@ public final class PCast: Sendable {
     /// What is plugged in and out from now on, for as long as it is iterated.
     ///
     /// - Throws: `failed` when the kernel does not let anybody watch.
-    public func sourceDeviceChanges(_ mediaType: MediaType) async throws(PCastError) -> AsyncStream<SourceDeviceChange> {
+    public func sourceDeviceChanges(_ mediaType: MediaType) async throws(PCastError) -> AsyncStream<SourceDeviceChange>
+    {
         try await DeviceThread.run { () throws(DeviceError) in try SourceDevices.changes(mediaType) }
+    }
+
+    /// The encoders of video that this machine has, the one first that publications use; hardware's are used where they
+    /// can be.
+    public func videoEncoders() async -> [VideoEncoderInfo] {
+        (try? await DeviceThread.run { () throws(DeviceError) in VideoEncoders.available() }) ?? []
     }
 
     /// Opens sources; they run from their publication on. Needs no session.

@@ -61,7 +61,10 @@ final class LocalMedia: Sendable {
             if wants, state.takers[id] != nil { state.wanting.insert(id) } else { state.wanting.remove(id) }
         }
         guard isOnDemand else { return }
-        Task { [weak self] in try? await DeviceThread.run { () throws(DeviceError) in self?.settle() } }
+        Task { [weak self] in
+            guard let media = self else { return }
+            try? await DeviceThread.run { () throws(DeviceError) in media.settle() }
+        }
     }
 
     /// Brings the devices to what is wanted now; whoever comes later finds it done.

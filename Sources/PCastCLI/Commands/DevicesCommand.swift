@@ -1,5 +1,6 @@
 import ArgumentParser
 import PCast
+import PCastEdgeAuth
 
 /// `pcast devices`
 struct DevicesCommand: AsyncCommand {
@@ -42,7 +43,7 @@ struct DevicesCommand: AsyncCommand {
         for type in types {
             for device in try await pcast.sourceDevices(type) { tell(device, console) }
         }
-        if capabilities, types.contains(.video) { tell(pcast.videoEncoders(), console) }
+        if capabilities, types.contains(.video) { tell(await pcast.videoEncoders(), console) }
         guard watch else { return }
         console.say("Watching for devices that come and go. Ctrl-C ends it.")
         let end = RunEnd()

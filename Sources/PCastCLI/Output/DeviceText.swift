@@ -16,7 +16,8 @@ enum DeviceText {
         switch device.capabilities {
         case .video(let video):
             formats(video.formats) + controls(video.controls)
-                + remark("flash", video.flashModes.map(\.rawValue)) + remark("focus", video.autoFocusModes.map(\.rawValue))
+                + remark("flash", video.flashModes.map(\.rawValue))
+                + remark("focus", video.autoFocusModes.map(\.rawValue))
                 + (video.hasFocusTarget ? ["       focus on a place of the picture"] : [])
                 + (video.mountingTurns == 0 ? [] : ["       mounted at \(video.mountingTurns * 90) degrees"])
         case .audio(let audio):

@@ -1,60 +1,117 @@
 public import PCastMedia
 
-/// What sources there are on this machine, and how one is opened.
+/// What sources there are on this machine, which of them suits a request, and how it is opened.
 public enum SourceDevices {
-    /// Every source of a medium, the best first. Hardware would stand before what computation makes.
-    public static func enumerate(_ mediaType: MediaType) -> [SourceDeviceInfo] {
-        let (test, nothing) = mediaType == .video ? ("Test picture", "Black picture") : ("Clapper", "Silence")
-        return [
-            SourceDeviceInfo(id: "synthetic", name: test, mediaType: mediaType, deviceType: .synthetic),
-            SourceDeviceInfo(id: "null", name: nothing, mediaType: mediaType, deviceType: .null),
-        ]
-    }
-
-    /// Opens the sources of one publication together, so that one file is read once for both and stays in step.
+    /// Every source of a medium with all that is known of it, the best first: hardware, what the system shows or plays,
+    /// what computation makes.
     ///
-    /// - Parameters:
-    ///   - dimensions: of a source that can choose; a file has its own.
-    ///   - frameRate: of a source that can choose, in whole pictures a second.
-    /// - Throws: `.notFound` for hardware that is not there, `.unreadable` for a file that cannot be opened, `.noTrack`
-    ///   when it holds no such medium.
-    public static func open(
-        video: SourceSpecification?, audio: SourceSpecification?,
-        dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30, channels: Int = 2
-    ) throws(DeviceError) -> (video: (any VideoSource)?, audio: (any AudioSource)?) {
-        if case .uri(let uri, let isLooping) = video, video == audio {
-            let source = try URISource(uri: uri, media: [.video, .audio], isLooping: isLooping)
-            return (try source.video(), try source.audio())
+    /// - Throws: `.misconfigured` when the rules about devices cannot be read.
+    public static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
+        let found = mediaType == .video ? cameras() : Microphones.enumerate()
+        do throws(DeviceRulesError) {
+            return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
+        } catch {
+            throw .misconfigured(reason: "\(error)")
         }
-        var sources: (video: (any VideoSource)?, audio: (any AudioSource)?) = (nil, nil)
-        if let video { sources.video = try openVideo(video, dimensions: dimensions, frameRate: frameRate) }
-        if let audio { sources.audio = try openAudio(audio, channels: channels) }
-        return sources
     }
 
-    private static func openVideo(
-        _ specification: SourceSpecification, dimensions: Dimensions, frameRate: Int
+    /// An accelerometer is of the machine, and every camera of it can follow.
+    private static func cameras() -> [SourceDevice] {
+        var cameras = Cameras.enumerate()
+        guard !cameras.isEmpty, AccelerometerWatch().isPresent else { return cameras }
+        for index in cameras.indices {
+            guard case .video(var capabilities) = cameras[index].capabilities else { continue }
+            capabilities.canFollowDevice = true
+            cameras[index].capabilities = .video(capabilities)
+        }
+        return cameras
+    }
+
+    /// Every source of a medium, the best first (seed 004, "Enumerating Source Devices").
+    public static func enumerate(_ mediaType: MediaType) throws(DeviceError) -> [SourceDeviceInfo] {
+        try list(mediaType).map(\.info)
+    }
+
+    // MARK: Choosing
+
+    /// The source of pictures that suits a request best.
+    ///
+    /// - Throws: `.notFound`, or `.unmet` for a demand that nothing of what is meant can meet.
+    public static func select(_ request: VideoRequest) throws(DeviceError) -> VideoSelection {
+        let candidates = try candidates(request.source, .video)
+        do throws(ConstraintFailure) {
+            let selection = try ConstraintSolver.selectVideo(
+                from: candidates, constraints: request.constraints, prefersCoded: request.passesThrough)
+            if let selection { return selection }
+        } catch {
+            throw .unmet(error)
+        }
+        throw notFound(request.source, .video)
+    }
+
+    /// The source of sound that suits a request best.
+    ///
+    /// - Throws: `.notFound`, or `.unmet` for a demand that nothing of what is meant can meet.
+    public static func select(_ request: AudioRequest) throws(DeviceError) -> AudioSelection {
+        let candidates = try candidates(request.source, .audio)
+        do throws(ConstraintFailure) {
+            let selection = try ConstraintSolver.selectAudio(from: candidates, constraints: request.constraints)
+            if let selection { return selection }
+        } catch {
+            throw .unmet(error)
+        }
+        throw notFound(request.source, .audio)
+    }
+
+    /// What a specification may mean.
+    private static func candidates(
+        _ source: SourceSpecification, _ mediaType: MediaType
+    ) throws(DeviceError) -> [SourceDevice] {
+        let all = { (type: SourceDeviceInfo.DeviceType) throws(DeviceError) in
+            try list(mediaType).filter { $0.info.deviceType == type }
+        }
+        switch source {
+        case .camera(let id) where mediaType == .video, .microphone(let id) where mediaType == .audio:
+            guard let id else { return try all(.physical) }
+            return try list(mediaType).filter { $0.info.id == id }
+        case .screen(let display): return try all(.systemOutput).filter { display == nil || $0.info.id == display }
+        case .synthetic: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .synthetic }
+        case .null: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .null }
+        case .camera: throw .unusable("\(source)", reason: "a camera has no sound")
+        case .microphone: throw .unusable("\(source)", reason: "a microphone has no picture")
+        case .uri: throw .unusable("\(source)", reason: "a file or an address is opened as it is")
+        }
+    }
+
+    private static func notFound(_ source: SourceSpecification, _ mediaType: MediaType) -> DeviceError {
+        if mediaType == .video, let closed = Cameras.closedNodes().first { return closed }
+        return .notFound("\(source)", lookedIn: mediaType == .video ? "/dev/video*" : "/dev/snd")
+    }
+
+    // MARK: Opening
+
+    /// Opens what was selected. It is the caller's from then on, until `stop`.
+    static func open(
+        _ selection: VideoSelection, passesThrough: Bool
     ) throws(DeviceError) -> any VideoSource {
-        switch specification {
-        case .synthetic: return SyntheticVideoSource(dimensions: dimensions, frameRate: frameRate)
-        case .null: return NullVideoSource(dimensions: dimensions, frameRate: frameRate)
-        case .uri(let uri, let isLooping):
-            return try URISource(uri: uri, media: [.video], isLooping: isLooping).video()
-        case .microphone: throw .unusable("\(specification)", reason: "a microphone has no picture")
-        case .camera, .screen: throw .notFound("\(specification)", lookedIn: "/dev/video*")
+        let (device, configuration) = (selection.device.info, selection.configuration)
+        switch device.deviceType {
+        case .physical:
+            return try CameraSource(id: device.id, configuration: configuration, passesThrough: passesThrough)
+        case .systemOutput: throw .notFound(device.id, lookedIn: "DISPLAY")
+        case .synthetic: return SyntheticVideoSource(configuration)
+        case .null, .uri: return NullVideoSource(configuration)
         }
     }
 
-    private static func openAudio(
-        _ specification: SourceSpecification, channels: Int
-    ) throws(DeviceError) -> any AudioSource {
-        switch specification {
-        case .synthetic: return SyntheticAudioSource(channels: channels)
-        case .null: return NullAudioSource(channels: channels)
-        case .uri(let uri, let isLooping):
-            return try URISource(uri: uri, media: [.audio], isLooping: isLooping).audio()
-        case .camera, .screen: throw .unusable("\(specification)", reason: "it has no sound")
-        case .microphone: throw .notFound("\(specification)", lookedIn: "/dev/snd")
+    /// Opens what was selected. It is the caller's from then on, until `stop`.
+    static func open(_ selection: AudioSelection) throws(DeviceError) -> any AudioSource {
+        let (device, configuration) = (selection.device.info, selection.configuration)
+        switch device.deviceType {
+        case .physical: return try MicrophoneSource(id: device.id, configuration: configuration)
+        case .systemOutput: throw .notFound(device.id, lookedIn: "PULSE_SERVER")
+        case .synthetic: return SyntheticAudioSource(channels: configuration.channels.channels)
+        case .null, .uri: return NullAudioSource(channels: configuration.channels.channels)
         }
     }
 }

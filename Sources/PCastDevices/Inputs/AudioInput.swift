@@ -7,7 +7,7 @@ public final class AudioInput: AudioSource {
     /// How long an unplugged microphone is waited for before the track fails.
     public static let patience = VideoInput.patience
 
-    private struct Current {
+    private struct Current: Sendable {
         var request: AudioRequest
         var selection: AudioSelection?
         var source: any AudioSource
@@ -33,8 +33,9 @@ public final class AudioInput: AudioSource {
     private init(_ source: any AudioSource, _ selection: AudioSelection?, _ request: AudioRequest) {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
-        slot = SourceSlot(
-            name: "audio", source: source, patience: Self.patience, opening: Self.opening(request, selection, current),
+        slot = SourceSlot<AudioFrame>(
+            name: "audio", source: source.mediaSource, patience: Self.patience,
+            opening: Self.opening(request, selection, current),
             standIn: {
                 let channels = current.withLock { $0.source.channels }
                 let silence = [Int16](repeating: 0, count: SoundBeat.sampleCount * channels)
@@ -116,14 +117,15 @@ public final class AudioInput: AudioSource {
     /// Opens what was selected, again and again.
     private static func opening(
         _ request: AudioRequest, _ selection: AudioSelection?, _ current: SharedState<Current>
-    ) -> SourceSlot<AudioFrame>.Opening {
-        { () throws(DeviceError) in
+    ) -> @Sendable () throws(DeviceError) -> any MediaSource<AudioFrame> {
+        @Sendable func open() throws(DeviceError) -> any MediaSource<AudioFrame> {
             guard let selection else {
                 throw .unusable("\(request.source)", reason: "a file or an address is opened once")
             }
             let source = try SourceDevices.open(selection)
             current.withLock { $0.source = source }
-            return source
+            return source.mediaSource
         }
+        return open
     }
 }

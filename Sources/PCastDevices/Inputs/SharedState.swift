@@ -1,10 +1,10 @@
 import Synchronization
 
 /// A value behind a lock that several closures hold.
-final class SharedState<Value>: Sendable {
+final class SharedState<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
 
-    init(_ value: sending Value) { self.value = Mutex(value) }
+    init(_ value: Value) { self.value = Mutex(value) }
 
-    func withLock<Result>(_ body: (inout sending Value) -> sending Result) -> sending Result { value.withLock(body) }
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { value.withLock { body(&$0) } }
 }

@@ -1,3 +1,5 @@
+import PCastMedia
+
 /// The sources of one publication, opened together.
 public struct SourceInputs: Sendable {
     public var video: VideoInput?

@@ -10,7 +10,7 @@ public final class VideoInput: VideoSource {
     public static let patience = TimeSpan.seconds(30)
 
     /// What is known of the source that delivers.
-    private struct Current {
+    private struct Current: Sendable {
         var request: VideoRequest
         var selection: VideoSelection?
         var source: any VideoSource
@@ -22,7 +22,7 @@ public final class VideoInput: VideoSource {
     private let current: SharedState<Current>
     private let slot: SourceSlot<VideoSample>
     private let rotation: RotationGuide
-    private let upright: SharedState<PictureRotator>
+    private let pictures: UprightPictures
 
     /// Opens the device that suits the request best.
     ///
@@ -48,10 +48,11 @@ public final class VideoInput: VideoSource {
     ) {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
-        upright = SharedState(PictureRotator())
         rotation = RotationGuide(accelerometer: accelerometer)
-        slot = SourceSlot(
-            name: "video", source: source, patience: Self.patience, opening: Self.opening(request, selection, current),
+        pictures = UprightPictures(guide: rotation)
+        slot = SourceSlot<VideoSample>(
+            name: "video", source: source.mediaSource, patience: Self.patience,
+            opening: Self.opening(request, selection, current),
             standIn: {
                 let (dimensions, rate) = current.withLock { ($0.source.dimensions, $0.source.nominalFrameRate) }
                 return BlackPicture.standIn(dimensions, frameRate: rate)
@@ -96,12 +97,12 @@ public final class VideoInput: VideoSource {
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        let (current, rotation, upright) = (current, rotation, upright)
+        let (current, pictures) = (current, pictures)
         try slot.start(
             deliver: { sample in
                 switch sample {
                 case .picture(let picture):
-                    let turned = upright.withLock { $0.turn(picture, by: rotation.turn) }
+                    let turned = pictures.upright(picture)
                     let captured = picture.captureTime ?? MonotonicClock.wallTime()
                     let timestamp = current.withLock { $0.timeline.place(captured) }
                     deliver(.picture(turned.retimed(captureTime: captured, timestamp: timestamp)))
@@ -172,15 +173,16 @@ public final class VideoInput: VideoSource {
     /// Opens what was selected, again and again.
     private static func opening(
         _ request: VideoRequest, _ selection: VideoSelection?, _ current: SharedState<Current>
-    ) -> SourceSlot<VideoSample>.Opening {
-        { () throws(DeviceError) in
+    ) -> @Sendable () throws(DeviceError) -> any MediaSource<VideoSample> {
+        @Sendable func open() throws(DeviceError) -> any MediaSource<VideoSample> {
             guard let selection else {
                 throw .unusable("\(request.source)", reason: "a file or an address is opened once")
             }
             let source = try SourceDevices.open(selection, passesThrough: request.passesThrough)
             current.withLock { $0.source = source }
-            return source
+            return source.mediaSource
         }
+        return open
     }
 }
 

@@ -6,5 +6,9 @@ protocol AdjustableSource: AnyObject, Sendable {
     func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String]
 
     /// Asks for a picture that can be decoded alone, where the device codes pictures itself.
-    func requestKeyFrame()
+    ///
+    /// - Returns: whether it can.
+    @discardableResult func requestKeyFrame() -> Bool
 }
+
+extension CameraSource: AdjustableSource {}

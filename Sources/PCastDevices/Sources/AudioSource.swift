@@ -5,3 +5,8 @@ public protocol AudioSource: MediaSource where Sample == AudioFrame {
     /// 1 or 2.
     var channels: Int { get }
 }
+
+extension AudioSource {
+    /// As what it is beside a source of sound: the compiler does not convert an `any AudioSource` by itself.
+    var mediaSource: any MediaSource<AudioFrame> { self }
+}

@@ -15,5 +15,8 @@ public protocol VideoSource: MediaSource where Sample == VideoSample {
 }
 
 extension VideoSource {
+    /// As what it is beside a source of pictures: the compiler does not convert an `any VideoSource` by itself.
+    var mediaSource: any MediaSource<VideoSample> { self }
+
     public var passThroughObstacle: PassThroughObstacle? { nil }
 }

@@ -13,6 +13,8 @@ struct PublishedTrack: ~Copyable {
     let carried: CarriedFormat?
     var log: PacketLog
     var captureClock: CaptureClock?
+    /// Viewers that have it in their answers.
+    var takers = 0
 
     init(_ type: MediaType, _ media: NegotiatedMedia?) {
         self.type = type

@@ -14,6 +14,7 @@ extension Relay {
         guard peerCount < configuration.maximumPeers else { throw .full }
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
         var capabilities = Self.capabilities
+        capabilities.feedback.formUnion(Self.publishingFeedback)
         capabilities.codecs = Self.codecs(of: offer, preferring: preferring)
         capabilities.startBitrate = Bitrate.kilobits(1_500)
         let credentials = newCredentials()
@@ -27,6 +28,7 @@ extension Relay {
                 id: stream, peer: peer, transport: transport, routes: PeerRoutes(fragment: credentials.ufrag),
                 session: answer.session, reporterSSRC: newSSRC(), cname: cname))
         streamPlaces[stream] = index
+        for type in MediaType.allCases { streams[index].receiver.setWanted(type, false, at: now) }
         enter(peer, .publisher(index), fragment: credentials.ufrag)
         schedule(publisher: index)
         return answer.description
@@ -64,6 +66,7 @@ extension Relay {
         streams[place].viewers.append(index)
         enter(peer, .viewer(index), fragment: credentials.ufrag)
         schedule(viewer: index)
+        beginTaking(viewer: index, at: now)
         return answer.description
     }
 
@@ -119,6 +122,9 @@ extension Relay {
             .mid, .transportSequenceNumber, .absoluteSendTime, .playoutDelay, .videoOrientation, .audioLevel,
             .absoluteCaptureTime,
         ], feedback: [.nack, .pli, .fir, .transportCC])
+
+    /// Of what is sent to us we can say that nobody takes it; viewers of ours can only leave.
+    private static let publishingFeedback: RTCPFeedback = [.pause, .pauseWithoutWait]
 
     /// Codecs in the offer's own order, those preferred first.
     private static func codecs(of offer: SessionDescription, preferring: [Codec]) -> [Codec] {

@@ -220,6 +220,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     mutating func end(viewer index: Int, reason: StreamEndedReason, at now: Instant) {
         guard !viewers[index].isEnding else { return }
         viewers[index].isEnding = true
+        endTaking(viewer: index, at: now)
         viewers[index].transport.close(at: now)
         noteControl(.viewer(index))
         events.append(.ended(viewers[index].peer, reason))

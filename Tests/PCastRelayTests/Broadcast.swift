@@ -23,8 +23,8 @@ struct Broadcast {
     ) {
         for _ in 0..<count {
             let captured = VirtualNetwork.clock.wallTime(at: network.now) + clockOffset
-            let isAsked = answersRequests && publisher.keyFrameRequests > requestsSeen
-            requestsSeen = publisher.keyFrameRequests
+            let isAsked = answersRequests && publisher.beginnings > requestsSeen
+            requestsSeen = publisher.beginnings
             let picture = pictures.next(isKeyFrame: isAsked ? true : nil, captureTime: captured)
             let packet = sound.next(captureTime: captured)
             numbers[picture.bytes] = sent.count

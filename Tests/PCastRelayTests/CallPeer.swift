@@ -28,6 +28,14 @@ final class CallPeer: NetworkPeer {
     var deadline: Instant? { connection.deadline }
     var isConnected: Bool { events.contains { if case .connected = $0 { true } else { false } } }
     var keyFrameRequests: Int { events.count { $0 == .keyFrameRequested } }
+    /// How often an encoder had to begin anew.
+    var beginnings: Int { events.count { $0 == .keyFrameRequested || $0 == .resumed(.video) } }
+
+    /// Whether the relay has this track paused.
+    func isPaused(_ type: MediaType) -> Bool {
+        let changes: [PeerConnection.Event] = [.paused(type), .resumed(type)]
+        return events.last(where: changes.contains) == .paused(type)
+    }
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         connection.handle(datagram, from: path, at: now)
@@ -68,9 +76,9 @@ extension VirtualNetwork {
     }
 
     func view(
-        stream: StreamID = VirtualNetwork.stream, addresses: [TransportAddress]? = nil
+        stream: StreamID = VirtualNetwork.stream, video: Bool = true, addresses: [TransportAddress]? = nil
     ) throws -> CallPeer {
-        try call(.view(video: true, audio: true), clockOffset: .zero, addresses: addresses) { id, offer in
+        try call(.view(video: video, audio: true), clockOffset: .zero, addresses: addresses) { id, offer in
             try relay.view(id, stream: stream, offer: offer, at: now)
         }
     }

@@ -118,6 +118,22 @@ final class ScriptedPeer: NetworkPeer {
         hears { if case .pictureLossIndication = $0 { true } else { false } }
     }
 
+    /// What was said of pauses, in order.
+    var pauseMessages: [(message: PauseResume.Message, arrival: Instant)] {
+        control.flatMap { compound in
+            var messages: [(PauseResume.Message, Instant)] = []
+            var reader = RTCPReader()
+            while let packet = reader.next(in: compound.bytes.span) {
+                guard case .pauseResume(let pauses) = packet else { continue }
+                var entries = PauseResume.Reader(pauses)
+                while let message = entries.next(in: compound.bytes.span) {
+                    messages.append((message, compound.arrival))
+                }
+            }
+            return messages
+        }
+    }
+
     func packets(_ ssrc: UInt32?) -> [Packet] { packets.filter { $0.header.ssrc == ssrc } }
 
     // MARK: Machine

@@ -59,7 +59,7 @@ struct SDPOfferTests {
         }
         let video = ours.media[0]
         #expect(video.codec == .h264 && video.payloadType == 102 && video.localRTXSSRC == 1_001)
-        #expect(video.feedback == [.nack, .pli, .fir, .transportCC])
+        #expect(video.feedback == [.nack, .pli, .fir, .transportCC, .pause, .pauseWithoutWait])
         #expect(video.extensionMap.id(of: .transportSequenceNumber) == 3)
         #expect(video.extensionMap.id(of: .absoluteSendTime) == nil)
         #expect(video.format.parameters["x-google-start-bitrate"] == "900")
@@ -98,7 +98,7 @@ struct SDPOfferTests {
             RTPMap(payloadType: 96, encoding: "vp8", clockRate: 90_000),
         ]
         let video = try offer.accept(answer).media[0]
-        #expect(video.feedback == [.nack, .pli, .fir, .transportCC])
+        #expect(video.feedback == [.nack, .pli, .fir, .transportCC, .pause, .pauseWithoutWait])
         #expect(video.extensionMap.id(of: .rid) == nil)
         #expect(video.acceptablePayloads.map(\.payloadType) == [102, 96])
         answer.media[0].formatParameters[102]?["profile-level-id"] = "64001f"

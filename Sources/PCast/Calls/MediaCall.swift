@@ -11,6 +11,9 @@ final class MediaCall: Sendable {
         case connected
         /// Some viewer cannot go on without a key frame.
         case keyFrameRequested
+        /// Nobody takes what is sent of this type, and somebody does again; a picture has to be a key frame then.
+        case paused(MediaType)
+        case resumed(MediaType)
         /// Nothing is heard of the platform for the moment, and it is heard again.
         case away, back
         /// The platform said goodbye.
@@ -27,6 +30,7 @@ final class MediaCall: Sendable {
 
     private let loop: EventLoop<PeerConnection>
     private let happened: AsyncStream<PeerConnection.Event>.Continuation
+    private let agreed = Mutex<Set<MediaType>>([])
     /// As they were when the call was closed.
     private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
 
@@ -75,19 +79,23 @@ final class MediaCall: Sendable {
     func accept(_ answer: String) async throws(PCastError) {
         do {
             let description = try SessionDescription(parsing: answer)
-            let refusal: SDPError? = try await loop.call { machine, now in
+            let accepted: Result<[MediaType], SDPError> = try await loop.call { machine, now in
                 do throws(SDPError) {
                     try machine.accept(description, at: now)
-                    return nil
+                    return .success(MediaType.allCases.filter { machine.sendingCodec($0) != nil })
                 } catch {
-                    return error
+                    return .failure(error)
                 }
             }
-            if let refusal { throw refusal }
+            let sent = Set(try accepted.get())
+            agreed.withLock { $0 = sent }
         } catch {
             throw PCastError(.failed, .media, "the platform's answer cannot be used (\(error)): is it a PCast one?")
         }
     }
+
+    /// The types that the platform agreed to take; none before its answer.
+    var sentTypes: Set<MediaType> { agreed.withLock { $0 } }
 
     /// Sends a frame; lost before the call is connected and after it is closed.
     func send(_ frame: EncodedFrame) {
@@ -130,6 +138,8 @@ final class MediaCall: Sendable {
         switch event {
         case .connected: told.yield(.connected)
         case .keyFrameRequested: told.yield(.keyFrameRequested)
+        case .paused(let type): told.yield(.paused(type))
+        case .resumed(let type): told.yield(.resumed(type))
         case .away: told.yield(.away)
         case .back: told.yield(.back)
         case .closed: told.yield(.closed)

@@ -13,6 +13,7 @@ final class AudioEncoding: Sendable {
     private let encoded: @Sendable (EncodedFrame) -> Void
     private let failed: @Sendable (String) -> Void
     private let queue = FrameQueue<AudioFrame>(capacity: queueCapacity)
+    private let isResting = Atomic(false)
     private let thread = Mutex<WorkerThread?>(nil)
 
     /// - Parameters:
@@ -44,7 +45,12 @@ final class AudioEncoding: Sendable {
         thread.withLock { $0 }?.join()
     }
 
-    func push(_ frame: AudioFrame) { queue.push(frame) }
+    func push(_ frame: AudioFrame) {
+        if !isResting.load(ordering: .relaxed) { queue.push(frame) }
+    }
+
+    /// Nothing is encoded while it rests: nobody takes it.
+    func setResting(_ isResting: Bool) { self.isResting.store(isResting, ordering: .relaxed) }
 
     private func run() {
         do {

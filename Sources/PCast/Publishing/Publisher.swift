@@ -63,6 +63,13 @@ public final class Publisher: Sendable {
         }
     }
 
+    /// Whether anybody takes the stream: false while the platform says that nobody has for two seconds. The encoders rest
+    /// then. True until it has said so, and with a platform that does not.
+    public var isWatched: Bool { publishing.isWatched }
+
+    /// Each change of ``isWatched`` from now on, until the stream ends. Each access makes a stream of its own.
+    public var watchedChanges: AsyncStream<Bool> { publishing.watched.listen() }
+
     /// Limits what the video encoder makes, as long as the answer is held; of several limits the lowest counts.
     public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit { publishing.limits.add(bitrate) }
 }

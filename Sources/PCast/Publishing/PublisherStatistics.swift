@@ -1,6 +1,6 @@
 /// What a publisher did: counts since it began, rates and times of the last second.
 public struct PublisherStatistics: Hashable, Sendable, Encodable {
-    /// Pictures that came from the source.
+    /// Pictures that came from the source, those included that nobody took.
     public var framesCaptured = 0
     public var framesEncoded = 0
     /// Pictures that the encoder had no time for.
@@ -15,10 +15,12 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
     public var roundTripTime: Double?
     /// Milliseconds that a picture took in the encoder; nil without one.
     public var encodeTime: Double?
+    /// Whether anybody takes the stream; see ``Publisher/isWatched``.
+    public var isWatched = true
 
     enum CodingKeys: CodingKey {
         case framesCaptured, framesEncoded, framesDropped, bitrate, targetBitrate, packetsSent, packetsRetransmitted
-        case roundTripTime, encodeTime
+        case roundTripTime, encodeTime, isWatched
     }
 
     /// Every name stands in the output, with null where nothing was measured.
@@ -33,5 +35,6 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
         try container.encode(packetsRetransmitted, forKey: .packetsRetransmitted)
         try container.encode(roundTripTime, forKey: .roundTripTime)
         try container.encode(encodeTime, forKey: .encodeTime)
+        try container.encode(isWatched, forKey: .isWatched)
     }
 }

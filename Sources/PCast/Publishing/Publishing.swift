@@ -11,12 +11,16 @@ final class Publishing: Sendable {
         var taking: Int?
         var rate = RateMeter()
         var sampler: Task<Void, Never>?
+        /// What the platform said that nobody takes.
+        var resting: Set<MediaType> = []
     }
 
     let call: MediaCall
     let life: StreamLife
     let limits: BandwidthLimits
     let statistics = Broadcast<PublisherStatistics>()
+    /// Each change of `isWatched`.
+    let watched = Broadcast<Bool>()
 
     private let media: LocalMedia
     private let video: VideoEncoding?
@@ -60,6 +64,8 @@ final class Publishing: Sendable {
         switch event {
         case .connected: begin(stream)
         case .keyFrameRequested: video?.requestKeyFrame()
+        case .paused(let type): setResting(true, type)
+        case .resumed(let type): setResting(false, type)
         default: life.follow(event)
         }
     }
@@ -81,6 +87,29 @@ final class Publishing: Sendable {
         }
     }
 
+    // MARK: Rest
+
+    /// Whether anybody takes anything of the stream, as far as the platform tells.
+    var isWatched: Bool { isWatched(resting: state.withLock { $0.resting }) }
+
+    private func isWatched(resting: Set<MediaType>) -> Bool {
+        resting.isEmpty || !call.sentTypes.isSubset(of: resting)
+    }
+
+    private func setResting(_ isResting: Bool, _ type: MediaType) {
+        switch type {
+        case .video: video?.setResting(isResting)
+        case .audio: audio?.setResting(isResting)
+        }
+        let (before, after) = state.withLock { state in
+            let before = state.resting
+            if isResting { state.resting.insert(type) } else { state.resting.remove(type) }
+            return (before, state.resting)
+        }
+        let isWatched = isWatched(resting: after)
+        if isWatched != self.isWatched(resting: before) { watched.send(isWatched) }
+    }
+
     private func stop() {
         let (taking, sampler) = state.withLock { ($0.taking, $0.sampler) }
         if let taking { media.remove(taking) }
@@ -89,6 +118,7 @@ final class Publishing: Sendable {
         audio?.stop()
         call.close()
         statistics.finish()
+        watched.finish()
     }
 
     // MARK: Statistics
@@ -111,6 +141,7 @@ final class Publishing: Sendable {
     /// Counts since the beginning, rates of the last second.
     func measure() async -> PublisherStatistics {
         var result = PublisherStatistics()
+        result.isWatched = isWatched
         if let video { video.report(into: &result) }
         guard let call = await call.statistics() else { return result }
         result.packetsSent = call.packetsSent

@@ -20,6 +20,7 @@ final class VideoEncoding: Sendable {
     /// A coded picture fell out of the queue: those after it refer to it.
     private let hasHole = Atomic(false)
     private let wantsKeyFrame = Atomic(false)
+    private let isResting = Atomic(false)
     private let captured = Atomic(0)
     private let target = Atomic<Int64>(0)
     private let meter = Mutex(EncodingMeter())
@@ -59,6 +60,7 @@ final class VideoEncoding: Sendable {
     /// Called by one thread at a time.
     func push(_ sample: VideoSample) {
         captured.add(1, ordering: .relaxed)
+        if isResting.load(ordering: .relaxed) { return leaveOut(sample) }
         if case .coded(let frame) = sample, frame.codec == codec { return pass(frame) }
         if case .coded? = queue.push(sample) { hasHole.store(true, ordering: .relaxed) }
     }
@@ -66,6 +68,17 @@ final class VideoEncoding: Sendable {
     private func pass(_ frame: EncodedFrame) {
         meter.withLock { $0.encoded(in: .zero) }
         encoded(frame)
+    }
+
+    /// Nobody takes it: neither encoded nor dropped, as the encoder had no part in it.
+    private func leaveOut(_ sample: VideoSample) {
+        if case .coded = sample { hasHole.store(true, ordering: .relaxed) }
+    }
+
+    /// Pictures are left out while it rests; it wakes with one that can be decoded alone.
+    func setResting(_ isResting: Bool) {
+        if !isResting { requestKeyFrame() }
+        self.isResting.store(isResting, ordering: .releasing)
     }
 
     /// The next picture is encoded as one that can be decoded alone.
@@ -86,6 +99,10 @@ final class VideoEncoding: Sendable {
         var current: (dimensions: Dimensions, bitrate: Bitrate)?
         do {
             while let sample = queue.pop() {
+                if isResting.load(ordering: .acquiring) {
+                    leaveOut(sample)
+                    continue
+                }
                 guard let frame = try picture(of: sample, by: &decoder) else { continue }
                 let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
                 if current?.dimensions != frame.dimensions {

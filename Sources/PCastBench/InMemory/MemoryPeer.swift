@@ -18,7 +18,7 @@ final class MemoryPeer {
         while let event = connection.pollEvent() {
             switch event {
             case .connected: isConnected = true
-            case .keyFrameRequested: wantsKeyFrame = true
+            case .keyFrameRequested, .resumed(.video): wantsKeyFrame = true
             case .closed, .failed: throw BenchFailure("a peer in memory was lost: \(event)")
             default: break
             }

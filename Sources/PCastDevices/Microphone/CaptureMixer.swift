@@ -7,7 +7,8 @@ import Synchronization
 /// Everything is best effort: many cards have none of it, and one that is unplugged refuses. Unchecked: all is used under
 /// the lock alone.
 final class CaptureMixer: @unchecked Sendable {
-    private let mixer: OpaquePointer
+    /// Nil once it was given back.
+    private var mixer: OpaquePointer?
     /// Elements whose switches were off before.
     private var switched: [OpaquePointer] = []
     private let access = Mutex(())
@@ -26,7 +27,7 @@ final class CaptureMixer: @unchecked Sendable {
         mixer = opened
     }
 
-    deinit { snd_mixer_close(mixer) }
+    deinit { release() }
 
     // MARK: What there is
 
@@ -66,11 +67,13 @@ final class CaptureMixer: @unchecked Sendable {
         }
     }
 
-    /// Switches off again what `switchOn` switched on.
-    func restore() {
+    /// Switches off again what `switchOn` switched on, and gives the card back; what is asked after that is left undone.
+    func release() {
         withElements { _ in
             for element in switched { snd_mixer_selem_set_capture_switch_all(element, 0) }
             switched = []
+            if let mixer { snd_mixer_close(mixer) }
+            mixer = nil
         }
     }
 
@@ -78,6 +81,7 @@ final class CaptureMixer: @unchecked Sendable {
 
     private func withElements<Result>(_ body: ([OpaquePointer]) -> Result) -> Result {
         access.withLock { _ in
+            guard let mixer else { return body([]) }
             // What other programs changed meanwhile is read anew.
             snd_mixer_handle_events(mixer)
             var elements: [OpaquePointer] = []

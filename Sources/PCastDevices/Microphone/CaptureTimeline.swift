@@ -27,6 +27,9 @@ struct CaptureTimeline {
 
     private static let mostBend = 0.002
 
+    /// In how many seconds the place is brought to where it should be.
+    private static let patience = 2.0
+
     private let channels: Int
     private let nominalStep: Double
     private var resampler: FractionalResampler
@@ -110,7 +113,7 @@ struct CaptureTimeline {
             place = target
             resampler.forget(before: place)
         }
-        return read(from: now)
+        return read(from: now, target: target)
     }
 
     private mutating func fillWithSilence() {
@@ -121,11 +124,15 @@ struct CaptureTimeline {
         silenceDue -= made
     }
 
-    private mutating func read(from now: Instant) -> Bool {
+    private mutating func read(from now: Instant, target: Double) -> Bool {
         let room = SoundBeat.sampleCount - frame.count / channels
-        let end = clock.position(at: now + ClockRate.opus.span(ofTicks: Int64(room))) ?? place
+        let span = ClockRate.opus.span(ofTicks: Int64(room))
+        // The device's own pace, and a little more or less for as long as the place is not what it should be: what the
+        // clock learns from one observation to the next must not be heard.
+        let pace = ((clock.position(at: now + span) ?? target) - target) / Double(room)
+        let correction = (target - place) / (Self.patience * Double(AudioFrame.sampleRate))
         let bend = nominalStep * Self.mostBend
-        let step = min(max((end - place) / Double(room), nominalStep - bend), nominalStep + bend)
+        let step = min(max(pace + correction, nominalStep - bend), nominalStep + bend)
         guard place + step * Double(room) <= resampler.lastPlace else { return false }
         scratch.withUnsafeMutableBufferPointer { buffer in
             let target = UnsafeMutableBufferPointer(rebasing: buffer[..<(room * channels)])

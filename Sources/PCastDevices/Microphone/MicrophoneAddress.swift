@@ -14,6 +14,14 @@ struct MicrophoneAddress: Hashable, CustomStringConvertible {
 
     var description: String { id.map { "microphone:\($0)" } ?? "microphone" }
 
+    /// Whether it is there and this process may not open it.
+    var isForbidden: Bool {
+        guard let node else { return false }
+        let descriptor = open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        if descriptor >= 0 { close(descriptor) }
+        return descriptor < 0 && [EACCES, EPERM].contains(errno)
+    }
+
     /// The group whose members may open it.
     var group: String? {
         var status = stat()

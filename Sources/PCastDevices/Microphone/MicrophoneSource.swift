@@ -37,7 +37,7 @@ public final class MicrophoneSource: AudioSource {
             mixer = pcm.card.flatMap { CaptureMixer(card: $0) }
             state = Mutex(State(phase: .open(pcm)))
         } catch {
-            throw error.error(of: address.description) { address.group }
+            throw error.error(of: address)
         }
         mixer?.select(configuration.polarPattern)
     }
@@ -57,7 +57,7 @@ public final class MicrophoneSource: AudioSource {
                     let end = capture.run(deliver: deliver)
                     // Whoever is told of the end may want to open it again.
                     pcm.close()
-                    mixer?.restore()
+                    mixer?.release()
                     if let end { ended(end) }
                 }
                 state.phase = .running(pcm, worker)
@@ -81,7 +81,9 @@ public final class MicrophoneSource: AudioSource {
             return state.phase
         }
         switch phase {
-        case .open(let pcm): pcm.close()
+        case .open(let pcm):
+            pcm.close()
+            mixer?.release()
         case .running(let pcm, let worker):
             pcm.signal()
             worker.join()

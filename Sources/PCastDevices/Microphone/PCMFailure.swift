@@ -21,15 +21,17 @@ struct PCMFailure: Error {
     var reason: String { "\(call): \(String(cString: snd_strerror(code)))" }
 
     /// As an error of a device.
-    ///
-    /// - Parameter group: asked when the device may not be opened.
-    func error(of device: String, group: () -> String?) -> DeviceError {
-        switch code {
+    func error(of address: MicrophoneAddress) -> DeviceError {
+        let device = address.description
+        // To alsa-lib, a card that may not be opened is none.
+        if [-EACCES, -EPERM].contains(code) || isVanished && address.isForbidden {
+            return .forbidden(device, group: address.group)
+        }
+        return switch code {
         // Without waiting, a device that another program has is "again" to some plugins (COD9).
         case -EBUSY, -EAGAIN: .busy(device)
-        case -EACCES, -EPERM: .forbidden(device, group: group())
-        case -ENOENT, -ENODEV, -ENXIO: .notFound(device, lookedIn: "/dev/snd")
         case -ECONNREFUSED, -EHOSTDOWN: .faulty(device, reason: "its sound server does not answer")
+        case _ where isVanished: .notFound(device, lookedIn: "/dev/snd")
         default: .faulty(device, reason: reason)
         }
     }

@@ -11,6 +11,7 @@ public enum RTCPPacket: Hashable, Sendable {
     case fullIntraRequest(FullIntraRequest)
     case receiverEstimatedBitrate(ReceiverEstimatedBitrate)
     case transportFeedback(TransportFeedback)
+    case pauseResume(PauseResume)
     case extendedReport(ExtendedReport)
     /// A packet of a type that PCast does not speak, or with a body too short for its type.
     case unknown(type: UInt8)
@@ -29,6 +30,7 @@ public enum RTCPPacket: Hashable, Sendable {
     /// The formats of feedback messages, by which the two feedback types are told further apart.
     enum FeedbackFormat {
         static let negativeAcknowledgement: UInt8 = 1
+        static let pauseResume: UInt8 = 9
         static let transportWide: UInt8 = 15
         static let pictureLossIndication: UInt8 = 1
         static let fullIntraRequest: UInt8 = 4
@@ -88,6 +90,9 @@ public enum RTCPPacket: Hashable, Sendable {
                 NegativeAcknowledgement(
                     senderSSRC: datagram.bigEndian32(at: body.lowerBound),
                     mediaSSRC: datagram.bigEndian32(at: body.lowerBound + 4), range: information))
+        case FeedbackFormat.pauseResume:
+            return .pauseResume(
+                PauseResume(senderSSRC: datagram.bigEndian32(at: body.lowerBound), range: information))
         case FeedbackFormat.transportWide:
             return TransportFeedback(in: datagram, body: body).map(RTCPPacket.transportFeedback)
         default: return nil

@@ -57,6 +57,22 @@ extension RTCPWriter {
         buffer.storeBigEndian(UInt32(sequenceNumber) << 24, at: body + 4)
     }
 
+    /// Asks for a pause or its end, or tells of it (20 bytes, 24 for `paused`; RFC 7728, section 7). The media source in
+    /// the head stands for nothing, as the message names its stream itself.
+    public mutating func pauseResume(senderSSRC: UInt32, _ message: PauseResume.Message) {
+        var lastSequenceNumber: UInt32?
+        if case .paused(let number) = message.kind { lastSequenceNumber = number }
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.transportLayerFeedback, format: RTCPPacket.FeedbackFormat.pauseResume,
+            senderSSRC: senderSSRC, mediaSSRC: 0,
+            size: PauseResume.messageSize + (lastSequenceNumber == nil ? 0 : 4))
+        buffer.storeBigEndian(message.ssrc, at: body)
+        buffer[body + 4] = message.kind.type << 4
+        buffer[body + 5] = lastSequenceNumber == nil ? 0 : 1
+        buffer.storeBigEndian(message.pauseID, at: body + 6)
+        if let lastSequenceNumber { buffer.storeBigEndian(lastSequenceNumber, at: body + 8) }
+    }
+
     /// Bounds the sum of up to 255 streams (20 bytes and 4 for each; draft-alvestrand-rmcat-remb-03, section 2.2).
     public mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
         precondition(ssrcs.count < 256, "REMB names at most 255 streams")

@@ -75,6 +75,8 @@ public struct OutboundStream: Sendable {
     public private(set) var packetsSent: UInt32 = 0
     public private(set) var octetsSent: UInt32 = 0
     public private(set) var packetsRetransmitted: Int = 0
+    /// The number of the last packet sent, its wraps counted in the upper half; before any, one less than the first's.
+    public var lastSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: nextSequence - 1) }
     /// NACKed numbers that were no longer in the log, or never were.
     public private(set) var retransmissionsMissed = 0
 

@@ -40,6 +40,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         case connected(SRTPProfile)
         /// Some viewer cannot go on without a key frame: the encoder shall make one.
         case keyFrameRequested
+        /// Nobody takes what is sent of this type: its frames are not sent, and need not be made (RFC 7728).
+        case paused(MediaType)
+        /// Somebody does again. Video begins anew: its first picture has to be a key frame, others before it are not
+        /// sent.
+        case resumed(MediaType)
         case away, back
         /// The platform said goodbye.
         case closed
@@ -67,6 +72,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private var receiver: MediaReceiver?
     private var localVideo: Held<LocalTrack>?
     private var localAudio: Held<LocalTrack>?
+    /// After a pause nothing but a key frame may follow.
+    private var awaitsKeyFrame = false
     private var videoBuffer: Held<JitterBuffer>?
     private var audioBuffer: Held<JitterBuffer>?
     private var events: [Event] = []
@@ -84,12 +91,15 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         var isPublisher = false
         if case .publish = purpose { isPublisher = true }
         self.isPublisher = isPublisher
+        var capabilities = configuration.capabilities
+        // What is watched is not paused; who does not want it any more leaves.
+        if !isPublisher { capabilities.feedback.subtract([.pause, .pauseWithoutWait]) }
         let transport = TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             fingerprint: configuration.certificate.fingerprint.attribute, candidates: [], hasAllCandidates: false)
         offerMade = Offer(
             sections: Self.sections(purpose, cname: configuration.cname, using: &generator),
-            originSessionID: generator.next() >> 1, transport: transport, capabilities: configuration.capabilities)
+            originSessionID: generator.next() >> 1, transport: transport, capabilities: capabilities)
     }
 
     private static func sections(
@@ -170,9 +180,14 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     // MARK: Sending
 
-    /// Sends a frame; nothing happens to frames of a track that was not agreed on, or before the connection is up.
+    /// Sends a frame; nothing happens to frames of a track that was not agreed on or that is paused, or before the
+    /// connection is up.
     public mutating func send(_ frame: EncodedFrame, at now: Instant) {
-        guard transport?.value.isConnected == true else { return }
+        guard transport?.value.isConnected == true, sender?.isPaused(frame.codec.mediaType) == false else { return }
+        if awaitsKeyFrame, frame.codec.mediaType == .video {
+            guard frame.isKeyFrame else { return }
+            awaitsKeyFrame = false
+        }
         let wallTime = configuration.clock.wallTime(at: now)
         switch frame.codec.mediaType {
         case .video: localVideo?.value.append(frame, wallTime: wallTime, at: now)
@@ -233,10 +248,28 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
             }
             let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
-            if requests?.keyFrame == true, events.last != .keyFrameRequested { events.append(.keyFrameRequested) }
+            followPauses()
+            if requests?.keyFrame == true { noteKeyFrameRequest() }
         }
         if localVideo != nil { sender?.resolveRequests(.video, in: localVideo!.value.log, at: now) }
         if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
+    }
+
+    /// Once for all who ask before it is told; a resumed video begins with a key frame anyway.
+    private mutating func noteKeyFrameRequest() {
+        let isTold = events.contains { $0 == .keyFrameRequested || $0 == .resumed(.video) }
+        if !isTold { events.append(.keyFrameRequested) }
+    }
+
+    private mutating func followPauses() {
+        while let event = sender?.pollPauseEvent() {
+            switch event {
+            case .paused(let type): events.append(.paused(type))
+            case .resumed(let type):
+                if type == .video { awaitsKeyFrame = true }
+                events.append(.resumed(type))
+            }
+        }
     }
 
     /// The next frame that arrived whole, of either track; nil when none waits.
@@ -305,6 +338,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     public mutating func advance(to now: Instant) {
         transport?.value.advance(to: now)
+        sender?.advance(to: now)
+        followPauses()
         follow(at: now)
     }
 

@@ -11,6 +11,8 @@ public struct InboundTrack: Sendable {
     public internal(set) var statistics: ReceiveStatistics?
     public internal(set) var missing = NACKRequester()
     public internal(set) var keyFrame = KeyFrameRequest()
+    /// Nil where the sender does not pause, or could not be asked for the key frame that a pause of video ends with.
+    public internal(set) var pause: PauseRequest?
 
     /// What its sender said last about time, and when that arrived.
     public internal(set) var senderReport: (information: SenderInformation, arrival: Instant)?
@@ -30,6 +32,8 @@ public struct InboundTrack: Sendable {
 
     init(_ media: NegotiatedMedia) {
         self.media = media
+        let canBeginAnew = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
+        if media.feedback.contains(.pause), canBeginAnew { pause = PauseRequest() }
         if media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
     }
 
@@ -73,10 +77,30 @@ public struct InboundTrack: Sendable {
         lastPacket = now
         packetsReceived += 1
         bytesReceived += payloadSize
+        if isNewSource { pause?.restart(at: now) }
+        pause?.packetReceived(sequenceNumber: header.sequenceNumber, at: now)
         let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
         missing.received(sequence, at: now)
         newestSequence = max(newestSequence ?? sequence, sequence)
         return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
+    }
+
+    /// Its sender said something about a pause of it.
+    mutating func receive(_ message: PauseResume.Message, at now: Instant) {
+        let newest = newestSequence.map { UInt16(truncatingIfNeeded: $0 - sequenceOffset) }
+        pause?.messageReceived(message, newest: newest, at: now)
+        // What is missing of before the pause is of no use after it.
+        if case .paused = message.kind, pause?.isResting == true { missing.abandon(before: .max) }
+    }
+
+    /// When `pollPause` has something to ask.
+    var pauseDeadline: Instant? { ssrc == nil ? nil : pause?.deadline }
+
+    /// What to ask of its sender now; nil when nothing is.
+    mutating func pollPause(at now: Instant) -> PauseResume.Message? {
+        guard let ssrc else { return nil }
+        let roundTrip = missing.roundTrip
+        return pause?.poll(ssrc: ssrc, roundTrip: roundTrip, at: now)
     }
 
     private mutating func unwrap(_ sequenceNumber: UInt16, isFirst: Bool) -> Int64 {

@@ -182,6 +182,13 @@ public struct MediaReceiver: Sendable {
                 audio?.statistics?.received(information, at: now)
                 return .audio
             }
+        case .pauseResume(let packet): receive(packet, in: datagram, at: now)
+        case .goodbye(let goodbye):
+            for index in 0..<goodbye.count {
+                let ssrc = goodbye.ssrc(index, in: datagram)
+                if ssrc == video?.ssrc { video?.pause?.goodbyeReceived() }
+                if ssrc == audio?.ssrc { audio?.pause?.goodbyeReceived() }
+            }
         case .extendedReport(let report):
             let own = reporterSSRC
             var measured = delays
@@ -200,6 +207,27 @@ public struct MediaReceiver: Sendable {
         video?.missing.roundTrip = roundTrip
         audio?.missing.roundTrip = roundTrip
     }
+
+    private mutating func receive(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
+        var reader = PauseResume.Reader(packet)
+        while let message = reader.next(in: datagram) {
+            if message.ssrc == video?.ssrc { video?.receive(message, at: now) }
+            if message.ssrc == audio?.ssrc { audio?.receive(message, at: now) }
+        }
+    }
+
+    // MARK: Pauses
+
+    /// Says whether anybody takes a track. One that nobody does is asked to pause after a while, if its sender can.
+    public mutating func setWanted(_ type: MediaType, _ isWanted: Bool, at now: Instant) {
+        switch type {
+        case .video: video?.pause?.setWanted(isWanted, at: now)
+        case .audio: audio?.pause?.setWanted(isWanted, at: now)
+        }
+    }
+
+    /// Whether the track's sender was asked to pause and is not known to play again.
+    public func isResting(_ type: MediaType) -> Bool { (type == .video ? video : audio)?.pause?.isResting ?? false }
 
     // MARK: Key frames
 
@@ -221,13 +249,17 @@ public struct MediaReceiver: Sendable {
             if video.media.feedback.contains(.nack) {
                 deadline = Instant.earlier(deadline, video.missing.deadline)
             }
-            if canRequestKeyFrames, video.ssrc != nil {
+            deadline = Instant.earlier(deadline, video.pauseDeadline)
+            if canRequestKeyFrames, video.ssrc != nil, !isResting(.video) {
                 deadline = Instant.earlier(
                     deadline, video.keyFrame.deadline(roundTrip: video.missing.roundTrip))
             }
         }
-        if let audio, audio.media.feedback.contains(.nack) {
-            deadline = Instant.earlier(deadline, audio.missing.deadline)
+        if let audio {
+            deadline = Instant.earlier(deadline, audio.pauseDeadline)
+            if audio.media.feedback.contains(.nack) {
+                deadline = Instant.earlier(deadline, audio.missing.deadline)
+            }
         }
         return deadline
     }
@@ -272,24 +304,39 @@ public struct MediaReceiver: Sendable {
         }
     }
 
+    /// First what is small and urgent, as a list of lost packets takes all the room that it can use.
     private mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
-        if let ssrc = video?.ssrc, video!.media.feedback.contains(.nack) {
-            video!.missing.poll(into: &lost, at: now)
+        let resumesVideo = writePauses(into: &writer, at: now)
+        if let ssrc = video?.ssrc {
+            if video!.media.feedback.contains(.nack) {
+                video!.missing.poll(into: &lost, at: now)
+                if video!.missing.needsKeyFrame { video!.keyFrame.want() }
+            }
+            // A sender that pauses is asked when it is asked to go on, and then when it does.
+            if resumesVideo || !isResting(.video) { writeKeyFrameRequest(into: &writer, mediaSSRC: ssrc, at: now) }
             writeLost(into: &writer, mediaSSRC: ssrc)
-            if video!.missing.needsKeyFrame { video!.keyFrame.want() }
         }
         if let ssrc = audio?.ssrc, audio!.media.feedback.contains(.nack) {
             audio!.missing.poll(into: &lost, at: now)
             writeLost(into: &writer, mediaSSRC: ssrc)
         }
-        guard canRequestKeyFrames, let ssrc = video?.ssrc,
-            video!.keyFrame.poll(roundTrip: video!.missing.roundTrip, at: now)
-        else { return }
+    }
+
+    /// Answers whether the video's sender is asked to go on, for the first time.
+    private mutating func writePauses(into writer: inout RTCPWriter, at now: Instant) -> Bool {
+        if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
+        guard let message = video?.pollPause(at: now) else { return false }
+        writer.pauseResume(senderSSRC: reporterSSRC, message)
+        return message.kind == .resume && video!.pause?.isFirstRequest == true
+    }
+
+    private mutating func writeKeyFrameRequest(into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant) {
+        guard canRequestKeyFrames, video!.keyFrame.poll(roundTrip: video!.missing.roundTrip, at: now) else { return }
         if video!.media.feedback.contains(.pli) {
-            writer.pictureLossIndication(senderSSRC: reporterSSRC, mediaSSRC: ssrc)
+            writer.pictureLossIndication(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC)
         } else {
             writer.fullIntraRequest(
-                senderSSRC: reporterSSRC, mediaSSRC: ssrc,
+                senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC,
                 sequenceNumber: UInt8(truncatingIfNeeded: video!.keyFrame.sentCount))
         }
     }

@@ -18,8 +18,18 @@ public struct MediaSender: Sendable {
         case full
     }
 
+    /// What the peer had a track do (RFC 7728).
+    public enum PauseEvent: Hashable, Sendable {
+        case paused(MediaType)
+        case resumed(MediaType)
+    }
+
     public var video: OutboundTrack?
     public var audio: OutboundTrack?
+
+    /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
+    private var pauses: [PauseState] = []
+    private var pauseEvents: [PauseEvent] = []
 
     private var transportSequenceNumber: UInt16
     private let reporterSSRC: UInt32
@@ -50,6 +60,12 @@ public struct MediaSender: Sendable {
             case .video where video == nil: video = track
             case .audio where audio == nil: audio = track
             default: continue
+            }
+            if let track, section.feedback.contains(.pause) {
+                pauses.append(
+                    PauseState(
+                        type: section.type, ssrc: track.stream.parameters.ssrc,
+                        holdsOff: !section.feedback.contains(.pauseWithoutWait)))
             }
         }
         reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
@@ -128,6 +144,12 @@ public struct MediaSender: Sendable {
             video?.pliCount += 1
             requests.keyFrame = true
         case .fullIntraRequest(let request): requests.keyFrame = read(request, in: datagram)
+        case .pauseResume(let packet) where !pauses.isEmpty: read(packet, in: datagram, at: now)
+        case .goodbye(let goodbye) where !pauses.isEmpty:
+            for index in 0..<goodbye.count {
+                let ssrc = goodbye.ssrc(index, in: datagram)
+                changePauses { $0.goodbyeReceived(from: ssrc) }
+            }
         case .extendedReport(let report):
             if let time = report.receiverReferenceTime(in: datagram) {
                 referenceTime = (report.senderSSRC, UInt32(truncatingIfNeeded: time >> 16), now)
@@ -196,9 +218,59 @@ public struct MediaSender: Sendable {
         asked.removeAll { $0.type == type }
     }
 
+    // MARK: Pauses
+
+    /// Whether the peer has paused a track: what is made of it then is not to be sent.
+    public func isPaused(_ type: MediaType) -> Bool { pauses.contains { $0.type == type && $0.isPaused } }
+
+    /// What the peer had tracks do; nil when nothing more.
+    public mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
+
+    /// Time for pauses that others could have objected to.
+    public mutating func advance(to now: Instant) {
+        if !pauses.isEmpty { changePauses { $0.advance(to: now) } }
+    }
+
+    private mutating func read(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
+        var reader = PauseResume.Reader(packet)
+        let roundTrip = roundTrip
+        while let message = reader.next(in: datagram) {
+            changePauses { state in
+                guard state.ssrc == message.ssrc else { return }
+                state.receive(message, from: packet.senderSSRC, roundTrip: roundTrip, at: now)
+            }
+        }
+    }
+
+    /// Tells of what is paused or plays by it.
+    private mutating func changePauses(_ change: (inout PauseState) -> Void) {
+        for index in pauses.indices {
+            let wasPaused = pauses[index].isPaused
+            change(&pauses[index])
+            guard pauses[index].isPaused != wasPaused else { continue }
+            let type = pauses[index].type
+            pauseEvents.append(wasPaused ? .resumed(type) : .paused(type))
+        }
+    }
+
+    /// The messages that are due, behind a report.
+    private mutating func writePauses(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
+        for index in pauses.indices {
+            let track = pauses[index].type == .video ? video : audio
+            guard let last = track?.stream.lastSequenceNumber else { continue }
+            while let message = pauses[index].poll(lastSequenceNumber: last, hasReport: hasReport, at: now) {
+                writer.pauseResume(senderSSRC: reporterSSRC, message)
+            }
+        }
+    }
+
     // MARK: Control out
 
-    public var deadline: Instant? { Instant.earlier(video?.report.deadline, audio?.report.deadline) }
+    public var deadline: Instant? {
+        var deadline = Instant.earlier(video?.report.deadline, audio?.report.deadline)
+        for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
+        return deadline
+    }
 
     /// Writes the sender reports that are due into one datagram; true when there was no room for it.
     public mutating func pollReports(
@@ -210,6 +282,14 @@ public struct MediaSender: Sendable {
         var writer = RTCPWriter(room)
         if let report = video?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         if let report = audio?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        if !pauses.isEmpty {
+            let hasReport = writer.count > 0
+            // A datagram begins with a report, be it an empty one (RFC 3550, section 6.1).
+            if !hasReport { writer.receiverReport(ssrc: reporterSSRC) }
+            let head = writer.count
+            writePauses(into: &writer, hasReport: hasReport, at: now)
+            if !hasReport, writer.count == head { return false }
+        }
         guard writer.count > 0 else { return false }
         if let reference = referenceTime {
             let delay = ExtendedReport.DelaySinceReport(

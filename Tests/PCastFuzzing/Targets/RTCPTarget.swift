@@ -44,6 +44,7 @@ enum RTCPTarget {
         case .receiverEstimatedBitrate(let estimate):
             for index in 0..<estimate.count { _ = estimate.ssrc(index, in: bytes.span) }
         case .transportFeedback(let feedback): try read(feedback, in: bytes)
+        case .pauseResume(let packet): try read(packet, in: bytes)
         case .extendedReport(let report):
             var trip = RoundTripTime()
             _ = report.receiverReferenceTime(in: bytes.span)
@@ -99,6 +100,28 @@ enum RTCPTarget {
         _ = unwrapper.unwrap(feedback.referenceTime)
     }
 
+    private static func read(_ packet: PauseResume, in bytes: [UInt8]) throws(BrokenInvariant) {
+        var reader = PauseResume.Reader(packet)
+        var count = 0
+        while let message = reader.next(in: bytes.span) {
+            count += 1
+            try check(count * 8 <= bytes.count, "\(count) messages in \(bytes.count) bytes")
+            let written = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
+                var writer = RTCPWriter(UnsafeMutableRawBufferPointer(buffer))
+                writer.pauseResume(senderSSRC: packet.senderSSRC, message)
+                count = writer.count
+            }
+            var again = RTCPReader()
+            guard case .pauseResume(let same)? = again.next(in: written.span) else {
+                throw BrokenInvariant(description: "a written message that does not read back")
+            }
+            var messages = PauseResume.Reader(same)
+            try check(
+                same.senderSSRC == packet.senderSSRC && messages.next(in: written.span) == message,
+                "a message that changed")
+        }
+    }
+
     static let corpus: [[UInt8]] = [
         // A sender report of one block, and a name.
         hexadecimal(
@@ -118,6 +141,12 @@ enum RTCPTarget {
         // Transport-wide feedback: a run and a vector of one bit, padded; a vector of two bits.
         hexadecimal("afcd0007 00000001 00000002 fffe0010 00000105 2004b000 01020304 05060002"),
         hexadecimal("8fcd0006 00000001 00000002 00010007 fffffe00 e490ff38 05010206"),
+        // Pauses: both requests, an indication with more than its number, a refusal, a type to come, one cut short.
+        hexadecimal(
+            """
+            89cd0011 00000001 00000000 00000002 00000007 00000003 1000ffff 00000002 20020007 0001fffe deadbeef
+            00000003 30000000 00000002 e0010000 00000000 00000002 20050001
+            """),
         // Extended reports: receiver reference time and delays.
         hexadecimal("80cf0009 00000001 04000002 e0000000 80000000 05000003 00000002 12345678 00010000 00000000"),
     ]

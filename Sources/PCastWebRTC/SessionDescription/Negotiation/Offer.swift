@@ -51,7 +51,7 @@ public struct Offer: Sendable {
         case .opus:
             return PayloadFormat(
                 codec: codec, payloadType: 111, parameters: .opus(stereo: capabilities.opusStereo),
-                feedback: capabilities.feedback.intersection([.nack, .transportCC]))
+                feedback: capabilities.feedback.intersection([.nack, .transportCC, .pause, .pauseWithoutWait]))
         }
     }
 

@@ -1,0 +1,263 @@
+import CALSA
+import Foundation
+import PCastDevices
+import PCastMedia
+import Synchronization
+import Testing
+
+extension Hardware {
+    /// Microphones on the kernel's loopback card, which records on one side what is played on the other, and on its dummy
+    /// card, which has a mixer.
+    @Suite("Microphones")
+    struct MicrophoneTests {
+        // MARK: What there is
+
+        @Test("cards are found with what they can do, under names that outlive a restart", .timeLimit(.minutes(1)))
+        func enumeration() throws {
+            let devices = Microphones.enumerate()
+            let loopback = try #require(devices.first { $0.info.id == "CARD=Loopback,DEV=1" })
+            #expect(loopback.info.mediaType == .audio && loopback.info.deviceType == .physical)
+            #expect(loopback.info.name == "Loopback, Loopback PCM" && loopback.identity.name == "Loopback")
+            guard case .audio(let sound) = loopback.capabilities else { throw Machine.Failure(description: "no sound") }
+            #expect(sound.sampleRates.contains(8_000) && sound.sampleRates.contains(48_000))
+            #expect(sound.sampleRates == sound.sampleRates.sorted() && sound.sampleRates.last == 192_000)
+            #expect(sound.channels == 1...32 && sound.canCancelEcho && sound.polarPatterns.isEmpty)
+            #expect(devices.contains { $0.info.id == "CARD=Dummy,DEV=0" && $0.info.name == "Dummy" })
+            #expect(Set(devices.map(\.info.id)).count == devices.count)
+        }
+
+        @Test("a device that is in use is listed, and another program keeps it", .timeLimit(.minutes(1)))
+        func enumerationOfBusy() throws {
+            let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
+            let second = try MicrophoneSource(id: "hw:0,1,1", configuration: AudioConfiguration())
+            let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Loopback,DEV=1" })
+            guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
+            #expect(sound.sampleRates.isEmpty)
+            first.stop()
+            second.stop()
+        }
+
+        @Test("the dummy card's mixer is listed as it is", .timeLimit(.minutes(1)))
+        func controls() throws {
+            let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Dummy,DEV=0" })
+            guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
+            let volume = try #require(sound.controls.first { $0.name == "Mic Capture Volume" })
+            guard case .integer(let range, let step, _) = volume.kind else {
+                throw Machine.Failure(description: "\(volume)")
+            }
+            #expect(range == -50...100 && step == 1)
+            let isSwitch = sound.controls.contains {
+                if $0.name == "Mic Capture Switch", case .boolean = $0.kind { true } else { false }
+            }
+            #expect(isSwitch)
+        }
+
+        // MARK: What is heard
+
+        @Test("two tones keep frequency, level and channel; times follow each other", .timeLimit(.minutes(1)))
+        func tones() throws {
+            let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))
+            defer { player.end() }
+            let recording = try Recording(id: "CARD=Loopback,DEV=1")
+            let frames = try recording.frames(until: 200)
+            recording.stop()
+            let heard = Heard(frames.suffix(25))
+            #expect(abs(heard.level(440, channel: 0) - 0.5) < 0.005)
+            #expect(abs(heard.level(1_000, channel: 1) - 0.25) < 0.003)
+            #expect(heard.level(1_000, channel: 0) < 0.002 && heard.level(440, channel: 1) < 0.002)
+            #expect(abs(heard.frequency(near: 440, channel: 0) - 440) < 0.15)
+            #expect(abs(heard.frequency(near: 1_000, channel: 1) - 1_000) < 0.3)
+            recording.expectContinuous(frames)
+            #expect(recording.source.statistics.xruns == 0, "\(recording.source.statistics)")
+        }
+
+        @Test(
+            "hardware that has other rates, formats and channels is brought to 48 kHz",
+            .timeLimit(.minutes(1)),
+            arguments: [
+                (44_100, "S16_LE", 2), (96_000, "S16_LE", 2), (8_000, "S16_LE", 1), (48_000, "S32_LE", 2),
+                (48_000, "FLOAT_LE", 1), (48_000, "S24_3LE", 2), (32_000, "S24_LE", 4),
+            ])
+        func conversion(_ rate: Int, _ format: String, _ channels: Int) throws {
+            // The side that is opened first decides what the other can have.
+            let player = try Player(
+                Tone(rate: rate, channels: (0..<channels).map { $0 % 2 == 0 ? (440, 0.5) : (1_000, 0.25) }),
+                format: format)
+            defer { player.end() }
+            let recording = try Recording(id: "hw:0,1,0")
+            let frames = try recording.frames(until: 150)
+            recording.stop()
+            let heard = Heard(frames.suffix(25))
+            #expect(abs(heard.level(440, channel: 0) - 0.5) < 0.005)
+            #expect(abs(heard.frequency(near: 440, channel: 0) - 440) < 0.2)
+            if channels > 1 {
+                #expect(abs(heard.level(1_000, channel: 1) - 0.25) < 0.003)
+                #expect(heard.level(1_000, channel: 0) < 0.002 && heard.level(440, channel: 1) < 0.002)
+            } else {
+                #expect(abs(heard.level(440, channel: 1) - 0.5) < 0.005)
+            }
+            recording.expectContinuous(frames)
+        }
+
+        @Test("of two channels one is made by their mean", .timeLimit(.minutes(1)))
+        func mono() throws {
+            let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))
+            defer { player.end() }
+            let recording = try Recording(id: "hw:0,1,0", channels: .mono)
+            let frames = try recording.frames(until: 150)
+            recording.stop()
+            let heard = Heard(frames.suffix(25))
+            #expect(frames.allSatisfy { $0.channels == 1 && $0.samples.count == 960 })
+            #expect(abs(heard.level(440, channel: 0) - 0.25) < 0.003)
+            #expect(abs(heard.level(1_000, channel: 0) - 0.125) < 0.002)
+        }
+
+        @Test("the first sound is what is captured after the start, nothing older", .timeLimit(.minutes(1)))
+        func nothingStale() throws {
+            let source = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
+            let opened = Machine.now
+            try Machine.wait(for: "time to pass") { Machine.now - opened > .milliseconds(300) }
+            let started = Machine.wallTime
+            let recording = try Recording(source)
+            let first = try #require(try recording.frames(until: 5).first?.captureTime)
+            recording.stop()
+            #expect(first - started > .milliseconds(-20) && first - started < .milliseconds(200))
+        }
+
+        // MARK: What goes wrong
+
+        @Test(
+            "a consumer that holds the source up loses sound, which becomes silence, and is counted",
+            .timeLimit(.minutes(1)))
+        func overrun() throws {
+            let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (440, 0.5)]))
+            defer { player.end() }
+            let recording = try Recording(id: "CARD=Loopback,DEV=1")
+            _ = try recording.frames(until: 100)
+            recording.hold(for: .milliseconds(250))
+            let frames = try recording.frames(until: 300)
+            recording.stop()
+            let statistics = recording.source.statistics
+            #expect(statistics.xruns >= 1, "\(statistics)")
+            #expect((4_800...24_000).contains(statistics.silentSamples), "\(statistics)")
+            recording.expectContinuous(frames)
+            #expect(frames.contains { $0.samples.allSatisfy { $0 == 0 } })
+            #expect(abs(Heard(frames.suffix(25)).level(440, channel: 0) - 0.5) < 0.005)
+        }
+
+        @Test("a device that another one has is a conflict", .timeLimit(.minutes(1)))
+        func busy() throws {
+            let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
+            #expect(throws: DeviceError.busy("microphone:hw:0,1,0")) {
+                _ = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
+            }
+            let second = try MicrophoneSource(id: "CARD=Loopback,DEV=1", configuration: AudioConfiguration())
+            #expect(throws: DeviceError.busy("microphone:CARD=Loopback,DEV=1")) {
+                _ = try MicrophoneSource(id: "CARD=Loopback,DEV=1", configuration: AudioConfiguration())
+            }
+            first.stop()
+            second.stop()
+            let third = try MicrophoneSource(id: "CARD=Loopback,DEV=1", configuration: AudioConfiguration())
+            third.stop()
+        }
+
+        @Test(
+            "one that is not there is not found, and one that may not be opened names the group",
+            .timeLimit(.minutes(1)))
+        func absent() throws {
+            for id in ["CARD=Nothing,DEV=0", "usb-046d_0825,DEV=0", "hw:7,0", "hw:0,9", "strange(name"] {
+                #expect(throws: DeviceError.notFound("microphone:\(id)", lookedIn: "/dev/snd")) {
+                    _ = try MicrophoneSource(id: id, configuration: AudioConfiguration())
+                }
+            }
+            var failure: DeviceError?
+            var listed: [String] = []
+            try Machine.asNobody {
+                do throws(DeviceError) {
+                    _ = try MicrophoneSource(id: "CARD=Loopback,DEV=1", configuration: AudioConfiguration())
+                } catch {
+                    failure = error
+                }
+                listed = Microphones.enumerate().map(\.info.id)
+            }
+            #expect(failure == .forbidden("microphone:CARD=Loopback,DEV=1", group: "audio"))
+            #expect(listed.contains("CARD=Loopback,DEV=1"))
+        }
+
+        @Test(
+            "a card that is pulled out ends the source at once, and is back under the same name",
+            .timeLimit(.minutes(1)))
+        func vanish() throws {
+            let recording = try Recording(id: "CARD=Loopback,DEV=1")
+            _ = try recording.frames(until: 20)
+            let driver = "/sys/bus/platform/drivers/snd_aloop"
+            // The kernel lets go only after those who have it open have closed it.
+            let unplugging = Thread {
+                try? "snd_aloop.0".write(toFile: "\(driver)/unbind", atomically: false, encoding: .utf8)
+            }
+            let begin = Machine.now
+            unplugging.start()
+            let end = try recording.end()
+            #expect(end == .vanished("it is no longer there"))
+            #expect(Machine.now - begin < .seconds(2))
+            try Machine.wait(for: "the driver to let go") { unplugging.isFinished }
+            #expect(!Microphones.enumerate().contains { $0.info.id.hasPrefix("CARD=Loopback") })
+            #expect(throws: DeviceError.notFound("microphone:CARD=Loopback,DEV=1", lookedIn: "/dev/snd")) {
+                _ = try MicrophoneSource(id: "CARD=Loopback,DEV=1", configuration: AudioConfiguration())
+            }
+            recording.stop()
+            try "snd_aloop.0".write(toFile: "\(driver)/bind", atomically: false, encoding: .utf8)
+            try Machine.settle()
+            let again = try Recording(id: "CARD=Loopback,DEV=1")
+            _ = try again.frames(until: 20)
+            again.stop()
+        }
+
+        // MARK: The mixer
+
+        @Test("the microphone is switched on while it is used, and as it was afterwards", .timeLimit(.minutes(1)))
+        func captureSwitch() throws {
+            func isOn() throws -> Bool {
+                try Machine.run("amixer", ["-c", "Dummy", "sget", "Mic"]).contains("Capture [on]")
+            }
+            try Machine.run("amixer", ["-c", "Dummy", "sset", "Mic", "nocap"])
+            #expect(try !isOn())
+            let recording = try Recording(id: "CARD=Dummy,DEV=0")
+            _ = try recording.frames(until: 10)
+            #expect(try isOn())
+            recording.stop()
+            #expect(try !isOn())
+            try Machine.run("amixer", ["-c", "Dummy", "sset", "Mic", "cap"])
+            let second = try Recording(id: "CARD=Dummy,DEV=0")
+            _ = try second.frames(until: 5)
+            second.stop()
+            #expect(try isOn())
+        }
+
+        @Test("a card with a menu of polar patterns is switched by what is asked for", .timeLimit(.minutes(1)))
+        func polarPattern() throws {
+            let menu = try PatternMenu(card: "hw:Dummy", items: ["Stereo", "Cardioid", "Omnidirectional", "Figure-8"])
+            defer { menu.remove() }
+            let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Dummy,DEV=0" })
+            guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
+            #expect(sound.polarPatterns == [.cardioid, .omnidirectional])
+            #expect(
+                sound.controls.contains(
+                    DeviceControl(
+                        name: "Mic Pattern",
+                        kind: .menu(["Stereo", "Cardioid", "Omnidirectional", "Figure-8"], standard: 0))))
+            let source = try MicrophoneSource(
+                id: "CARD=Dummy,DEV=0", configuration: AudioConfiguration(polarPattern: .cardioid))
+            #expect(try menu.selected() == 1)
+            let recording = try Recording(source)
+            _ = try recording.frames(until: 5)
+            source.apply(AudioConfiguration(polarPattern: .omnidirectional))
+            #expect(try menu.selected() == 2)
+            source.apply(AudioConfiguration(polarPattern: .automatic))
+            #expect(try menu.selected() == 2)
+            source.apply(AudioConfiguration(polarPattern: .subcardioid))
+            #expect(try menu.selected() == 2)
+            recording.stop()
+        }
+    }
+}

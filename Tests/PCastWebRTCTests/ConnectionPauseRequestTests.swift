@@ -1,0 +1,226 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+/// Whoever receives a stream that nobody takes, after RFC 7728, section 8.
+struct ConnectionPauseRequestTests {
+    private let start = Instant(nanoseconds: 1_000_000_000)
+    private let roundTrip = TimeSpan.milliseconds(40)
+
+    private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
+
+    /// What is asked from one time to another, where a look is taken each millisecond, and packets come each 20 while
+    /// `newest` is there, which counts them.
+    private func asked(
+        _ request: inout PauseRequest, from first: Int64, to last: Int64, newest: inout UInt16?
+    ) -> [(at: Int64, kind: PauseResume.Kind, pauseID: UInt16)] {
+        var asked: [(Int64, PauseResume.Kind, UInt16)] = []
+        for time in first..<last {
+            if let number = newest, time % 20 == 0 {
+                request.packetReceived(sequenceNumber: number &+ 1, at: at(time))
+                newest = number &+ 1
+            }
+            if let message = request.poll(ssrc: 7, roundTrip: roundTrip, at: at(time)) {
+                #expect(message.ssrc == 7)
+                asked.append((time, message.kind, message.pauseID))
+            }
+        }
+        return asked
+    }
+
+    private func tell(
+        _ request: inout PauseRequest, _ kind: PauseResume.Kind, _ pauseID: UInt16, newest: UInt16?, at time: Int64
+    ) {
+        let message = PauseResume.Message(ssrc: 7, kind: kind, pauseID: pauseID)
+        request.messageReceived(message, newest: newest, at: at(time))
+    }
+
+    /// One that nobody takes, paused at `at(2500)` after its packet 1000, under the number 0.
+    private func paused() -> PauseRequest {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 875
+        _ = asked(&request, from: 0, to: 2500, newest: &newest)
+        tell(&request, .paused(lastSequenceNumber: UInt32(newest!)), 0, newest: newest, at: 2500)
+        #expect(newest == 1000 && request.isResting && request.deadline == nil)
+        return request
+    }
+
+    @Test("Nothing is asked while it is wanted; two seconds after, a pause is")
+    func patience() {
+        var request = PauseRequest()
+        var newest: UInt16? = 0
+        #expect(asked(&request, from: 0, to: 5000, newest: &newest).isEmpty)
+        request.setWanted(false, at: at(5000))
+        let first = asked(&request, from: 5000, to: 7050, newest: &newest)
+        #expect(first.map(\.at) == [7000] && first[0].kind == .pause && first[0].pauseID == 0)
+    }
+
+    @Test("Who is back within two seconds changes nothing")
+    func quickReturn() {
+        var request = PauseRequest()
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 1000, newest: &newest)
+        for leave in stride(from: Int64(1000), to: 20_000, by: 2000) {
+            request.setWanted(false, at: at(leave))
+            #expect(asked(&request, from: leave, to: leave + 1999, newest: &newest).isEmpty)
+            request.setWanted(true, at: at(leave + 1999))
+        }
+        #expect(asked(&request, from: 21_000, to: 30_000, newest: &newest).isEmpty && !request.isResting)
+    }
+
+    @Test("Before the first packet nothing is asked, and then the patience begins")
+    func beforeTheFirstPacket() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var nothing: UInt16?
+        #expect(asked(&request, from: 0, to: 10_000, newest: &nothing).isEmpty)
+        var newest: UInt16? = 3
+        #expect(asked(&request, from: 10_000, to: 12_050, newest: &newest).map(\.at) == [12_000])
+    }
+
+    @Test("A pause is asked for again as long as packets come: every 100 ms at first, then each second")
+    func pauseRepeated() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 0
+        let asked = asked(&request, from: 0, to: 10_000, newest: &newest)
+        #expect(asked.allSatisfy { $0.kind == .pause && $0.pauseID == 0 })
+        #expect(
+            asked.map(\.at) == [
+                2000, 2100, 2200, 2300, 2400, 2500, 2600, 2700, 2800, 2900, 3000, 4000, 5000, 6000,
+                7000, 8000, 9000,
+            ])
+    }
+
+    @Test("A pause whose indication is lost is not asked for again when packets stop")
+    func packetsStop() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 2041, newest: &newest)
+        var nothing: UInt16?
+        #expect(asked(&request, from: 2041, to: 60_000, newest: &nothing).isEmpty && request.isResting)
+        // It never was: the request was lost, and the source silent.
+        #expect(asked(&request, from: 60_000, to: 60_050, newest: &newest).map(\.kind) == [.pause])
+    }
+
+    @Test("A resumption is asked for at once, each round trip and 50 ms at first, then each second, until packets come")
+    func resumeRepeated() {
+        var request = paused()
+        request.setWanted(true, at: at(10_000))
+        var nothing: UInt16?
+        let asked1 = asked(&request, from: 10_000, to: 14_000, newest: &nothing)
+        #expect(asked1.allSatisfy { $0.kind == .resume && $0.pauseID == 0 })
+        #expect(asked1.prefix(10).map(\.at) == (0..<10).map { 10_000 + 90 * $0 })
+        #expect(asked1.dropFirst(10).map(\.at) == [10_900, 11_900, 12_900, 13_900])
+        var newest: UInt16? = 1000
+        #expect(asked(&request, from: 14_000, to: 20_000, newest: &newest).isEmpty && !request.isResting)
+        request.setWanted(false, at: at(20_000))
+        let asked2 = asked(&request, from: 20_000, to: 22_050, newest: &newest)
+        #expect(asked2.map(\.at) == [22_000] && asked2[0].pauseID == 1)
+    }
+
+    @Test("A late packet of before the pause does not pass for its end, nor an indication overtaken by what came since")
+    func reordered() {
+        var request = paused()
+        request.setWanted(true, at: at(10_000))
+        var late: UInt16? = 990
+        #expect(asked(&request, from: 10_000, to: 10_200, newest: &late).count == 3 && late == 1000)
+        var newest: UInt16? = 1000
+        #expect(asked(&request, from: 10_200, to: 10_400, newest: &newest).count == 0 && !request.isResting)
+        tell(&request, .paused(lastSequenceNumber: 1000), 0, newest: newest, at: 10_400)
+        #expect(!request.isResting && request.deadline == nil)
+    }
+
+    @Test("Where no indication came, packets prove the end of a pause only after a round trip")
+    func withoutIndication() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 2010, newest: &newest)
+        request.setWanted(true, at: at(2010))
+        // The request of 2020, 20 ms after the other, is answered at 2060 at the earliest.
+        let again = asked(&request, from: 2010, to: 2060, newest: &newest)
+        #expect(again.map(\.at) == [2020] && again[0].kind == .resume && again[0].pauseID == 0)
+        #expect(request.isResting)
+        _ = asked(&request, from: 2060, to: 2061, newest: &newest)
+        #expect(!request.isResting)
+    }
+
+    @Test("A stream said to be paused that is wanted is asked to go on, under the number told")
+    func pausedUnasked() {
+        var request = PauseRequest()
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 1000, newest: &newest)
+        tell(&request, .paused(lastSequenceNumber: UInt32(newest!)), 17, newest: newest, at: 1000)
+        var nothing: UInt16?
+        let asked1 = asked(&request, from: 1000, to: 1100, newest: &nothing)
+        #expect(asked1.map(\.kind) == [.resume, .resume] && asked1.allSatisfy { $0.pauseID == 17 })
+    }
+
+    @Test("A sender that plays while nobody takes it is asked to pause, under the next number")
+    func playsUnasked() {
+        var request = paused()
+        var newest: UInt16? = 1000
+        let asked1 = asked(&request, from: 5000, to: 5090, newest: &newest)
+        #expect(asked1.map(\.at) == [5000] && asked1[0].kind == .pause && asked1[0].pauseID == 1)
+    }
+
+    @Test("A refusal under another number is followed by the same request under that one")
+    func refusedNumber() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 2010, newest: &newest)
+        tell(&request, .refused, 0xFFFF, newest: newest, at: 2041)
+        let asked1 = asked(&request, from: 2041, to: 2060, newest: &newest)
+        #expect(asked1.map(\.at) == [2041] && asked1[0].kind == .pause && asked1[0].pauseID == 0xFFFF)
+    }
+
+    @Test("However often a sender refuses, requests are 20 ms apart")
+    func refusedWithoutEnd() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 2010, newest: &newest)
+        var times: [Int64] = []
+        for time in Int64(2010)..<3010 {
+            tell(&request, .refused, UInt16(time), newest: newest, at: time)
+            times += asked(&request, from: time, to: time + 1, newest: &newest).map(\.at)
+        }
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= 20 } && times.count > 40)
+    }
+
+    @Test("What the sender cannot do now is asked again later: to pause after 5 s, to go on after 2 s")
+    func refused() {
+        var request = PauseRequest()
+        request.setWanted(false, at: start)
+        var newest: UInt16? = 0
+        _ = asked(&request, from: 0, to: 2010, newest: &newest)
+        tell(&request, .refused, 0, newest: newest, at: 2050)
+        #expect(asked(&request, from: 2050, to: 7100, newest: &newest).map(\.at) == [7050])
+
+        var other = paused()
+        other.setWanted(true, at: at(10_000))
+        var nothing: UInt16?
+        _ = asked(&other, from: 10_000, to: 10_010, newest: &nothing)
+        tell(&other, .refused, 0, newest: 1000, at: 10_050)
+        #expect(asked(&other, from: 10_050, to: 12_100, newest: &nothing).map(\.at) == [12_050])
+    }
+
+    @Test("A source that said goodbye is asked for nothing; another that takes its place is, from zero")
+    func goodbye() {
+        var request = paused()
+        request.goodbyeReceived()
+        request.setWanted(true, at: at(3000))
+        var nothing: UInt16?
+        #expect(asked(&request, from: 3000, to: 10_000, newest: &nothing).isEmpty)
+        request.setWanted(false, at: at(10_000))
+        request.restart(at: at(11_000))
+        var newest: UInt16? = 40_000
+        let asked1 = asked(&request, from: 11_000, to: 13_050, newest: &newest)
+        #expect(asked1.map(\.at) == [13_000] && asked1[0].pauseID == 0)
+    }
+}

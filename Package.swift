@@ -136,7 +136,8 @@ let package = Package(
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO",
+                "PCast", "PCastMedia", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO", "PCastCodecs",
+                "PCastDevices",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(

@@ -2,13 +2,15 @@ import PCastMedia
 import Synchronization
 
 /// The limits that hold for one publisher at the moment; the lowest counts.
-final class BandwidthLimits: Sendable {
+package final class BandwidthLimits: Sendable {
     private struct State {
         var limits: [Int: Bitrate] = [:]
         var lastID = 0
     }
 
     private let state = Mutex(State())
+
+    package init() {}
 
     /// Holds as long as the answer does.
     func add(_ bitrate: Bitrate) -> BandwidthLimit {

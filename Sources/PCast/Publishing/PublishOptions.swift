@@ -1,17 +1,22 @@
+public import PCastCodecs
 public import PCastMedia
 
 /// How a stream is encoded and published.
 public struct PublishOptions: Hashable, Sendable {
     /// H.264 (constrained baseline, RFC 6184) unless VP8 (RFC 7741) is chosen.
     public var videoCodec: Codec
+    /// A hardware encoder where one works, unless another is chosen; one that fails is replaced by libx264.
+    public var videoEncoder: VideoEncoderChoice
     /// The encoder's target; nil takes the quality ladder's for the pictures' height (``BitrateLadder``).
     public var videoBitrate: Bitrate?
     public var audioBitrate: Bitrate
 
     public init(
-        videoCodec: Codec = .h264, videoBitrate: Bitrate? = nil, audioBitrate: Bitrate = .kilobits(64)
+        videoCodec: Codec = .h264, videoEncoder: VideoEncoderChoice = .automatic, videoBitrate: Bitrate? = nil,
+        audioBitrate: Bitrate = .kilobits(64)
     ) {
         self.videoCodec = videoCodec
+        self.videoEncoder = videoEncoder
         self.videoBitrate = videoBitrate
         self.audioBitrate = audioBitrate
     }

@@ -40,8 +40,8 @@ final class Publishing: Sendable {
             received: { _ in })
         video = media.video.map { source in
             VideoEncoding(
-                codec: options.videoCodec, bitrate: options.videoBitrate, frameRate: source.nominalFrameRate,
-                limits: limits, encoded: { call.send($0) },
+                codec: options.videoCodec, encoder: options.videoEncoder, bitrate: options.videoBitrate,
+                frameRate: source.nominalFrameRate, limits: limits, encoded: { call.send($0) },
                 failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
         audio = media.audio.map { source in
@@ -63,7 +63,7 @@ final class Publishing: Sendable {
     private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
         switch event {
         case .connected: begin(stream)
-        case .keyFrameRequested: video?.requestKeyFrame()
+        case .keyFrameRequested: requestKeyFrame()
         case .paused(let type): setResting(true, type)
         case .resumed(let type): setResting(false, type)
         default: life.follow(event)
@@ -81,10 +81,17 @@ final class Publishing: Sendable {
                 }
             }
             state.withLock { $0.taking = taking }
+            media.setWants(taking, isWatched)
             sample()
         } catch {
             life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
         }
+    }
+
+    /// Of our encoder, and of a camera that codes its pictures itself.
+    private func requestKeyFrame() {
+        video?.requestKeyFrame()
+        media.video?.requestKeyFrame()
     }
 
     // MARK: Rest
@@ -101,13 +108,16 @@ final class Publishing: Sendable {
         case .video: video?.setResting(isResting)
         case .audio: audio?.setResting(isResting)
         }
-        let (before, after) = state.withLock { state in
+        let (before, after, taking) = state.withLock { state in
             let before = state.resting
             if isResting { state.resting.insert(type) } else { state.resting.remove(type) }
-            return (before, state.resting)
+            return (before, state.resting, state.taking)
         }
+        if !isResting { requestKeyFrame() }
         let isWatched = isWatched(resting: after)
-        if isWatched != self.isWatched(resting: before) { watched.send(isWatched) }
+        guard isWatched != self.isWatched(resting: before) else { return }
+        if let taking { media.setWants(taking, isWatched) }
+        watched.send(isWatched)
     }
 
     private func stop() {

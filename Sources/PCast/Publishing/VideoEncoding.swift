@@ -6,18 +6,20 @@ import Synchronization
 
 /// Encodes pictures on a thread of its own. A picture that comes while two wait pushes the older one out, so that delay
 /// cannot grow. What the source has coded already in the stream's codec is passed on as it is, and never dropped here.
-final class VideoEncoding: Sendable {
+package final class VideoEncoding: Sendable {
     private static let queueCapacity = 2
 
     private let codec: Codec
+    private let choice: VideoEncoderChoice
     private let bitrate: Bitrate?
     private let frameRate: Double
     private let limits: BandwidthLimits
+    private let began: (@Sendable (VideoFrame) -> Void)?
     private let encoded: @Sendable (EncodedFrame) -> Void
     private let failed: @Sendable (String) -> Void
 
     private let queue = FrameQueue<VideoSample>(capacity: queueCapacity)
-    /// A coded picture fell out of the queue: those after it refer to it.
+    /// A coded picture was left out: those after it refer to it.
     private let hasHole = Atomic(false)
     private let wantsKeyFrame = Atomic(false)
     private let isResting = Atomic(false)
@@ -28,13 +30,17 @@ final class VideoEncoding: Sendable {
 
     /// - Parameters:
     ///   - bitrate: nil for what the pictures' height is worth.
+    ///   - began: is called on the encoder's thread with each picture that it begins to encode.
     ///   - encoded: is called on the encoder's thread.
     ///   - failed: is called at most once, with words for people.
-    init(
-        codec: Codec, bitrate: Bitrate?, frameRate: Double, limits: BandwidthLimits,
+    package init(
+        codec: Codec, encoder choice: VideoEncoderChoice = .automatic, bitrate: Bitrate?, frameRate: Double,
+        limits: BandwidthLimits, began: (@Sendable (VideoFrame) -> Void)? = nil,
         encoded: @escaping @Sendable (EncodedFrame) -> Void, failed: @escaping @Sendable (String) -> Void
     ) {
         self.codec = codec
+        self.choice = choice
+        self.began = began
         self.bitrate = bitrate
         self.frameRate = frameRate
         self.limits = limits
@@ -42,7 +48,7 @@ final class VideoEncoding: Sendable {
         self.failed = failed
     }
 
-    func start() throws(PCastError) {
+    package func start() throws(PCastError) {
         do throws(IOError) {
             let worker = try WorkerThread(name: "encode-video") { [self] in run() }
             thread.withLock { $0 = worker }
@@ -52,13 +58,13 @@ final class VideoEncoding: Sendable {
     }
 
     /// Lets the encoder's thread end after the picture that it is at, and waits for that.
-    func stop() {
+    package func stop() {
         queue.close()
         thread.withLock { $0 }?.join()
     }
 
     /// Called by one thread at a time.
-    func push(_ sample: VideoSample) {
+    package func push(_ sample: VideoSample) {
         captured.add(1, ordering: .relaxed)
         if isResting.load(ordering: .relaxed) { return leaveOut(sample) }
         if case .coded(let frame) = sample, frame.codec == codec { return pass(frame) }
@@ -66,6 +72,8 @@ final class VideoEncoding: Sendable {
     }
 
     private func pass(_ frame: EncodedFrame) {
+        if frame.isKeyFrame { hasHole.store(false, ordering: .relaxed) }
+        guard !hasHole.load(ordering: .relaxed) else { return }
         meter.withLock { $0.encoded(in: .zero) }
         encoded(frame)
     }
@@ -106,7 +114,8 @@ final class VideoEncoding: Sendable {
                 guard let frame = try picture(of: sample, by: &decoder) else { continue }
                 let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
                 if current?.dimensions != frame.dimensions {
-                    encoder = try makeEncoder(frame.dimensions, bitrate)
+                    encoder = try VideoEncoders.open(
+                        choice, codec: codec, dimensions: frame.dimensions, frameRate: frameRate, bitrate: bitrate)
                 } else if current?.bitrate != bitrate {
                     try encoder?.setBitrate(bitrate)
                 }
@@ -135,17 +144,11 @@ final class VideoEncoding: Sendable {
 
     private func encode(_ frame: VideoFrame, with encoder: any VideoEncoder) throws {
         let isKeyFrame = wantsKeyFrame.exchange(false, ordering: .relaxed)
-        let began = MonotonicClock.now()
+        began?(frame)
+        let beginning = MonotonicClock.now()
         let frames = try encoder.encode(frame, forceKeyFrame: isKeyFrame)
-        let span = MonotonicClock.now() - began
+        let span = MonotonicClock.now() - beginning
         meter.withLock { $0.encoded(in: span) }
         for frame in frames { encoded(frame) }
-    }
-
-    private func makeEncoder(_ dimensions: Dimensions, _ bitrate: Bitrate) throws -> any VideoEncoder {
-        switch codec {
-        case .vp8: try VP8Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
-        default: try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
-        }
     }
 }

@@ -11,6 +11,7 @@ struct BenchCommand: AsyncParsableCommand {
             at the end. It exits with 0 when every target holds, else with 1.
             """,
         subcommands: [
-            LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, ImpairCommand.self,
+            LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,
+            ImpairCommand.self, CaptureWorkerCommand.self,
         ])
 }

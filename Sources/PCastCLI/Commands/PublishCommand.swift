@@ -54,6 +54,12 @@ struct PublishCommand: AsyncCommand {
 
     @Option(
         help: ArgumentHelp(
+            "automatic, software, or the name of one that “pcast devices --capabilities” lists. (default: automatic)",
+            valueName: "encoder"))
+    var encoder: String?
+
+    @Option(
+        help: ArgumentHelp(
             "What the video encoder aims at, such as 2500k or 2.5M. (default: by the picture's size)",
             valueName: "bitrate"))
     var bitrate: BitrateArgument?
@@ -102,6 +108,7 @@ struct PublishCommand: AsyncCommand {
             tags: try settings.values("tag", tag),
             encoding: PublishOptions(
                 videoCodec: try settings.value("codec", codec) == .vp8 ? .vp8 : .h264,
+                videoEncoder: VideoEncoderChoice(try settings.value("encoder", encoder) ?? "automatic"),
                 videoBitrate: try settings.value("bitrate", bitrate)?.bitrate),
             duration: try settings.value("for", duration)?.span)
         if plan.listen != nil, !plan.isEmbedded {

@@ -15,11 +15,13 @@ enum DeviceText {
     static func capabilities(_ device: SourceDevice) -> [String] {
         switch device.capabilities {
         case .video(let video):
-            formats(video.formats) + controls(video.controls)
-                + remark("flash", video.flashModes.map(\.rawValue))
-                + remark("focus", video.autoFocusModes.map(\.rawValue))
-                + (video.hasFocusTarget ? ["       focus on a place of the picture"] : [])
-                + (video.mountingTurns == 0 ? [] : ["       mounted at \(video.mountingTurns * 90) degrees"])
+            device.info.deviceType != .physical
+                ? formats(video.formats)
+                : formats(video.formats) + controls(video.controls)
+                    + remark("flash", video.flashModes.map(\.rawValue))
+                    + remark("focus", video.autoFocusModes.map(\.rawValue))
+                    + (video.hasFocusTarget ? ["       focus on a place of the picture"] : [])
+                    + (video.mountingTurns == 0 ? [] : ["       mounted at \(video.mountingTurns * 90) degrees"])
         case .audio(let audio):
             [
                 "       \(audio.sampleRates.map(String.init).joined(separator: ", ")) samples a second, "

@@ -4,7 +4,8 @@ import PCastMedia
 
 /// A publisher's statistics as events, as a status block and as a line of a log.
 enum PublishFigures {
-    static func fields(_ statistics: PublisherStatistics) -> KeyValuePairs<String, JSONValue> {
+    static func fields(_ statistics: PublisherStatistics, _ media: UserMediaStream) -> KeyValuePairs<String, JSONValue>
+    {
         [
             "framesCaptured": .count(statistics.framesCaptured),
             "framesEncoded": .count(statistics.framesEncoded),
@@ -15,14 +16,17 @@ enum PublishFigures {
             "packetsRetransmitted": .count(statistics.packetsRetransmitted),
             "roundTripTime": .measured(statistics.roundTripTime),
             "encodeTime": .measured(statistics.encodeTime),
+            "isWatched": .boolean(statistics.isWatched),
+            "videoOpen": .boolean(media.isVideoOpen),
+            "audioOpen": .boolean(media.isAudioOpen),
         ]
     }
 
     static func block(
-        _ statistics: PublisherStatistics, elapsed: TimeSpan, link: LinkState.Value, dimensions: Dimensions?,
+        _ statistics: PublisherStatistics, _ media: UserMediaStream, elapsed: TimeSpan, link: LinkState.Value,
         quality: DataQuality
     ) -> StatusBlock {
-        let size = dimensions.map { "\($0.width)x\($0.height), " } ?? ""
+        let size = media.dimensions.map { "\($0.width)x\($0.height), " } ?? ""
         let sent = Double(statistics.packetsSent)
         return StatusBlock(
             title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
@@ -36,9 +40,20 @@ enum PublishFigures {
                     "network",
                     "round trip \(Figure.milliseconds(statistics.roundTripTime)), "
                         + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) sent again"),
+                .init("devices", devices(statistics, media)),
                 .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) a picture"),
                 .init("quality", quality.text),
             ])
+    }
+
+    /// Whether the camera is open, and why not.
+    private static func devices(_ statistics: PublisherStatistics, _ media: UserMediaStream) -> String {
+        let names = [
+            media.videoSelection.map { "\($0.device.info.name) \(media.isVideoOpen ? "open" : "closed")" },
+            media.audioSelection.map { "\($0.device.info.name) \(media.isAudioOpen ? "open" : "closed")" },
+        ].compactMap(\.self)
+        let watched = statistics.isWatched ? "watched" : "nobody watches"
+        return (names + [watched]).joined(separator: ", ")
     }
 
     static func line(_ statistics: PublisherStatistics, elapsed: TimeSpan) -> String {

@@ -127,11 +127,10 @@ struct PublishRun: Sendable {
         var seconds = 0
         for await statistics in publisher.statistics {
             let elapsed = SystemClock.monotonic() - beginning
-            console.event("stats", PublishFigures.fields(statistics))
+            console.event("stats", PublishFigures.fields(statistics, media))
             console.show(
                 PublishFigures.block(
-                    statistics, elapsed: elapsed, link: client.link.current, dimensions: media.dimensions,
-                    quality: publisher.dataQuality))
+                    statistics, media, elapsed: elapsed, link: client.link.current, quality: publisher.dataQuality))
             seconds += 1
             if !console.isLive, seconds % 10 == 0 { console.say(PublishFigures.line(statistics, elapsed: elapsed)) }
         }

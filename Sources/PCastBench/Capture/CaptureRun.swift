@@ -1,0 +1,67 @@
+import PCast
+import PCastDevices
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// Captures and encodes as a publisher does, without a network, and says what became of the pictures.
+struct CaptureRun: Sendable {
+    private struct Seen: Sendable {
+        var captured = 0
+        var encoded = 0
+        /// Milliseconds between a picture's capture time and the beginning of its encoding.
+        var handovers: [Double] = []
+    }
+
+    let source: any VideoSource
+    let bitrate: Bitrate
+    /// After how long a source that goes on is stopped.
+    let duration: TimeSpan
+    /// Whether pictures are encoded, or only made.
+    let encodes: Bool
+
+    func run() async throws -> JSONObject {
+        let seen = Mutex(Seen())
+        let (ends, over) = AsyncStream<String?>.makeStream()
+        let encoding = VideoEncoding(
+            codec: .h264, bitrate: bitrate, frameRate: source.nominalFrameRate, limits: BandwidthLimits(),
+            began: { frame in
+                guard let captured = frame.captureTime else { return }
+                let handover = (MonotonicClock.wallTime() - captured).milliseconds
+                seen.withLock { $0.handovers.append(handover) }
+            },
+            encoded: { _ in seen.withLock { $0.encoded += 1 } }, failed: { over.yield($0) })
+        try encoding.start()
+        try source.start(
+            deliver: { [encodes] sample in
+                seen.withLock { $0.captured += 1 }
+                if encodes { encoding.push(sample) }
+            },
+            ended: { end in
+                if case .ended = end { over.yield(nil) } else { over.yield("\(end)") }
+            })
+        let timer = Task { [duration] in
+            try await Task.sleep(for: .nanoseconds(duration.nanoseconds))
+            over.yield(nil)
+        }
+        var failure: String?
+        for await end in ends {
+            failure = end
+            break
+        }
+        timer.cancel()
+        source.stop()
+        encoding.stop()
+        if let failure { throw BenchFailure(failure) }
+        return seen.withLock { seen in
+            var object = JSONObject()
+            object["captured"] = .number(Double(seen.captured))
+            object["encoded"] = .number(Double(seen.encoded))
+            object["handoverP50"] = .number(Percentile.of(seen.handovers, 0.5) ?? 0)
+            object["handoverP99"] = .number(Percentile.of(seen.handovers, 0.99) ?? 0)
+            object["handoverMaximum"] = .number(seen.handovers.max() ?? 0)
+            return object
+        }
+    }
+}

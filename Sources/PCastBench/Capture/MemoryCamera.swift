@@ -1,0 +1,66 @@
+import Foundation
+import PCastCodecs
+import PCastDevices
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// A camera whose driver's buffers are a file in memory: raw YUYV pictures, dequeued one after another at a constant
+/// rate, again and again.
+final class MemoryCamera: VideoSource {
+    let dimensions: Dimensions
+    let nominalFrameRate: Double
+    /// How many are dequeued before it ends.
+    private let count: Int
+    private let pictures: Data
+    private let sleep = CancellableSleep()
+    private let thread = Mutex<WorkerThread?>(nil)
+
+    init(path: String, dimensions: Dimensions, frameRate: Int, count: Int) throws {
+        self.dimensions = dimensions
+        self.count = count
+        nominalFrameRate = Double(frameRate)
+        pictures = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
+        guard pictures.count >= pictureSize else { throw BenchFailure("\(path) holds no picture of \(dimensions)") }
+    }
+
+    private var pictureSize: Int { dimensions.width * dimensions.height * 2 }
+
+    func start(
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        do {
+            let worker = try WorkerThread(name: "memory-camera") { [self] in
+                run(deliver)
+                ended(.ended)
+            }
+            thread.withLock { $0 = worker }
+        } catch {
+            throw .noThread("\(error)")
+        }
+    }
+
+    private func run(_ deliver: (VideoSample) -> Void) {
+        let converter = RawPictureConverter()
+        let rate = ClockRate(hertz: Int64(nominalFrameRate))
+        let origin = MonotonicClock.now()
+        pictures.withUnsafeBytes { bytes in
+            for index in 0..<count {
+                guard sleep.sleep(until: origin + rate.span(ofTicks: Int64(index))) else { return }
+                let offset = index % (bytes.count / pictureSize) * pictureSize
+                // The moment of dequeuing, from which the hand-over to the encoder is measured.
+                let frame = try? converter.convert(
+                    UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + pictureSize]), format: .yuyv,
+                    dimensions: dimensions, stride: dimensions.width * 2, isFullRange: false,
+                    captureTime: MonotonicClock.wallTime(),
+                    timestamp: MediaTime(ticks: Int64(index), rate: rate))
+                if let frame { deliver(.picture(frame)) }
+            }
+        }
+    }
+
+    func stop() {
+        sleep.cancel()
+        thread.withLock { $0 }?.join()
+    }
+}

@@ -1,0 +1,172 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+
+/// `pcast-bench capture`: what capturing and encoding costs, beside the `ffmpeg` program doing the same.
+struct CaptureCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "capture",
+        abstract: "Processor time of capture and encoding, beside the ffmpeg program doing the same work.",
+        discussion: """
+            Both read the same raw YUYV pictures from memory at their rate, or the same camera, convert them, and encode \
+            them by libx264 with the same settings; they take turns. What drawing the test picture costs is told apart. \
+            “handover” is from a picture's dequeuing to the beginning of its encoding, in milliseconds.
+            """)
+
+    @Option(help: "Seconds that each of the two runs altogether.")
+    var seconds = 30
+
+    @Option(help: "How often they take turns.")
+    var count = 3
+
+    @Option(help: "The pictures' size.")
+    var size = "1280x720"
+
+    @Option(help: "Pictures a second.")
+    var rate = 30
+
+    @Option(help: "What the encoder aims at, in kilobits a second.")
+    var bitrate: Int64 = 1_600
+
+    @Option(help: ArgumentHelp("A camera by its id, instead of pictures in memory.", valueName: "id"))
+    var camera: String?
+
+    @Option(help: ArgumentHelp("The same camera's node, for ffmpeg.", valueName: "path"))
+    var node = "/dev/video0"
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard count >= 1, seconds >= count, rate >= 1, dimensions != nil else {
+            throw ValidationError("--seconds is at least --count, --size is WIDTHxHEIGHT.")
+        }
+    }
+
+    private var dimensions: Dimensions? {
+        let sides = size.split(separator: "x").compactMap { Int($0) }
+        return sides.count == 2 ? Dimensions(width: sides[0], height: sides[1]) : nil
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let path = "/dev/shm/pcast-bench-\(getpid()).yuyv"
+        defer { unlink(path) }
+        if camera == nil { try makePictures(path) }
+        let turn = seconds / count
+        var ours = Turns()
+        var theirs = Turns()
+        for index in 1...count {
+            let own = try worker(camera == nil ? .memory : .camera, path, seconds: turn)
+            ours.add(own)
+            report.row(
+                "pcast, turn \(index)",
+                ["processor": own.cost.milliseconds, "frames": own.encoded, "handoverP99": own.handoverP99])
+            let other = try ffmpeg(path, seconds: turn)
+            theirs.add(other)
+            report.row(
+                "ffmpeg, turn \(index)",
+                ["processor": other.cost.milliseconds, "frames": other.encoded, "handoverP99": nil])
+        }
+        let drawing = try worker(.drawing, path, seconds: min(turn, 5))
+        report.row("drawing the test picture", ["processor": drawing.cost.milliseconds, "frames": drawing.captured])
+        let ratio = ours.perFrame / theirs.perFrame
+        var targets = [Target("ratioToFFmpeg", .atMost(1.02)), Target("framesLost", .exactly(0))]
+        if camera == nil { targets.append(Target("handoverP99", .atMost(2))) }
+        try report.finish(
+            [
+                "processorPerFrame": ours.perFrame, "ffmpegPerFrame": theirs.perFrame, "ratioToFFmpeg": ratio,
+                "drawingPerFrame": drawing.cost.milliseconds / max(1, drawing.captured),
+                "handoverP50": ours.last?.handoverP50, "handoverP99": ours.handoverP99,
+                "handoverMaximum": ours.handoverMaximum, "framesCaptured": ours.captured,
+                "framesLost": camera == nil
+                    ? Double(turn * rate * count) - ours.encoded : ours.captured - ours.encoded,
+            ], targets: targets)
+    }
+
+    // MARK: The two
+
+    private func worker(_ kind: CaptureWorkerCommand.Kind, _ path: String, seconds: Int) throws -> Turn {
+        guard let dimensions else { throw BenchFailure("\(size) is no size") }
+        var arguments = [
+            "capture-worker", "--kind", kind.rawValue, "--frames", path, "--width", "\(dimensions.width)", "--height",
+            "\(dimensions.height)", "--rate", "\(rate)", "--bitrate", "\(bitrate)", "--seconds", "\(seconds)",
+        ]
+        if let camera { arguments += ["--camera", camera] }
+        let cost = try ChildCost.run("/proc/self/exe", arguments)
+        guard let told = JSONObject(text: cost.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+            throw BenchFailure("the worker told nothing")
+        }
+        let figure = { (name: String) -> Double in
+            if case .number(let value)? = told[name] { value } else { 0 }
+        }
+        return Turn(
+            cost: cost.processor, captured: figure("captured"), encoded: figure("encoded"),
+            handoverP50: figure("handoverP50"), handoverP99: figure("handoverP99"),
+            handoverMaximum: figure("handoverMaximum"))
+    }
+
+    private func ffmpeg(_ path: String, seconds: Int) throws -> Turn {
+        let input =
+            camera == nil
+            ? [
+                "-re", "-stream_loop", "-1", "-f", "rawvideo", "-pixel_format", "yuyv422", "-video_size", size,
+                "-framerate", "\(rate)", "-i", path,
+            ]
+            : [
+                "-f", "v4l2", "-input_format", "yuyv422", "-video_size", size, "-framerate", "\(rate)", "-i", node,
+            ]
+        let arguments =
+            ["-hide_banner", "-loglevel", "error", "-nostdin"] + input + [
+                "-frames:v", "\(seconds * rate)", "-pix_fmt", "yuv420p", "-threads", "1", "-c:v", "libx264", "-preset",
+                "superfast", "-tune", "zerolatency", "-profile:v", "baseline", "-b:v", "\(bitrate)k", "-maxrate",
+                "\(bitrate)k", "-bufsize", "\(bitrate / 2)k", "-g", "\(rate * 3_600)", "-bf", "0", "-x264-params",
+                "scenecut=0:repeat-headers=1:annexb=1:aud=0:sliced-threads=0", "-f", "null", "-",
+            ]
+        let cost = try ChildCost.run("ffmpeg", arguments)
+        return Turn(cost: cost.processor, captured: Double(seconds * rate), encoded: Double(seconds * rate))
+    }
+
+    /// Two seconds of moving pictures with the grain of a camera.
+    private func makePictures(_ path: String) throws {
+        _ = try ChildCost.run(
+            "ffmpeg",
+            [
+                "-hide_banner", "-loglevel", "error", "-nostdin", "-y", "-f", "lavfi", "-i",
+                "testsrc2=size=\(size):rate=\(rate),noise=alls=6:allf=t:all_seed=1", "-frames:v", "\(rate * 2)",
+                "-pix_fmt", "yuyv422", "-f", "rawvideo", path,
+            ])
+    }
+
+    /// What one process did.
+    struct Turn {
+        var cost: TimeSpan
+        var captured: Double
+        var encoded: Double
+        var handoverP50: Double?
+        var handoverP99: Double?
+        var handoverMaximum: Double?
+    }
+
+    /// The turns of one of the two together.
+    private struct Turns {
+        var last: Turn?
+        var captured = 0.0
+        var encoded = 0.0
+        var handoverP99: Double?
+        var handoverMaximum: Double?
+        private var milliseconds = 0.0
+
+        /// Milliseconds of processor time.
+        var perFrame: Double { milliseconds / max(1, encoded) }
+
+        mutating func add(_ turn: Turn) {
+            last = turn
+            captured += turn.captured
+            encoded += turn.encoded
+            milliseconds += turn.cost.milliseconds
+            handoverP99 = [handoverP99, turn.handoverP99].compactMap { $0 }.max()
+            handoverMaximum = [handoverMaximum, turn.handoverMaximum].compactMap { $0 }.max()
+        }
+    }
+}

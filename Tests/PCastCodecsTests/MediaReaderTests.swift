@@ -83,6 +83,18 @@ import Testing
         }
     }
 
+    @Test("sound is as loud as it was, in both channels of a file with one", arguments: [1, 2])
+    func loudness(_ channels: Int) throws {
+        let source = "-f lavfi -i aevalsrc=exprs=\(channels == 1 ? "0.5" : "0.5|0.5")*sin(2*PI*440*t):s=44100:d=1"
+        try with("tone.wav", source.replacingOccurrences(of: "0.5|0.5*", with: "0.5*sin(2*PI*440*t)|0.5*")) { path in
+            let samples = try read(try MediaReader(uri: path)).sounds.flatMap(\.samples)
+            for channel in [0, 1] {
+                let loudest = stride(from: channel, to: samples.count, by: 2).map { abs(Int(samples[$0])) }.max()
+                #expect(abs(try #require(loudest) - 16_384) < 200)
+            }
+        }
+    }
+
     @Test("COD7: pictures keep their own uneven times") func variableRate() throws {
         let select = "-f lavfi -i testsrc2=s=160x120:r=30:d=2 -vf select='not(mod(n\\,7))+not(mod(n\\,5))' -vsync vfr"
         try with("film.mkv", "\(select) -c:v libx264 -bf 2") { path in

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PCastCodecs
 import PCastMedia
 import Testing
@@ -141,6 +142,63 @@ import Testing
             #expect(content.coded.map(\.timestamp) == (whole[..<12] + whole[20...]).map(\.timestamp))
             #expect(reader.droppedCount == 8)
         }
+    }
+
+    @Test("H.264 that comes live by SRT is passed through, and its B-frames noticed", arguments: [0, 2])
+    func live(_ pictures: Int) throws {
+        let address = "srt://127.0.0.1:\(try Self.freePort())"
+        let encoding = "-c:v libx264 -bf \(pictures) -g 25 -preset veryfast -c:a aac -shortest -f mpegts"
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try #require(Program.path("ffmpeg")))
+        process.arguments =
+            "-v error -re \(Self.sources) \(encoding) \(address)?mode=listener".split(separator: " ").map(String.init)
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        defer {
+            process.terminate()
+            process.waitUntilExit()
+        }
+        // It listens a little later than it starts; each attempt waits for it.
+        var reader: MediaReader?
+        for _ in 0..<20 where reader == nil && process.isRunning {
+            reader = try? MediaReader(uri: address, passesThrough: true)
+        }
+        let opened = try #require(reader)
+        var content = Content()
+        while let sample = try? opened.nextSample() {
+            switch sample {
+            case .coded(let frame): content.coded.append(frame)
+            case .picture(let picture): content.pictures.append(picture)
+            case .sound(let sound): content.sampleCount += sound.sampleCount
+            }
+        }
+        #expect(content.sampleCount > 40_000)
+        if pictures > 0 {
+            #expect(opened.passThroughObstacle == .hasReordering)
+            #expect(content.pictures.count > 20)
+        } else {
+            #expect(opened.passThroughObstacle == nil)
+            #expect(content.coded.count > 20)
+            #expect(content.coded.first?.isKeyFrame == true)
+            let decoder = try H264Decoder()
+            for frame in content.coded { #expect(try decoder.decode(frame).count == 1) }
+        }
+    }
+
+    /// A port of UDP that nobody has.
+    private static func freePort() throws -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutableBytes(of: &address) { bytes in
+            let pointer = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+            return bind(descriptor, pointer, length) == 0 ? getsockname(descriptor, pointer, &length) : -1
+        }
+        try #require(result == 0)
+        return UInt16(bigEndian: address.sin_port)
     }
 
     @Test("mutated files end or throw, and never more", arguments: ["film.mp4", "film.ts", "film.flv", "film.mkv"])

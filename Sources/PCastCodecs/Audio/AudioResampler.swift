@@ -53,6 +53,8 @@ final class AudioResampler {
         let result = swr_alloc_set_opts2(
             &context, &target, AV_SAMPLE_FMT_S16, Int32(AudioFrame.sampleRate), &source,
             AVSampleFormat(format), rate, 0, nil)
+        // libswresample spreads one channel over two with three decibels less in each.
+        if result >= 0, sourceChannels == 1, channels == 2 { swr_set_matrix(context, [1, 1], 1) }
         guard result >= 0, swr_init(context) >= 0 else {
             throw .unsupported("sound of \(rate) Hz in \(sourceChannels) channels cannot be converted")
         }

@@ -3,12 +3,9 @@ public import PCastMedia
 /// Brings coded pictures of a camera or a file into the form in which they are sent: beginning with an IDR picture,
 /// with parameter sets before each (COD4), and with nothing that refers to what is missing.
 public struct H264PassThrough: Sendable {
-    /// Times that go back by less than this tell of reordered pictures; by more, of a clock that was set.
-    private static let reorderingLimit = ClockRate.video.hertz
-
     private var parameterSets = H264ParameterSets()
     private var needsKeyFrame = true
-    private var newest: Int64?
+    private var order = PictureOrder()
 
     /// Pictures that were held back: damaged ones, and those that refer to them. What comes before the first key frame
     /// is not counted.
@@ -38,11 +35,8 @@ public struct H264PassThrough: Sendable {
         if let profile, !profile.isWidelyDecodable { throw .profile(profile) }
         guard unit.hasPicture else { return unit.hasUnspecifiedUnits ? drop() : nil }
         if unit.hasBidirectionalSlices { throw .hasReordering }
-        if let newest, timestamp.ticks < newest, newest - timestamp.ticks < Self.reorderingLimit {
-            throw .hasReordering
-        }
-        newest = timestamp.ticks
         guard unit.isKeyFrame ? parameterSets.isComplete : !needsKeyFrame else { return drop() }
+        if order.isReordered(timestamp.ticks) { throw .hasReordering }
         needsKeyFrame = false
         hasBegun = true
         let lacksSets = unit.isKeyFrame && !(unit.hasSequenceParameterSet && unit.hasPictureParameterSet)

@@ -249,6 +249,23 @@ struct ScreenSourceTests {
         #expect(Screens.enumerate(display: "\(second.display).1").first?.info.id == "x11:\(second.display).1")
     }
 
+    @Test("a window is found by its number, with its size and an id that it is captured by")
+    func foundWindow() async throws {
+        let server = try TestXServer()
+        let client = TestXClient(server.display)
+        let window = client.window(.blue, x: 10, y: 10, width: 203, height: 150)
+        let found = try Screens.find(try ScreenSpecification("\(server.display)+\(window)"))
+        #expect(found.info.id == "x11:\(server.display).0+0x\(String(window, radix: 16))")
+        guard case .video(let capabilities) = found.capabilities else {
+            Issue.record("no video")
+            return
+        }
+        #expect(capabilities.formats.map(\.sizes) == [.discrete(Dimensions(width: 202, height: 150))])
+        let frames = try ScreenFrames(ScreenSource(try ScreenSpecification(found.info.id)))
+        _ = try #require(await frames.first { $0.shows(.blue, atX: 100, y: 100) })
+        #expect(throws: DeviceError.self) { try Screens.find(.init(display: server.display, area: .monitor("none"))) }
+    }
+
     @Test("a server that ends has vanished, and whoever looks for it then finds none and is told where")
     func serverGone() async throws {
         let server = try TestXServer()

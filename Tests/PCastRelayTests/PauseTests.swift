@@ -242,6 +242,26 @@ struct PauseTests {
         #expect(received.video?.resynchronizations == 0)
     }
 
+    @Test("A clock that ran away meanwhile is reported with the first packet after the pause (RTCP1)")
+    func clockRunsAway() throws {
+        let network = VirtualNetwork()
+        var broadcast = Broadcast(.vp8)
+        let publisher = try pausedPublisher(network, &broadcast)
+        // 100 ms of sound more than time has passed.
+        broadcast.sound.firstTicks += 4800
+        _ = try network.view()
+        func error() throws -> TimeSpan {
+            let newest = network.relay.streams[0].audio.log.end - 1
+            let timestamp = network.relay.streams[0].audio.log[newest].timestamp
+            let captured = try #require(network.relay.streams[0].audio.captureClock?.wallTime(of: timestamp))
+            return captured - (VirtualNetwork.clock.wallTime(at: network.now) - Broadcast.interval)
+        }
+        while publisher.isPaused(.audio) { broadcast.send(1, from: publisher, by: network) }
+        broadcast.send(2, from: publisher, by: network)
+        let difference = try error() - .milliseconds(10)
+        #expect(abs(difference.nanoseconds) < 2_000_000)
+    }
+
     @Test("A viewer that stays through a pause loses nothing by it, and its picture stands still once")
     func throughAPause() throws {
         let network = VirtualNetwork()

@@ -125,6 +125,10 @@ public struct MediaSender: Sendable {
         _ track: inout OutboundTrack, _ entry: PacketLog.Entry, capture: CaptureClock?, at now: Instant
     ) {
         guard let capture else { return }
+        if track.reportsAnew {
+            track.reportsAnew = false
+            track.report.mappingChanged(at: now)
+        }
         track.report.sent(
             sequence: entry.sequence, timestamp: track.stream.timestamp(of: entry.timestamp),
             capturedAt: capture.wallTime(of: entry.timestamp), payloadSize: entry.length, at: now)
@@ -250,6 +254,8 @@ public struct MediaSender: Sendable {
             guard pauses[index].isPaused != wasPaused else { continue }
             let type = pauses[index].type
             pauseEvents.append(wasPaused ? .resumed(type) : .paused(type))
+            guard wasPaused else { continue }
+            if type == .video { video?.reportsAnew = true } else { audio?.reportsAnew = true }
         }
     }
 

@@ -12,6 +12,9 @@ public struct OutboundTrack: Sendable {
     public internal(set) var nackCount = 0
     public internal(set) var pliCount = 0
 
+    /// With the next packet reports begin as at the start: what lies behind a pause may be of another clock's time.
+    var reportsAnew = false
+
     /// The number of the last full intra request; its repetition is no new one (RTCP7).
     var lastIntraRequest: UInt8?
 

@@ -1,0 +1,66 @@
+import PCastCodecs
+
+/// How an image's pixels lie in memory, told by a visual's masks.
+struct XPixelLayout: Hashable {
+    /// Where a colour stands in a pixel that is read as a little-endian number.
+    struct Channel: Hashable {
+        let shift: Int
+        let width: Int
+    }
+
+    let format: RawPixelFormat
+    let bytesPerPixel: Int
+    let red: Channel
+    let green: Channel
+    let blue: Channel
+    private let scanlinePad: Int
+
+    /// Nil for pixels that nothing here can read: with palettes, or more than eight bits a colour.
+    init?(
+        bitsPerPixel: Int, scanlinePad: Int, red: UInt32, green: UInt32, blue: UInt32, isLittleEndian: Bool
+    ) {
+        guard [16, 24, 32].contains(bitsPerPixel), [8, 16, 32].contains(scanlinePad) else { return nil }
+        bytesPerPixel = bitsPerPixel / 8
+        self.scanlinePad = scanlinePad
+        let channels = [red, green, blue].compactMap(Self.channel)
+        guard channels.count == 3, channels.allSatisfy({ $0.shift + $0.width <= bitsPerPixel }) else { return nil }
+        if bitsPerPixel == 16 {
+            guard isLittleEndian else { return nil }
+            switch channels.map(\.width) {
+            case [5, 6, 5] where channels.map(\.shift) == [11, 5, 0]: format = .rgb565
+            case [5, 5, 5] where channels.map(\.shift) == [10, 5, 0]: format = .xrgb1555
+            default: return nil
+            }
+            (self.red, self.green, self.blue) = (channels[0], channels[1], channels[2])
+            return
+        }
+        guard channels.allSatisfy({ $0.width == 8 && $0.shift % 8 == 0 }) else { return nil }
+        // The bytes' own order, whichever way the server's numbers are read.
+        let size = bytesPerPixel
+        let places = channels.map { isLittleEndian ? $0.shift / 8 : size - 1 - $0.shift / 8 }
+        switch (size, places) {
+        case (4, [2, 1, 0]): format = .bgrx
+        case (4, [0, 1, 2]): format = .rgbx
+        case (4, [1, 2, 3]): format = .xrgb
+        case (3, [2, 1, 0]): format = .bgr24
+        case (3, [0, 1, 2]): format = .rgb24
+        default: return nil
+        }
+        (self.red, self.green, self.blue) = (
+            Channel(shift: places[0] * 8, width: 8), Channel(shift: places[1] * 8, width: 8),
+            Channel(shift: places[2] * 8, width: 8)
+        )
+    }
+
+    /// Bytes from row to row of an image.
+    func stride(width: Int) -> Int {
+        (width * bytesPerPixel * 8 + scanlinePad - 1) / scanlinePad * scanlinePad / 8
+    }
+
+    private static func channel(_ mask: UInt32) -> Channel? {
+        let (shift, width) = (mask.trailingZeroBitCount, mask.nonzeroBitCount)
+        // One run of ones.
+        guard mask != 0, mask >> shift == UInt32.max >> (32 - width) else { return nil }
+        return Channel(shift: shift, width: width)
+    }
+}

@@ -1,0 +1,54 @@
+import CXCB
+
+/// The pointer's picture, and where it is.
+struct XPointer {
+    let width: Int
+    let height: Int
+    /// Of its upper left corner, in the picture that it is drawn into.
+    let left: Int
+    let top: Int
+    /// Rows of ARGB, the colours multiplied by the transparency already, as XFixes has them.
+    let pixels: [UInt32]
+
+    /// Lays it over an image.
+    ///
+    /// - Parameters:
+    ///   - image: rows of pixels, `stride` bytes apart.
+    func draw(
+        into image: UnsafeMutableRawPointer, layout: XPixelLayout, width imageWidth: Int, height imageHeight: Int,
+        stride: Int
+    ) {
+        let (firstColumn, endColumn) = (max(0, -left), min(width, imageWidth - left))
+        let (firstRow, endRow) = (max(0, -top), min(height, imageHeight - top))
+        guard pixels.count >= width * height, firstColumn < endColumn, firstRow < endRow else { return }
+        for row in firstRow..<endRow {
+            let line = image + (top + row) * stride
+            for column in firstColumn..<endColumn {
+                let pixel = pixels[row * width + column]
+                // Nothing of it here.
+                if pixel == 0 { continue }
+                Self.blend(pixel, over: line + (left + column) * layout.bytesPerPixel, layout)
+            }
+        }
+    }
+
+    private static func blend(_ pixel: UInt32, over place: UnsafeMutableRawPointer, _ layout: XPixelLayout) {
+        var value: UInt32 = 0
+        for byte in 0..<layout.bytesPerPixel {
+            value |= UInt32(place.load(fromByteOffset: byte, as: UInt8.self)) << (8 * byte)
+        }
+        // What shines through.
+        let rest = 255 - (pixel >> 24)
+        for (channel, shift) in [(layout.red, UInt32(16)), (layout.green, 8), (layout.blue, 0)] {
+            let place = UInt32(channel.shift)
+            let most = (UInt32(1) << channel.width) - 1
+            let below = (value >> place) & most
+            let above = ((pixel >> shift) & 0xFF) * most
+            let blended = min(most, (above + below * rest + 127) / 255)
+            value = (value & ~(most << place)) | (blended << place)
+        }
+        for byte in 0..<layout.bytesPerPixel {
+            place.storeBytes(of: UInt8(truncatingIfNeeded: value >> (8 * byte)), toByteOffset: byte, as: UInt8.self)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastDevices
+
+/// What a screen source delivers, for tests to wait for.
+final class ScreenFrames: Sendable {
+    let source: ScreenSource
+    private let frames: AsyncStream<VideoFrame>
+    private let end = Mutex<SourceEnd?>(nil)
+
+    init(_ source: ScreenSource) throws {
+        self.source = source
+        // A bound, like everything that a source delivers into.
+        let (frames, continuation) = AsyncStream<VideoFrame>.makeStream(bufferingPolicy: .bufferingNewest(2))
+        self.frames = frames
+        try source.start(
+            deliver: { if case .picture(let frame) = $0 { continuation.yield(frame) } },
+            ended: { [self] end in
+                self.end.withLock { $0 = end }
+                continuation.finish()
+            })
+    }
+
+    deinit { source.stop() }
+
+    /// The first picture from now on that is so; nil when the source ends before there is one.
+    func first(where isSo: (VideoFrame) -> Bool) async -> VideoFrame? {
+        for await frame in frames where isSo(frame) { return frame }
+        return nil
+    }
+
+    /// Waits for the end of itself.
+    func ending() async -> SourceEnd? {
+        for await _ in frames {}
+        return end.withLock { $0 }
+    }
+}
+
+extension VideoFrame {
+    /// Whether a place shows a colour, by BT.601 in limited range.
+    func shows(_ colour: TestXClient.Colour, atX x: Int, y: Int) -> Bool {
+        guard (0..<dimensions.width).contains(x), (0..<dimensions.height).contains(y) else { return false }
+        let expected: (Int, Int, Int) =
+            switch colour {
+            case .black: (16, 128, 128)
+            case .red: (82, 90, 240)
+            case .green: (145, 54, 34)
+            case .blue: (41, 240, 110)
+            case .white: (235, 128, 128)
+            }
+        let found = (
+            Int(planeY[y * strideY + x]), Int(planeU[y / 2 * strideUV + x / 2]), Int(planeV[y / 2 * strideUV + x / 2])
+        )
+        return abs(found.0 - expected.0) <= 2 && abs(found.1 - expected.1) <= 2 && abs(found.2 - expected.2) <= 2
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A publisher that nobody watches, and that somebody watches at last.
+    @Suite("A publisher at rest")
+    struct RestTests {
+        @Test(
+            "While nobody watches, pictures are captured and none is encoded; whoever comes sees them, time and again",
+            .timeLimit(.minutes(2)))
+        func rests() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+                _ = try await publisher.event("publishing")
+                var resting = try await Self.rest(of: publisher, after: try await publisher.event("stats"))
+                for round in 1...2 {
+                    let viewer = try place.pcast("subscribe")
+                    let first = try await viewer.event("firstFrame")["milliseconds"].number ?? -1
+                    print("round \(round): the first frame of a publisher at rest comes after \(first) ms")
+                    let encoded = resting["framesEncoded"].number ?? .infinity
+                    let woken = try await publisher.event("stats") { $0["framesEncoded"].number ?? 0 > encoded }
+                    #expect(woken["framesDropped"] == resting["framesDropped"])
+
+                    // What it was woken with is whole: nothing was lost while it slept.
+                    _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 30 }
+                    viewer.send(SIGINT)
+                    #expect(try await viewer.exitStatus(within: .seconds(5)) == 0)
+                    let summary = try await viewer.event("summary")
+                    for field in ["packetsLost", "nackCount"] { #expect(summary[field] == .number(0), "\(field)") }
+                    resting = try await Self.rest(of: publisher, after: woken)
+                }
+                publisher.send(SIGINT)
+                #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
+            }
+        }
+
+        /// Waits for a second in which pictures were captured, and none was encoded or sent.
+        private static func rest(of publisher: RunningProgram, after start: JSON) async throws -> JSON {
+            var last = start
+            for _ in 0..<30 {
+                let captured = last["framesCaptured"].number ?? .infinity
+                let next = try await publisher.event("stats") { $0["framesCaptured"].number ?? 0 > captured }
+                let isResting = ["framesEncoded", "packetsSent"].allSatisfy { next[$0] == last[$0] }
+                if isResting { return next }
+                last = next
+            }
+            throw EndToEndFailure("it encodes on, with nobody watching\n\(publisher.report)")
+        }
+    }
+}

@@ -6,7 +6,7 @@ extension PCastError {
     init(_ error: DeviceError) {
         let status: RequestStatus =
             switch error {
-            case .unusable: .badRequest
+            case .unusable, .noConstraint: .badRequest
             case .busy: .conflict
             case .notFound, .forbidden, .unmet, .faulty, .unreadable, .noTrack, .misconfigured, .noThread: .failed
             }

@@ -7,14 +7,14 @@ extension DeviceConstraints {
     /// - Parameters:
     ///   - texts: one constraint each; several of one capability all count.
     ///   - mediaType: what the source is of; a capability that it has not is refused.
-    /// - Throws: `.unusable`, with the words that are accepted.
+    /// - Throws: `.noConstraint`, with the words that are accepted.
     public static func parse(_ texts: [String], for mediaType: MediaType) throws(DeviceError) -> DeviceConstraints {
         var constraints: DeviceConstraints = [:]
         for text in texts {
             do {
                 let (capability, constraint) = try Self.parse(text, for: mediaType)
                 constraints[capability, default: []].append(constraint)
-            } catch { throw DeviceError.unusable(text, reason: error.reason) }
+            } catch { throw DeviceError.noConstraint(text, reason: error.reason) }
         }
         return constraints
     }

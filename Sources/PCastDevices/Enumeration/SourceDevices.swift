@@ -7,7 +7,9 @@ public enum SourceDevices {
     ///
     /// - Throws: `.misconfigured` when the rules about devices cannot be read.
     public static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
-        let found = mediaType == .video ? cameras() : Microphones.enumerate()
+        let found =
+            mediaType == .video
+            ? cameras() + Screens.enumerate() : Microphones.enumerate() + SystemSounds.enumerate()
         do throws(DeviceRulesError) {
             return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
         } catch {
@@ -74,7 +76,12 @@ public enum SourceDevices {
         case .camera(let id) where mediaType == .video, .microphone(let id) where mediaType == .audio:
             guard let id else { return try all(.physical) }
             return try list(mediaType).filter { $0.info.id == id }
-        case .screen(let display): return try all(.systemOutput).filter { display == nil || $0.info.id == display }
+        case .screen(let text) where mediaType == .video:
+            return [
+                try Screens.find(
+                    try text.map { text throws(DeviceError) in try ScreenSpecification(text) } ?? ScreenSpecification())
+            ]
+        case .screen(let id): return try all(.systemOutput).filter { id == nil || $0.info.id == id }
         case .synthetic: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .synthetic }
         case .null: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .null }
         case .camera: throw .unusable("\(source)", reason: "a camera has no sound")
@@ -98,7 +105,9 @@ public enum SourceDevices {
         switch device.deviceType {
         case .physical:
             return try CameraSource(id: device.id, configuration: configuration, passesThrough: passesThrough)
-        case .systemOutput: throw .notFound(device.id, lookedIn: "DISPLAY")
+        case .systemOutput:
+            return try ScreenSource(
+                ScreenSpecification(device.id), frameRate: min(FrameRate(240), configuration.frameRate))
         case .synthetic: return SyntheticVideoSource(configuration)
         case .null, .uri: return NullVideoSource(configuration)
         }
@@ -109,7 +118,7 @@ public enum SourceDevices {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
         case .physical: return try MicrophoneSource(id: device.id, configuration: configuration)
-        case .systemOutput: throw .notFound(device.id, lookedIn: "PULSE_SERVER")
+        case .systemOutput: return try SystemSoundSource(id: device.id, channels: configuration.channels.channels)
         case .synthetic: return SyntheticAudioSource(channels: configuration.channels.channels)
         case .null, .uri: return NullAudioSource(channels: configuration.channels.channels)
         }

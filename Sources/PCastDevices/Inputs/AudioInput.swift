@@ -16,6 +16,7 @@ public final class AudioInput: AudioSource {
 
     private let current: SharedState<Current>
     private let slot: SourceSlot<AudioFrame>
+    private let sound = CleanSound()
 
     /// Opens the device that suits the request best.
     ///
@@ -47,6 +48,7 @@ public final class AudioInput: AudioSource {
                             timestamp: MediaTime(ticks: 0, rate: .opus))
                     })
             })
+        sound.follow(selection)
     }
 
     // MARK: What it is
@@ -70,11 +72,11 @@ public final class AudioInput: AudioSource {
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        let current = current
+        let (current, sound) = (current, sound)
         try slot.start(
             deliver: { frame in
-                var frame = frame
                 let captured = frame.captureTime ?? MonotonicClock.wallTime() - frame.length
+                var frame = sound.clean(frame, captured: captured)
                 let placed = current.withLock { $0.timeline.place(captured, samples: frame.sampleCount) }
                 guard let placed else { return }
                 frame.captureTime = captured
@@ -103,7 +105,9 @@ public final class AudioInput: AudioSource {
             throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or an address stays as it is")
         }
         let selection = try SourceDevices.select(request)
-        if selection.device.info.id != former.device.info.id || selection.configuration != former.configuration {
+        if selection.device.info.id != former.device.info.id
+            || !selection.configuration.hasFormat(of: former.configuration)
+        {
             try slot.replace(
                 isSameDevice: selection.device.info.id == former.device.info.id,
                 opening: Self.opening(request, selection, current))
@@ -112,6 +116,7 @@ public final class AudioInput: AudioSource {
             current.request = request
             current.selection = selection
         }
+        sound.follow(selection)
     }
 
     /// Opens what was selected, again and again.
@@ -127,5 +132,12 @@ public final class AudioInput: AudioSource {
             return source.mediaSource
         }
         return open
+    }
+}
+
+extension AudioConfiguration {
+    /// Whether a device that was opened with the other need not be opened again: echo cancellation is not its own.
+    func hasFormat(of other: AudioConfiguration) -> Bool {
+        channels == other.channels && polarPattern == other.polarPattern
     }
 }

@@ -16,6 +16,9 @@ public enum DeviceError: Error, Hashable, Sendable {
     /// The text names no source at all.
     case unusable(String, reason: String)
 
+    /// The text is no constraint; the reason lists the words that are.
+    case noConstraint(String, reason: String)
+
     /// A hard constraint that no device can meet.
     case unmet(ConstraintFailure)
 
@@ -47,7 +50,9 @@ extension DeviceError: CustomStringConvertible {
         case .forbidden(let what, nil):
             "\(what) may not be opened: run as its owner, or change its permissions."
         case .unusable(let text, let reason):
-            "\"\(text)\" is no source (\(reason)): name a camera, microphone, screen, synthetic, null, a file or a URI."
+            "“\(text)” is no source (\(reason)): name a camera, microphone, screen, synthetic, null, a file or a URI."
+        case .noConstraint(let text, let reason):
+            "“\(text)” is no constraint: \(reason)."
         case .unmet(let failure):
             "\(failure)"
         case .faulty(let what, let reason):

@@ -75,7 +75,7 @@ struct DeviceConstraintTextTests {
         ])
     func nonsense(_ text: String, _ accepted: String) throws {
         let error = try #require(throws: DeviceError.self) { try DeviceConstraints.parse([text], for: .video) }
-        guard case .unusable(text, let reason) = error else {
+        guard case .noConstraint(text, let reason) = error else {
             Issue.record("\(error)")
             return
         }

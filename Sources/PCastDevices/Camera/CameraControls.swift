@@ -31,8 +31,10 @@ final class CameraControls: Sendable {
             _ = state.settings.set(V4L2_CID_MPEG_VIDEO_PREPEND_SPSPPS_TO_IDR, 1)
             // Where key frames can be asked for they need not come by themselves, but for receivers that cannot ask.
             let seconds: Int64 = state.settings.list.settable(V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME) == nil ? 2 : 10
+            guard let control = state.settings.list.settable(V4L2_CID_MPEG_VIDEO_H264_I_PERIOD) else { return }
             let period = seconds * Int64(frameRate.perSecond.rounded(.up))
-            _ = state.settings.set(V4L2_CID_MPEG_VIDEO_H264_I_PERIOD, period)
+            _ = state.settings.set(
+                V4L2_CID_MPEG_VIDEO_H264_I_PERIOD, min(max(period, control.minimum), control.maximum))
         }
     }
 

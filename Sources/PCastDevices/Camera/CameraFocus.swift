@@ -162,35 +162,4 @@ struct CameraFocus: Sendable {
         let focus = Int64(V4L2_LOCK_FOCUS)
         return settings.set(V4L2_CID_3A_LOCK, wish ? locks | focus : locks & ~focus)
     }
-
-    /// Where the camera looks to focus: a quarter of the picture in each direction, around the target.
-    private func aim(_ target: FocusTarget?, _ size: Dimensions, _ settings: inout ControlSettings) -> String? {
-        guard let control = CameraFeatures.focusTarget(settings.list) else {
-            return target == nil ? nil : "the camera has no region of interest"
-        }
-        // In pixels of the sensor, whose size is the largest region, or of kernels that do not tell it the standard one.
-        let largest =
-            settings.rectangle(control, which: CV4L2_WHICH_MAXIMUM)
-            ?? settings.rectangle(control, which: CV4L2_WHICH_DEFAULT)
-        let standard = v4l2_rect(left: 0, top: 0, width: UInt32(size.width), height: UInt32(size.height))
-        let sensor = largest.map { $0.width >= 4 && $0.height >= 4 ? $0 : standard } ?? standard
-        guard settings.set(control, target.map { Self.region($0, sensor) } ?? sensor) else {
-            return "the camera does not take the region of interest"
-        }
-        let automatic = Int32(CV4L2_CID_REGION_OF_INTEREST_AUTO)
-        if let control = settings.list.settable(automatic), control.offers(Int64(CV4L2_REGION_OF_INTEREST_AUTO_FOCUS)) {
-            let bits = settings.value(automatic) ?? 0
-            _ = settings.set(automatic, bits | Int64(CV4L2_REGION_OF_INTEREST_AUTO_FOCUS))
-        }
-        return nil
-    }
-
-    static func region(_ target: FocusTarget, _ sensor: v4l2_rect) -> v4l2_rect {
-        let (width, height) = (Double(min(sensor.width, 1 << 20)), Double(min(sensor.height, 1 << 20)))
-        let left = min(max(target.x * width - width / 8, 0), width * 3 / 4)
-        let top = min(max(target.y * height - height / 8, 0), height * 3 / 4)
-        return v4l2_rect(
-            left: sensor.left + Int32(left.rounded(.down)), top: sensor.top + Int32(top.rounded(.down)),
-            width: UInt32(width / 4), height: UInt32(height / 4))
-    }
 }

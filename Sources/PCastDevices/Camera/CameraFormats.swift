@@ -134,20 +134,3 @@ struct CameraFormats {
         (2...largestSide).contains(size.width) && (2...largestSide).contains(size.height)
     }
 }
-
-extension FrameRate {
-    /// Nil for what is no interval, or one that no camera has.
-    init?(interval: v4l2_fract) {
-        let (seconds, parts) = (Int(interval.numerator), Int(interval.denominator))
-        // Within 31 bits, so that products of two can be compared.
-        guard (1...Int(Int32.max)).contains(seconds), (1...Int(Int32.max)).contains(parts),
-            parts <= seconds * 1_000, seconds <= parts * 3_600
-        else { return nil }
-        let divisor = Self.greatestCommonDivisor(parts, seconds)
-        self.init(parts / divisor, seconds / divisor)
-    }
-
-    private static func greatestCommonDivisor(_ first: Int, _ second: Int) -> Int {
-        second == 0 ? first : greatestCommonDivisor(second, first % second)
-    }
-}

@@ -18,19 +18,11 @@ final class CameraStream: @unchecked Sendable {
     private static let kept = 2
     /// How often a camera is asked whether it is there while nothing comes: not every driver tells who waits.
     private static let patience: Int32 = 250
-    /// For the first picture; some cameras take seconds to warm up.
-    private static let firstLimit = TimeSpan.seconds(5)
-    /// Without a picture: the longest exposures of webcams are half a second, so a camera that is silent for this long
-    /// has hung. Streaming is begun anew, which cures USB cameras that lost their way; when that does not help, it has
-    /// failed.
-    private static let silenceLimit = TimeSpan.seconds(2)
-
     private let node: VideoNode
     private let name: String
     private let buffers: CaptureBuffers
     private let pictures: CapturedPictures
     private let controls: CameraControls
-    private let silenceLimit: TimeSpan
     private let wake: WakeDescriptor
     let record: CameraRecord
 
@@ -40,10 +32,7 @@ final class CameraStream: @unchecked Sendable {
     private var reference = MonotonicClock.reference()
     /// When the driver was last asked for pictures.
     private var asked = MonotonicClock.now()
-    /// When the last picture was delivered, or streaming began.
-    private var lastPicture = MonotonicClock.now()
-    private var hasPicture = false
-    private var isRestarted = false
+    private var silence: CaptureSilence
     /// A coded picture is missing, and no key frame came since.
     private var isBroken = false
 
@@ -65,7 +54,7 @@ final class CameraStream: @unchecked Sendable {
         self.name = name
         self.buffers = buffers
         self.controls = controls
-        silenceLimit = max(Self.silenceLimit, TimeSpan(seconds: 5 / format.frameRate.perSecond))
+        silence = CaptureSilence(frameRate: format.frameRate, at: reference.instant)
         record = CameraRecord(dimensions: pictures.dimensions)
     }
 
@@ -76,7 +65,7 @@ final class CameraStream: @unchecked Sendable {
         try buffers.start()
         reference = MonotonicClock.reference()
         asked = reference.instant
-        lastPicture = reference.instant
+        silence.begin(at: asked)
     }
 
     /// Takes everything back from the driver.
@@ -95,9 +84,11 @@ final class CameraStream: @unchecked Sendable {
             let count = poll(&waits, 2, Self.patience)
             if waits[1].revents != 0 { return nil }
             if count < 0, errno != EINTR { return .failed("waiting for \(name) failed: \(DriverError.text(errno))") }
+            let wasRestarted = silence.isRestarted
             if let end = take(deliver) ?? checkSilence() { return end }
-            // A driver in trouble says at once that there is something, each time.
-            if waits[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0, let end = mend() { return end }
+            // A driver in trouble says at once that there is something, each time, and may give no other error.
+            let isInTrouble = waits[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
+            if isInTrouble, silence.isRestarted == wasRestarted, let end = mend() { return end }
             controls.advance(at: MonotonicClock.now())
         }
     }
@@ -155,9 +146,7 @@ final class CameraStream: @unchecked Sendable {
                 if case .picture(let picture) = sample { controls.meter(picture, at: taken) }
             }
             guard !samples.isEmpty else { return }
-            lastPicture = taken
-            hasPicture = true
-            isRestarted = false
+            silence.end(at: taken)
         } catch {
             damage()
         }
@@ -191,12 +180,12 @@ final class CameraStream: @unchecked Sendable {
     }
 
     private func checkSilence() -> SourceEnd? {
-        let silence = MonotonicClock.now() - lastPicture
-        if silence > .milliseconds(Int64(Self.patience)), !node.isThere {
+        let now = MonotonicClock.now()
+        // Not every driver wakes who waits for a camera that is unplugged.
+        if silence.length(at: now) > .milliseconds(Int64(Self.patience)), !node.isThere {
             return .vanished("\(name) was unplugged")
         }
-        let limit = hasPicture || isRestarted ? silenceLimit : max(Self.firstLimit, silenceLimit)
-        return silence > limit ? restart(because: "it gives no pictures") : nil
+        return silence.isTooLong(at: now) ? restart(because: "it gives no pictures") : nil
     }
 
     /// What the driver's complaint comes to that came with no error of a request.
@@ -206,8 +195,7 @@ final class CameraStream: @unchecked Sendable {
 
     /// Begins anew, once until a picture comes.
     private func restart(because reason: String) -> SourceEnd? {
-        guard !isRestarted else { return .failed("\(name) does not work: \(reason)") }
-        isRestarted = true
+        guard !silence.isRestarted else { return .failed("\(name) does not work: \(reason)") }
         if !pictures.areIndependent { breakChain() }
         buffers.stop()
         sequence.restart()
@@ -219,8 +207,8 @@ final class CameraStream: @unchecked Sendable {
                 "\(name) does not work: \(reason), and \(error.call) failed: \(DriverError.text(error.number))")
         }
         record.change { $0.statistics.restarted += 1 }
-        lastPicture = MonotonicClock.now()
-        asked = lastPicture
+        asked = MonotonicClock.now()
+        silence.restart(at: asked)
         return nil
     }
 }

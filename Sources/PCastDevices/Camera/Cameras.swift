@@ -17,6 +17,10 @@ public enum Cameras {
         }
     }
 
+    /// The identifier of the camera that people call by another of its names: a link below `/dev/v4l`, or a node such as
+    /// `/dev/video0`. Nil when there is none.
+    public static func identifier(of name: String) -> String? { try? CameraNode.survey().camera(name).id }
+
     /// Nodes that look like cameras and cannot be asked, each with the reason: `.forbidden` with the group to join, or
     /// `.busy`.
     public static func closedNodes() -> [DeviceError] {

@@ -5,21 +5,25 @@ import PCastMedia
 /// The driver's time is that of CLOCK_MONOTONIC at the start of exposure or at the end of the frame; how long a frame
 /// takes from the one to the other nobody tells, so both are taken as they are.
 struct CaptureClock {
-    /// Older is no camera's picture, but a clock that is wrong.
-    private static let oldest = TimeSpan.seconds(1)
+    /// A time that is farther away from the moment is no camera's, but a clock that is wrong.
+    private static let farthest = TimeSpan.seconds(1)
 
+    private var lastStamp: Instant?
     private var last: Instant?
 
     /// - Parameters:
     ///   - stamp: what the driver says; nil when it has no such clock.
     ///   - taken: when the picture was taken from the driver.
-    ///   - idle: since when nobody has asked the driver: pictures may have waited as long.
-    /// - Returns: when it was captured, later than the one before.
+    ///   - idle: for how long nobody had asked the driver: pictures may have waited as long.
+    /// - Returns: when it was captured, later than the one before, and whether the driver's time was not believed.
     mutating func time(stamp: Instant?, taken: Instant, idle: TimeSpan) -> (time: Instant, isRetimed: Bool) {
         let isPossible = stamp.map { stamp in
-            stamp <= taken && taken - stamp <= Self.oldest + idle && last.map { stamp > $0 } ?? true
+            stamp - taken <= Self.farthest && taken - stamp <= Self.farthest + idle
+                && lastStamp.map { stamp > $0 } ?? true
         }
-        var time = isPossible == true ? stamp! : taken
+        if isPossible == true { lastStamp = stamp }
+        // Some say when a frame will end that they give away before; no picture is of the future.
+        var time = isPossible == true ? min(stamp!, taken) : taken
         if let last, time <= last { time = last + .microseconds(1) }
         last = time
         return (time, isPossible == false)

@@ -4,11 +4,11 @@ import CV4L2
 struct ControlSettings: Sendable {
     private enum Former: Sendable {
         case number(UInt32, Int64)
-        case rectangle(UInt32, left: Int32, top: Int32, width: UInt32, height: UInt32)
+        case region(UInt32, SensorRegion)
 
         var id: UInt32 {
             switch self {
-            case .number(let id, _), .rectangle(let id, _, _, _, _): id
+            case .number(let id, _), .region(let id, _): id
             }
         }
     }
@@ -50,21 +50,17 @@ struct ControlSettings: Sendable {
     }
 
     /// - Parameter which: `CV4L2_WHICH_CURRENT`, `_DEFAULT` or `_MAXIMUM`.
-    func rectangle(_ control: ControlDescription, which: Int = CV4L2_WHICH_CURRENT) -> v4l2_rect? {
+    func region(_ control: ControlDescription, which: Int = CV4L2_WHICH_CURRENT) -> SensorRegion? {
         var rectangle = v4l2_rect()
         let error = cv4l2_get_rectangle(node.descriptor, UInt32(which), control.id, &rectangle)
-        return error == 0 ? rectangle : nil
+        return error == 0 ? SensorRegion(rectangle) : nil
     }
 
-    mutating func set(_ control: ControlDescription, _ rectangle: v4l2_rect) -> Bool {
-        let before = self.rectangle(control)
-        var wish = rectangle
+    mutating func set(_ control: ControlDescription, _ region: SensorRegion) -> Bool {
+        let before = self.region(control)
+        var wish = region.rectangle
         guard cv4l2_set_rectangle(node.descriptor, control.id, &wish) == 0 else { return false }
-        if let before {
-            remember(
-                .rectangle(
-                    control.id, left: before.left, top: before.top, width: before.width, height: before.height))
-        }
+        if let before { remember(.region(control.id, before)) }
         return true
     }
 
@@ -79,8 +75,8 @@ struct ControlSettings: Sendable {
             case .number(let id, let number):
                 var wish = v4l2_control(id: id, value: Int32(clamping: number))
                 _ = node.ask(CV4L2_S_CTRL, &wish)
-            case .rectangle(let id, let left, let top, let width, let height):
-                var wish = v4l2_rect(left: left, top: top, width: width, height: height)
+            case .region(let id, let region):
+                var wish = region.rectangle
                 _ = cv4l2_set_rectangle(node.descriptor, id, &wish)
             }
         }

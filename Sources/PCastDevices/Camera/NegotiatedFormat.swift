@@ -37,15 +37,24 @@ struct NegotiatedFormat: Sendable {
         self.frameRate = Self.set(frameRate, node) ?? frameRate
     }
 
+    init(code: FourCC, dimensions: Dimensions, stride: Int, isFullRange: Bool, frameRate: FrameRate) {
+        self.code = code
+        self.dimensions = dimensions
+        self.stride = stride
+        self.isFullRange = isFullRange
+        self.frameRate = frameRate
+    }
+
     /// Pictures are delivered without an odd last column or row.
     var evenDimensions: Dimensions { Dimensions(width: dimensions.width & ~1, height: dimensions.height & ~1) }
 
-    /// COD6. What a driver leaves open is full for JPEG's colours and limited for all others, as V4L2 defines.
+    /// COD6. What a driver leaves open is full for JPEG's colours and for pictures without colours, as sensors give them,
+    /// and limited for all others, as V4L2 defines.
     private static func isFullRange(_ format: cv4l2_format, _ code: FourCC) -> Bool {
         switch format.quantization {
         case V4L2_QUANTIZATION_FULL_RANGE.rawValue: true
         case V4L2_QUANTIZATION_LIM_RANGE.rawValue: false
-        default: code.isJPEG || format.colorspace == V4L2_COLORSPACE_JPEG.rawValue
+        default: code.isJPEG || code.raw == .grey || format.colorspace == V4L2_COLORSPACE_JPEG.rawValue
         }
     }
 

@@ -17,6 +17,13 @@ struct VideoNodeCapability: Hashable, Sendable {
         flags = isPerNode ? answer.device_caps : answer.capabilities
     }
 
+    init(driver: String, card: String, bus: String, flags: UInt32) {
+        self.driver = driver
+        self.card = card
+        self.bus = bus
+        self.flags = flags
+    }
+
     var isMultiplanar: Bool { flags & UInt32(V4L2_CAP_VIDEO_CAPTURE) == 0 }
 
     /// Whether pictures can be streamed from it. Metadata nodes and outputs cannot; what turns pictures given into

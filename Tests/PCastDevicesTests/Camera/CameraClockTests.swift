@@ -1,0 +1,107 @@
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+@Suite("Times and numbers of a camera's pictures")
+struct CameraClockTests {
+    private static let start = Instant(nanoseconds: 1_000_000_000_000)
+    private static let period = TimeSpan.milliseconds(33)
+
+    @Test("the driver's time is that of the picture")
+    func believed() {
+        var clock = CaptureClock()
+        for index in 0..<100 {
+            let stamp = Self.start + Self.period * Int64(index)
+            let (time, isRetimed) = clock.time(stamp: stamp, taken: stamp + .milliseconds(5), idle: .milliseconds(33))
+            #expect(time == stamp && !isRetimed)
+        }
+    }
+
+    @Test("a time of long ago, of the future, or that stands still, is replaced by the moment")
+    func impossible() {
+        let cases: [(TimeSpan, Bool)] = [
+            (.zero, true), (.seconds(-10), false), (Self.period, true), (.seconds(3_600), false),
+            (Self.period * 3, true),
+            (Self.period * 3, false), (Self.period * 2, false), (Self.period * 6, true),
+        ]
+        var clock = CaptureClock()
+        var last: Instant?
+        for (index, (offset, isPossible)) in cases.enumerated() {
+            let taken = Self.start + Self.period * Int64(index) + .milliseconds(10)
+            let (time, isRetimed) = clock.time(stamp: Self.start + offset, taken: taken, idle: .zero)
+            #expect(isRetimed == !isPossible)
+            #expect(time <= taken && last.map { time > $0 } ?? true)
+            last = time
+        }
+    }
+
+    @Test("no picture is of the future, and a driver that is a little ahead is not counted")
+    func ahead() {
+        var clock = CaptureClock()
+        for index in 0..<10 {
+            let taken = Self.start + Self.period * Int64(index)
+            let (time, isRetimed) = clock.time(stamp: taken + .milliseconds(30), taken: taken, idle: .zero)
+            #expect(time == taken && !isRetimed)
+        }
+    }
+
+    @Test("pictures that waited for us are as old as they say")
+    func waited() {
+        var clock = CaptureClock()
+        let stamp = Self.start - .seconds(5)
+        #expect(clock.time(stamp: stamp, taken: Self.start, idle: .seconds(6)).time == stamp)
+        var other = CaptureClock()
+        #expect(other.time(stamp: stamp, taken: Self.start, idle: .milliseconds(33)).time == Self.start)
+    }
+
+    @Test("without a clock of the driver the moment is taken, and not counted")
+    func without() {
+        var clock = CaptureClock()
+        let (first, isRetimed) = clock.time(stamp: nil, taken: Self.start, idle: .zero)
+        #expect(first == Self.start && !isRetimed)
+        // Two that are taken together have two times.
+        #expect(clock.time(stamp: nil, taken: Self.start, idle: .zero).time > first)
+    }
+
+    @Test("gaps of the numbers are lost pictures; a counter that is set, stands or wraps is none")
+    func sequence() {
+        var sequence = CaptureSequence()
+        #expect([5, 6, 7].map { sequence.gap(before: $0) } == [0, 0, 0])
+        #expect(sequence.gap(before: 10) == 2 && sequence.gap(before: 11) == 0)
+        #expect(sequence.gap(before: 11) == 0 && sequence.gap(before: 3) == 0 && sequence.gap(before: 5_000_000) == 0)
+        sequence.restart()
+        #expect([.max - 1, .max, 0, 2].map { sequence.gap(before: $0) } == [0, 0, 0, 1])
+    }
+
+    @Test("a camera has hung after two silent seconds, later at the beginning, and when it is slow on purpose")
+    func silence() {
+        func at(_ milliseconds: Int64) -> Instant { Self.start + .milliseconds(milliseconds) }
+        var silence = CaptureSilence(frameRate: FrameRate(30), at: at(0))
+        #expect(!silence.isTooLong(at: at(5_000)) && silence.isTooLong(at: at(5_001)))
+        silence.end(at: at(4_000))
+        #expect(!silence.isTooLong(at: at(6_000)) && silence.isTooLong(at: at(6_001)))
+        silence.restart(at: at(6_001))
+        #expect(silence.isRestarted && !silence.isTooLong(at: at(8_000)) && silence.isTooLong(at: at(8_002)))
+        silence.end(at: at(7_000))
+        #expect(!silence.isRestarted)
+        var slow = CaptureSilence(frameRate: FrameRate(1, 2), at: at(0))
+        slow.end(at: at(0))
+        #expect(!slow.isTooLong(at: at(10_000)) && slow.isTooLong(at: at(10_001)))
+    }
+
+    @Test("intervals become rates; what is no rate of a camera becomes none")
+    func rates() {
+        func rate(_ numerator: UInt32, _ denominator: UInt32) -> FrameRate? {
+            FrameRate(interval: numerator, denominator)
+        }
+        #expect(rate(1, 30) == FrameRate(30) && rate(1_001, 30_000) == FrameRate(30_000, 1_001))
+        // uvcvideo's unit is 100 ns.
+        #expect(rate(333_333, 10_000_000)?.perSecond.rounded() == 30 && rate(2, 15) == FrameRate(15, 2))
+        let none: [(UInt32, UInt32)] = [(0, 30), (1, 0), (0, 0), (1, 1_001), (3_601, 1), (.max, .max), (1, .max)]
+        for (numerator, denominator) in none {
+            #expect(rate(numerator, denominator) == nil)
+        }
+        #expect(rate(2_147_483_647, 2_147_483_647) == FrameRate(1))
+    }
+}

@@ -1,0 +1,126 @@
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+/// A room, a light, and a camera that exposes: what the meter is told is what such a camera would show.
+private struct Room {
+    /// Of the room itself, and of the light; a picture shows what there is, times an exposure.
+    var ambient: Double
+    var torch = 0.3
+    /// The camera brings pictures towards the middle, within what its sensor can.
+    private var exposure = 1.0
+    private(set) var meter = LightMeter()
+    private(set) var now = Instant(nanoseconds: 0)
+    private(set) var switches = 0
+
+    init(ambient: Double) { self.ambient = ambient }
+
+    /// Runs at 30 pictures a second.
+    mutating func run(seconds: Double) {
+        let end = now + TimeSpan(seconds: seconds)
+        while now < end {
+            let light = ambient + (meter.isOn ? torch : 0)
+            let picture = min(light * exposure, 1)
+            // Half of the way in a third of a second, between 1 and 4.
+            exposure = min(max(exposure * (1 + 0.07 * (0.45 - picture)), 1), 4)
+            let before = meter.isOn
+            meter.observe(picture, at: now)
+            if meter.isOn != before { switches += 1 }
+            now += .nanoseconds(33_333_333)
+        }
+    }
+}
+
+@Suite("A camera's automatic light")
+struct CameraLightMeterTests {
+    @Test("it stays off in a lit room")
+    func lit() {
+        var room = Room(ambient: 0.4)
+        room.run(seconds: 3_600)
+        #expect(room.switches == 0 && !room.meter.isOn)
+    }
+
+    @Test("it comes on within seconds when the room becomes dark, and stays on")
+    func dark() {
+        var room = Room(ambient: 0.4)
+        room.run(seconds: 10)
+        room.ambient = 0.01
+        room.run(seconds: 4)
+        #expect(room.meter.isOn && room.switches == 1)
+        room.run(seconds: 50)
+        #expect(room.meter.isOn && room.switches == 1)
+    }
+
+    @Test("its own light, which brightens the picture, does not put it out: in an hour of darkness it blinks six times")
+    func noOscillation() {
+        var room = Room(ambient: 0.01)
+        room.run(seconds: 3_600)
+        // Trials after 1, 2, 4, 8 and then each 15 minutes, of a second each.
+        #expect(room.meter.isOn && room.switches <= 1 + 2 * 7)
+    }
+
+    @Test("it goes out soon when somebody lights the room")
+    func lights() {
+        var room = Room(ambient: 0.01)
+        room.run(seconds: 20)
+        #expect(room.meter.isOn)
+        room.ambient = 0.9
+        room.run(seconds: 6)
+        #expect(!room.meter.isOn)
+        room.run(seconds: 3_600)
+        #expect(!room.meter.isOn && room.switches == 2)
+    }
+
+    @Test("it goes out in a room that becomes lit little by little")
+    func dawn() {
+        var room = Room(ambient: 0.01)
+        for _ in 0..<120 {
+            room.run(seconds: 10)
+            room.ambient += 0.004
+        }
+        room.run(seconds: 1_000)
+        #expect(!room.meter.isOn)
+    }
+
+    @Test("in twilight it does not flicker", arguments: stride(from: 0.03, through: 0.3, by: 0.01).map(\.self))
+    func twilight(_ ambient: Double) {
+        var room = Room(ambient: ambient)
+        room.run(seconds: 3_600)
+        #expect(room.switches <= 20, "in an hour")
+    }
+
+    @Test("a hand before the camera for a moment does not light it")
+    func moment() {
+        var room = Room(ambient: 0.4)
+        for _ in 0..<20 {
+            room.run(seconds: 5)
+            room.ambient = 0
+            room.run(seconds: 0.8)
+            room.ambient = 0.4
+        }
+        #expect(room.switches == 0)
+    }
+
+    @Test("brightness is the mean of the picture, from black to white")
+    func brightness() {
+        func picture(_ luma: [UInt8]) -> VideoFrame {
+            let frame = VideoFramePool().frame(
+                dimensions: Dimensions(width: 128, height: 128), captureTime: nil,
+                timestamp: MediaTime(ticks: 0, rate: .video))
+            for row in 0..<128 {
+                for column in 0..<128 {
+                    frame.planeY[row * frame.strideY + column] = luma[row / 64 * 2 + column / 64]
+                }
+            }
+            return frame
+        }
+        #expect(PictureBrightness.mean(of: picture([16, 16, 16, 16])) == 0)
+        #expect(PictureBrightness.mean(of: picture([235, 235, 235, 235])) == 1)
+        #expect(abs(PictureBrightness.mean(of: picture([16, 235, 16, 235])) - 0.5) < 0.01)
+        #expect(abs(PictureBrightness.mean(of: picture([235, 16, 16, 16])) - 0.25) < 0.01)
+        // Beyond limited range there is nothing.
+        #expect(PictureBrightness.mean(of: picture([0, 0, 0, 0])) == 0)
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastDevices
+
+@Suite("Nodes that come and go")
+struct CameraNodeWatchTests {
+    private final class Folder: Sendable {
+        let path = NSTemporaryDirectory() + "dev-" + UUID().uuidString
+
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func make(_ name: String) { #expect(FileManager.default.createFile(atPath: "\(path)/\(name)", contents: nil)) }
+        func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(path)/\(name)") }
+    }
+
+    @Test("cameras, sound cards and their permissions are told; several events at once, once")
+    func told() async throws {
+        let folder = try Folder()
+        let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
+        let watch = try DeviceNodeWatch(folder: folder.path) { continuation.yield() }
+        defer { watch.stop() }
+        var iterator = changes.makeAsyncIterator()
+        folder.make("video0")
+        folder.make("video1")
+        folder.make("tty9")
+        await iterator.next()
+        // udev lets the group in only after the node has appeared.
+        #expect(chmod("\(folder.path)/video0", 0o660) == 0)
+        await iterator.next()
+        try folder.remove("video0")
+        await iterator.next()
+        // The folder of sound comes with the first card, and is watched from then on.
+        try FileManager.default.createDirectory(atPath: folder.path + "/snd", withIntermediateDirectories: true)
+        await iterator.next()
+        folder.make("snd/controlC0")
+        await iterator.next()
+        try FileManager.default.removeItem(atPath: folder.path + "/snd")
+        await iterator.next()
+        try FileManager.default.createDirectory(atPath: folder.path + "/snd", withIntermediateDirectories: true)
+        await iterator.next()
+        folder.make("snd/controlC1")
+        await iterator.next()
+    }
+
+    @Test("what is no camera is not told, and after stopping nothing is")
+    func untold() async throws {
+        let folder = try Folder()
+        let count = Mutex(0)
+        let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
+        let watch = try DeviceNodeWatch(folder: folder.path) {
+            count.withLock { $0 += 1 }
+            continuation.yield()
+        }
+        var iterator = changes.makeAsyncIterator()
+        folder.make("tty1")
+        folder.make("null")
+        folder.make("video2")
+        await iterator.next()
+        #expect(count.withLock { $0 } == 1)
+        watch.stop()
+        folder.make("video3")
+        watch.stop()
+        #expect(count.withLock { $0 } == 1)
+    }
+
+    @Test("a stream that never rests is told of every second")
+    func restless() async throws {
+        let folder = try Folder()
+        let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
+        let watch = try DeviceNodeWatch(folder: folder.path) { continuation.yield() }
+        let (path, sleep) = (folder.path, CancellableSleep())
+        let worker = try WorkerThread(name: "restless") {
+            while sleep.sleep(until: MonotonicClock.now() + .milliseconds(40)) { utimes("\(path)/video0", nil) }
+        }
+        folder.make("video0")
+        var iterator = changes.makeAsyncIterator()
+        for _ in 0..<2 { await iterator.next() }
+        sleep.cancel()
+        worker.join()
+        watch.stop()
+    }
+
+    @Test("changes can be waited for as a sequence, and a folder that is not there is told")
+    func sequence() async throws {
+        _ = try DeviceNodeWatch.changes()
+        #expect(throws: DeviceError.self) { try DeviceNodeWatch(folder: "/nowhere") {} }
+    }
+}

@@ -1,0 +1,267 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+extension Hardware {
+    @Suite("Cameras: pictures")
+    struct CameraCaptureTests {
+        /// ITU-R BT.601 in limited range: white, yellow, cyan, green, magenta, red, blue, black.
+        private static let bars = [
+            [235, 128, 128], [210, 16, 146], [170, 166, 16], [145, 54, 34], [106, 202, 222], [81, 90, 240],
+            [41, 240, 110], [16, 128, 128],
+        ]
+
+        /// The same bars without colours, in the weights of BT.709 that vivid takes.
+        private static let greys = [235, 219, 188, 172, 78, 62, 32, 16]
+
+        /// The bars of vivid, quiet and without text over them.
+        private static func barred() throws -> CameraNode {
+            let camera = try CameraBench.node("vivid")
+            try CameraBench.set(camera, "test_pattern", 1)
+            try CameraBench.set(camera, "osd_text_mode", 2)
+            return camera
+        }
+
+        @Test("Each format shows vivid's colour bars in their colours", .timeLimit(.minutes(2)))
+        func bars() throws {
+            let camera = try Self.barred()
+            let formats = try CameraBench.capabilities(camera.id).formats
+            var encodings: [CaptureEncoding] = []
+            for format in formats where format.encoding.isCapturable && !encodings.contains(format.encoding) {
+                encodings.append(format.encoding)
+            }
+            for encoding in [CaptureEncoding.yuyv, .nv12, .i420] { #expect(encodings.contains(encoding)) }
+            #expect(encodings.count >= 15)
+            for encoding in encodings {
+                let (source, pictures) = try CameraRecording.pictures(
+                    2, of: camera.id, CameraBench.configuration(encoding, CameraBench.small))
+                #expect(source.configuration.encoding == encoding && source.dimensions == CameraBench.small)
+                // Five bits of a colour are coarse.
+                let tolerance = [.other("RGBP"), .other("XR15")].contains(encoding) ? 8 : 2
+                for (index, colour) in Self.bars.enumerated() {
+                    // vivid draws 100 % colours; each bar is 40 pixels wide.
+                    let seen = CameraBench.pixel(pictures[1], index * 40 + 20, 90)
+                    let expected = encoding == .other("GREY") ? [Self.greys[index], 128, 128] : colour
+                    #expect(
+                        !CameraBench.differ(seen, expected, by: tolerance), "\(encoding.name) bar \(index): \(seen)")
+                }
+            }
+        }
+
+        @Test("YUYV, NV12 and I420 of the same scene are the same picture", .timeLimit(.minutes(1)))
+        func equal() throws {
+            let camera = try Self.barred()
+            let pictures = try [CaptureEncoding.yuyv, .nv12, .i420].map {
+                try CameraRecording.pictures(2, of: camera.id, CameraBench.configuration($0, CameraBench.large))
+                    .pictures[1]
+            }
+            for picture in pictures.dropFirst() {
+                var different = 0
+                for row in 0..<CameraBench.large.height {
+                    for column in 0..<CameraBench.large.width {
+                        let (first, second) = (
+                            CameraBench.pixel(pictures[0], column, row), CameraBench.pixel(picture, column, row)
+                        )
+                        if CameraBench.differ(first, second, by: 1) { different += 1 }
+                    }
+                }
+                #expect(different == 0)
+            }
+        }
+
+        @Test("The known picture of camctl comes pixel for pixel", arguments: [CaptureEncoding.yuyv, .nv12])
+        func quarters(_ encoding: CaptureEncoding) throws {
+            let camera = try CameraBench.node("camctl")
+            for size in [CameraBench.small, CameraBench.large] {
+                let picture = try CameraRecording.pictures(
+                    2, of: camera.id, CameraBench.configuration(encoding, size)
+                ).pictures[1]
+                #expect(picture.dimensions == size)
+                let quarters = [[200, 128, 128], [150, 90, 200], [100, 60, 60], [60, 220, 110]]
+                var wrong = 0
+                // Between the lines of the moving bar and the edges of the picture.
+                for row in 0..<size.height where abs(row - size.height / 2) > 10 {
+                    for column in 0..<size.width {
+                        let quarter = (row < size.height / 2 ? 0 : 2) + (column < size.width / 2 ? 0 : 1)
+                        if CameraBench.pixel(picture, column, row) != quarters[quarter] { wrong += 1 }
+                    }
+                }
+                #expect(wrong == 0)
+            }
+        }
+
+        @Test("Cameras with the multi-planar interface give the same picture", .timeLimit(.minutes(1)))
+        func multiplanar() throws {
+            try Machine.unload("vivid")
+            try Machine.load("vivid", "n_devs=1", "node_types=1", "num_inputs=1", "input_types=0", "multiplanar=2")
+            defer {
+                try? Machine.unload("vivid")
+                try? Machine.load("vivid")
+            }
+            let camera = try Self.barred()
+            #expect(camera.capability.isMultiplanar)
+            for encoding in [CaptureEncoding.yuyv, .nv12, .i420] {
+                let picture = try CameraRecording.pictures(
+                    2, of: camera.id, CameraBench.configuration(encoding, CameraBench.small)
+                ).pictures[1]
+                for (index, colour) in Self.bars.enumerated() {
+                    let seen = CameraBench.pixel(picture, index * 40 + 20, 90)
+                    #expect(!CameraBench.differ(seen, colour, by: 2), "\(encoding.name) bar \(index): \(seen)")
+                }
+            }
+        }
+
+        @Test("A rate that is asked for is obeyed, and capture times tell it", arguments: [15, 30, 60])
+        func rates(_ rate: Int) throws {
+            let camera = try CameraBench.node("vivid")
+            let (source, pictures) = try CameraRecording.pictures(
+                20, of: camera.id, CameraBench.configuration(.yuyv, CameraBench.small, rate))
+            #expect(source.nominalFrameRate == Double(rate))
+            let times = pictures.compactMap(\.captureTime)
+            #expect(times.count == 20)
+            let span = (times[19] - times[1]).seconds
+            #expect(abs(span * Double(rate) - 18) < 0.5, "18 intervals took \(span) s")
+            for (first, second) in zip(pictures, pictures.dropFirst()) {
+                let ticks = second.timestamp.ticks - first.timestamp.ticks
+                let span = second.captureTime! - first.captureTime!
+                // Both times are the driver's; the media clock counts in 11 µs.
+                #expect((ClockRate.video.span(ofTicks: ticks) - span).magnitude <= .microseconds(12))
+                #expect(ticks > 0)
+            }
+            #expect(source.statistics.retimed == 0 && source.statistics.damaged == 0)
+        }
+
+        @Test("Capture times are of the moment")
+        func captureTime() throws {
+            let camera = try CameraBench.node("camctl")
+            let recording = try CameraRecording(
+                CameraSource(id: camera.id, configuration: CameraBench.configuration(.yuyv, CameraBench.small)))
+            defer { recording.source.stop() }
+            for _ in 0..<3 {
+                let before = Date().timeIntervalSince1970
+                let pictures = try recording.next(5)
+                let after = Date().timeIntervalSince1970
+                for picture in pictures {
+                    let time = Double(picture.captureTime!.nanosecondsSinceEpoch) / 1e9
+                    // A picture may have been begun before it was waited for.
+                    #expect(before - 0.1 < time && time < after)
+                }
+            }
+        }
+
+        @Test("A camera that was given back is taken again at once, with another format")
+        func reopening() throws {
+            let camera = try CameraBench.node("vivid")
+            let sizes = [CameraBench.large, CameraBench.small, CameraBench.large, CameraBench.small]
+            for (size, encoding) in zip(sizes, [CaptureEncoding.yuyv, .nv12, .i420, .yuyv]) {
+                let (source, pictures) = try CameraRecording.pictures(
+                    2, of: camera.id, CameraBench.configuration(encoding, size))
+                #expect(source.dimensions == size && pictures.allSatisfy { $0.dimensions == size })
+            }
+            // One that was opened and never started is given back too, by stopping it or by forgetting it.
+            let opened = try CameraSource(id: camera.id)
+            #expect(throws: DeviceError.busy("vivid")) { try CameraSource(id: camera.id) }
+            opened.stop()
+            do { _ = try CameraSource(id: camera.id) }
+            _ = try CameraSource(id: camera.id)
+        }
+
+        @Test("A size that the camera has not becomes the nearest that it has, and is told")
+        func nearest() throws {
+            let camera = try CameraBench.node("camctl")
+            let (source, pictures) = try CameraRecording.pictures(
+                2, of: camera.id,
+                CameraBench.configuration(.yuyv, Dimensions(width: 600, height: 400), 24))
+            #expect(source.dimensions == CameraBench.large && source.configuration.dimensions == CameraBench.large)
+            #expect(source.configuration.frameRate == FrameRate(30) && source.nominalFrameRate == 30)
+            #expect(pictures.allSatisfy { $0.dimensions == CameraBench.large })
+        }
+
+        @Test("Without an encoding the camera's best for the size is taken; one that it has not is told")
+        func encodings() throws {
+            let camera = try CameraBench.node("camctl")
+            let (source, _) = try CameraRecording.pictures(1, of: camera.id, VideoConfiguration())
+            #expect(source.configuration.encoding == .nv12 && source.id == camera.id)
+            #expect(throws: DeviceError.faulty("camctl front", reason: "it does not offer H264 (NV12, YUYV)")) {
+                try CameraSource(id: camera.id, configuration: CameraBench.configuration(.h264, CameraBench.small))
+            }
+        }
+
+        @Test("A camera has many names, and without one the first is taken")
+        func names() throws {
+            let camera = try CameraBench.node("camctl", 1)
+            for name in [camera.id, camera.path, "platform-camctl-001-video-index0"] {
+                let source = try CameraSource(id: name)
+                #expect(source.id == camera.id && source.name == "camctl back")
+                source.stop()
+            }
+            let source = try CameraSource()
+            #expect(source.id == CameraNode.survey().cameras[0].id)
+        }
+
+        @Test("Who opens a camera that is in use is told so, and disturbs nobody")
+        func busy() throws {
+            for driver in ["vivid", "camctl"] {
+                let camera = try CameraBench.node(driver)
+                let recording = try CameraRecording(
+                    CameraSource(id: camera.id, configuration: CameraBench.configuration(.yuyv, CameraBench.small)))
+                _ = try recording.next(3)
+                for size in [CameraBench.small, CameraBench.large] {
+                    #expect(throws: DeviceError.busy(camera.identity.name)) {
+                        try CameraSource(id: camera.id, configuration: CameraBench.configuration(.yuyv, size))
+                    }
+                }
+                #expect(try recording.next(3).allSatisfy { $0.dimensions == CameraBench.small })
+                recording.source.stop()
+                #expect(recording.endCount == 0 && recording.source.statistics.dropped == 0)
+            }
+        }
+
+        @Test("A camera that another program has is in use, until that ends")
+        func otherProgram() throws {
+            let camera = try CameraBench.node("camctl")
+            let other = try MachineProgram(
+                "v4l2-ctl", ["-d", camera.path, "--stream-mmap", "--verbose"], isQuiet: true)
+            while let line = other.nextLine(), !line.contains("dqbuf") {}
+            #expect(throws: DeviceError.busy("camctl front")) { try CameraSource(id: camera.id) }
+            other.end()
+            try CameraSource(id: camera.id).stop()
+        }
+
+        @Test("A consumer that is slow gets the newest pictures, and what was passed over is counted")
+        func slow() throws {
+            let camera = try CameraBench.node("camctl")
+            let recording = try CameraRecording(
+                CameraSource(id: camera.id, configuration: CameraBench.configuration(.yuyv, CameraBench.small)),
+                hold: { usleep(400_000) })
+            let pictures = try recording.next(8)
+            recording.source.stop()
+            let statistics = recording.source.statistics
+            #expect(statistics.dropped > statistics.captured && statistics.retimed == 0)
+            let span = (pictures[7].captureTime! - pictures[0].captureTime!).seconds
+            let total = Double(statistics.captured + statistics.dropped)
+            // All that the camera made in the time are accounted for: 30 a second.
+            #expect(total >= span * 30 - 1)
+        }
+
+        @Test("Stopping from a delivery ends it, and nothing is delivered or told after")
+        func stopInside() throws {
+            let camera = try CameraBench.node("vivid")
+            let source = try CameraSource(
+                id: camera.id, configuration: CameraBench.configuration(.yuyv, CameraBench.small))
+            let count = Counter()
+            try source.start(
+                deliver: { _ in
+                    count.add()
+                    source.stop()
+                }, ended: { _ in count.add() })
+            try Machine.wait(for: "the camera to be given back") {
+                (try? CameraSource(id: camera.id))?.stop() != nil
+            }
+            #expect(count.value == 1)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+extension Hardware {
+    @Suite("Cameras: flash, focus and what else is set while they run")
+    struct CameraControlTests {
+        /// The camera at the back, which has a light.
+        private let node: CameraNode
+        private var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
+
+        init() throws { node = try CameraBench.node("camctl", 1) }
+
+        private func record() throws -> CameraRecording {
+            let recording = try CameraRecording(CameraSource(id: node.id, configuration: configuration))
+            _ = try recording.next(2)
+            return recording
+        }
+
+        private func isLit() throws -> Bool { try CameraBench.value(node, "led_mode") == 2 }
+
+        @Test("The light is on when it is to be always on, changes while it runs, and is off at the end")
+        mutating func flash() throws {
+            configuration.flashMode = .alwaysOn
+            let recording = try record()
+            #expect(try isLit() && recording.source.unmet == [:])
+            // It lights the picture by half of its intensity of 128.
+            #expect(CameraBench.pixel(try recording.next(2)[1], 10, 170)[0] == 164)
+            configuration.flashMode = .alwaysOff
+            #expect(recording.source.apply(configuration) == [:])
+            #expect(try !isLit())
+            configuration.flashMode = .alwaysOn
+            #expect(recording.source.apply(configuration) == [:])
+            #expect(try isLit())
+            recording.source.stop()
+            #expect(try !isLit())
+            #expect(recording.source.apply(configuration) == [:])
+            #expect(try !isLit(), "it was given back")
+        }
+
+        @Test("A light that somebody left on is off at the end too")
+        mutating func leftOn() throws {
+            try CameraBench.set(node, "led_mode", 2)
+            configuration.flashMode = .alwaysOn
+            try record().source.stop()
+            #expect(try !isLit())
+        }
+
+        @Test(
+            "An automatic light comes on in the dark, is tried without, and stays on while it is dark",
+            .timeLimit(.minutes(2)))
+        mutating func automaticFlash() throws {
+            configuration.flashMode = .automatic
+            let recording = try record()
+            defer {
+                recording.source.stop()
+                try? CameraBench.set(node, "brightness", 128)
+                try? CameraBench.set(node, "intensity_torch_mode", 128)
+            }
+            #expect(recording.source.unmet == [:])
+            #expect(try !isLit())
+            try CameraBench.set(node, "intensity_torch_mode", 255)
+            try CameraBench.set(node, "brightness", 0)
+            try Machine.wait(for: "the light") { try isLit() }
+            // The picture is bright now by the light alone, and that does not put it out.
+            _ = try recording.next(130)
+            #expect(try isLit())
+            #expect(PictureBrightness.mean(of: recording.pictures.last!) > 0.22)
+            // Somebody lights the room.
+            try CameraBench.set(node, "brightness", 255)
+            try Machine.wait(for: "the light to go out") { try !isLit() }
+            _ = try recording.next(60)
+            #expect(try !isLit())
+        }
+
+        @Test("A camera without a light says so, but not when it only need not be dark")
+        func noFlash() throws {
+            let front = try CameraBench.node("camctl")
+            var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
+            configuration.flashMode = .alwaysOn
+            let source = try CameraSource(id: front.id, configuration: configuration)
+            #expect(source.unmet == [.flashMode: "the camera has no light that stays on"])
+            for mode in [FlashMode.automatic, .alwaysOff] {
+                configuration.flashMode = mode
+                #expect(source.apply(configuration) == [:])
+            }
+        }
+
+        @Test("Focusing once searches, reaches what lies at the target, and stays there")
+        mutating func focusOnce() throws {
+            let recording = try record()
+            configuration.autoFocusMode = .autoThenLocked
+            configuration.focusTarget = FocusTarget(x: 0.75, y: 0.5)
+            #expect(recording.source.apply(configuration) == [:])
+            #expect(recording.source.focusState == .searching)
+            try Machine.wait(for: "the focus") { recording.source.focusState == .locked }
+            // The target is three quarters across a sensor of which 250 is the right edge; in steps of five.
+            #expect(try CameraBench.value(node, "focus_absolute") == 185)
+            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 0)
+            // Asked for the same again, it stays; for another place, it searches.
+            #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .locked)
+            configuration.focusTarget = FocusTarget(x: 0.25, y: 0.5)
+            #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .searching)
+            try Machine.wait(for: "the focus") { recording.source.focusState == .locked }
+            #expect(try CameraBench.value(node, "focus_absolute") == 60)
+            recording.source.stop()
+            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1, "as it was before")
+        }
+
+        @Test("Continuous focus follows the target, a locked one stays")
+        mutating func focusModes() throws {
+            configuration.autoFocusMode = .continuous
+            configuration.focusTarget = FocusTarget(x: 1, y: 1)
+            let recording = try record()
+            #expect(recording.source.unmet == [:] && recording.source.focusState == .free)
+            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1)
+            // The region is a quarter of the sensor, and ends at its edge.
+            #expect(try CameraBench.value(node, "focus_absolute") == 215)
+            configuration.autoFocusMode = .locked
+            #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .locked)
+            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 0)
+            configuration.focusTarget = FocusTarget(x: 0, y: 0)
+            #expect(recording.source.apply(configuration) == [:])
+            #expect(try CameraBench.value(node, "focus_absolute") == 215)
+            #expect(recording.source.moveFocus(to: 1) == "the focus is locked")
+            // Without a target, the camera looks at the whole picture again.
+            configuration.autoFocusMode = .automatic
+            configuration.focusTarget = nil
+            #expect(recording.source.apply(configuration) == [:] && recording.source.focusState == .free)
+            #expect(try CameraBench.value(node, "focus_absolute") == 125)
+            #expect(recording.source.moveFocus(to: 1) == nil)
+            #expect(try CameraBench.value(node, "focus_absolute") == 250)
+            #expect(recording.source.moveFocus(to: 0.5) == nil)
+            #expect(try CameraBench.value(node, "focus_absolute") == 125)
+            recording.source.stop()
+            #expect(try CameraBench.value(node, "focus_automatic_continuous") == 1)
+        }
+
+        @Test("A camera that has neither focus nor light says what it lacks")
+        func nothing() throws {
+            let vivid = try CameraBench.node("vivid")
+            var configuration = CameraBench.configuration(.yuyv, CameraBench.small)
+            let source = try CameraSource(id: vivid.id, configuration: configuration)
+            #expect(source.unmet == [:])
+            configuration.focusTarget = FocusTarget(x: 0.5, y: 0.5)
+            for mode in [AutoFocusMode.locked, .continuous, .autoThenLocked] {
+                configuration.autoFocusMode = mode
+                #expect(Set(source.apply(configuration).keys) == [.autoFocusMode, .autoFocusTarget])
+            }
+            configuration.autoFocusMode = .automatic
+            #expect(source.apply(configuration) == [.autoFocusTarget: "the camera has no region of interest"])
+            #expect(source.moveFocus(to: 0.5) != nil)
+        }
+
+        @Test("In the dark a camera lowers its rate, unless it is told to hold it")
+        func rateInTheDark() throws {
+            try CameraBench.set(node, "brightness", 32)
+            try CameraBench.set(node, "exposure_dynamic_framerate", 1)
+            defer {
+                try? CameraBench.set(node, "brightness", 128)
+                try? CameraBench.set(node, "exposure_dynamic_framerate", 0)
+            }
+            for (isHeld, rate) in [(false, 15.0), (true, 30.0)] {
+                let source = try CameraSource(id: node.id, configuration: configuration, holdsFrameRate: isHeld)
+                let recording = try CameraRecording(source)
+                let pictures = try recording.next(11)
+                source.stop()
+                let span = (pictures[10].captureTime! - pictures[1].captureTime!).seconds
+                #expect(abs(9 / span - rate) < 1)
+                #expect(source.nominalFrameRate == 30)
+                #expect(try CameraBench.value(node, "exposure_dynamic_framerate") == 1, "as it was before")
+            }
+        }
+
+        @Test("What is set at a camera that vanishes does no harm")
+        mutating func vanished() throws {
+            configuration.flashMode = .alwaysOn
+            configuration.autoFocusMode = .autoThenLocked
+            let recording = try record()
+            try CameraBench.unplug(1)
+            _ = try recording.waitForEnd()
+            #expect(recording.source.apply(configuration) == [:])
+            #expect(!recording.source.requestKeyFrame() && recording.source.moveFocus(to: 0.5) != nil)
+            try CameraBench.plug(1)
+            #expect(try !isLit())
+        }
+    }
+}

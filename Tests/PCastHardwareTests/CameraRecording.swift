@@ -1,0 +1,77 @@
+import Foundation
+import PCastMedia
+import Synchronization
+
+@testable import PCastDevices
+
+/// A camera that runs, and what it has delivered so far.
+final class CameraRecording: Sendable {
+    private struct State {
+        var pictures: [VideoFrame] = []
+        var coded: [EncodedFrame] = []
+        var count = 0
+        var end: SourceEnd?
+        var endCount = 0
+        var endedAt: Double?
+    }
+
+    /// Pictures that are kept; the memory of the machine is small.
+    private static let limit = 256
+
+    let source: CameraSource
+    private let state = Mutex(State())
+
+    /// - Parameter hold: what the consumer does with each sample; it keeps the camera's thread waiting.
+    init(_ source: CameraSource, hold: @escaping @Sendable () -> Void = {}) throws {
+        self.source = source
+        try source.start(
+            deliver: { [self] sample in
+                state.withLock { state in
+                    state.count += 1
+                    switch sample {
+                    case .picture(let frame): if state.pictures.count < Self.limit { state.pictures.append(frame) }
+                    case .coded(let frame): if state.coded.count < Self.limit { state.coded.append(frame) }
+                    }
+                }
+                hold()
+            },
+            ended: { [self] end in
+                state.withLock { state in
+                    state.end = end
+                    state.endCount += 1
+                    state.endedAt = ProcessInfo.processInfo.systemUptime
+                }
+            })
+    }
+
+    var pictures: [VideoFrame] { state.withLock { $0.pictures } }
+    var coded: [EncodedFrame] { state.withLock { $0.coded } }
+    var count: Int { state.withLock { $0.count } }
+    var end: SourceEnd? { state.withLock { $0.end } }
+    var endCount: Int { state.withLock { $0.endCount } }
+    /// Seconds since the machine started.
+    var endedAt: Double? { state.withLock { $0.endedAt } }
+
+    /// Waits for so many samples, keeps none of those before, and answers them.
+    func next(_ count: Int, within limit: Double = 30) throws -> [VideoFrame] {
+        state.withLock { $0.pictures = [] }
+        try Machine.wait(for: "\(count) pictures of \(source.name)", within: limit) {
+            state.withLock { $0.pictures.count >= count || $0.end != nil }
+        }
+        return Array(pictures.prefix(count))
+    }
+
+    func waitForEnd(within limit: Double = 30) throws -> SourceEnd {
+        try Machine.wait(for: "the end of \(source.name)", within: limit) { end != nil }
+        return end!
+    }
+
+    /// Opens a camera, takes pictures and gives it back.
+    static func pictures(
+        _ count: Int, of id: String, _ configuration: VideoConfiguration
+    ) throws -> (source: CameraSource, pictures: [VideoFrame]) {
+        let recording = try CameraRecording(CameraSource(id: id, configuration: configuration))
+        defer { recording.source.stop() }
+        return (recording.source, try recording.next(count))
+    }
+}

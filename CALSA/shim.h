@@ -44,6 +44,8 @@ static inline int calsa_wait(snd_pcm_t *pcm, int signal, int milliseconds) {
         count = snd_pcm_poll_descriptors_count(pcm);
         if (count < 0 || count > 15) return -EINVAL;
         count = snd_pcm_poll_descriptors(pcm, polled + 1, (unsigned)count);
+        // Shared devices (dsnoop, dmix) tell an overrun or underrun here already.
+        if (count == -EPIPE || count == -ESTRPIPE) return CALSA_BROKEN;
         if (count < 0) return count;
     }
     polled[0].fd = signal;

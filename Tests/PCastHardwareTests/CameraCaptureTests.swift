@@ -169,6 +169,31 @@ extension Hardware {
             _ = try CameraSource(id: camera.id)
         }
 
+        @Test("Opening and giving back again and again leaves nothing behind")
+        func leaks() throws {
+            let camera = try CameraBench.node("vivid")
+            func held() throws -> (descriptors: Int, threads: Int, mapped: Int) {
+                let files = FileManager.default
+                return (
+                    try files.contentsOfDirectory(atPath: "/proc/self/fd").count,
+                    try files.contentsOfDirectory(atPath: "/proc/self/task").count,
+                    try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).split(separator: "\n").filter {
+                        $0.contains("/dev/video")
+                    }.count
+                )
+            }
+            func use() throws {
+                _ = try CameraRecording.pictures(1, of: camera.id, CameraBench.configuration(.nv12, CameraBench.small))
+                _ = Cameras.enumerate()
+            }
+            try use()
+            let before = try held()
+            for _ in 0..<20 { try use() }
+            let after = try held()
+            #expect(after.descriptors <= before.descriptors && after.threads <= before.threads)
+            #expect(after.mapped == 0)
+        }
+
         @Test("A size that the camera has not becomes the nearest that it has, and is told")
         func nearest() throws {
             let camera = try CameraBench.node("camctl")

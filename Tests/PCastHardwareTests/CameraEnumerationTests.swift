@@ -221,7 +221,7 @@ extension Hardware {
                 #expect(Cameras.enumerate().contains { $0.info.id == camera.id })
                 _ = try recording.next(3)
             }
-            #expect(recording.source.statistics.dropped == 0 && recording.source.statistics.restarted == 0)
+            #expect(recording.source.statistics.dropped < 10 && recording.source.statistics.restarted == 0)
             #expect(recording.pictures.allSatisfy { $0.dimensions == CameraBench.small })
         }
 

@@ -58,12 +58,12 @@ extension Hardware {
                     + colour.dropFirst().map { 128 + Int((Double($0 - 128) * 224 / 255).rounded()) }
             }
             for size in [CameraBench.small, CameraBench.large] {
-                let coded = try CameraRecording.pictures(3, of: Self.id, CameraBench.configuration(.mjpeg, size))
-                #expect(coded.source.dimensions == size && coded.pictures[2].dimensions == size)
-                #expect(
-                    !CameraBench.differ(Self.seen(coded.pictures[2]).flatMap(\.self), expected.flatMap(\.self), by: 1))
-                // The first may hold what the camera had left to send of the format before.
-                #expect(coded.source.statistics.damaged <= 1 && coded.source.nominalFrameRate == 30)
+                // The first ones may be what the camera had left to send of the format before.
+                let coded = try CameraRecording.pictures(8, of: Self.id, CameraBench.configuration(.mjpeg, size))
+                let last = coded.pictures[7]
+                #expect(coded.source.dimensions == size && last.dimensions == size)
+                #expect(!CameraBench.differ(Self.seen(last).flatMap(\.self), expected.flatMap(\.self), by: 1))
+                #expect(coded.source.statistics.damaged <= 4 && coded.source.nominalFrameRate == 30)
             }
         }
 

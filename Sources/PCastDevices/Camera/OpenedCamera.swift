@@ -39,7 +39,7 @@ struct OpenedCamera {
         format = try NegotiatedFormat(
             node, code: code, dimensions: configuration.dimensions, frameRate: configuration.frameRate)
         controls = CameraControls(node, list, size: format.dimensions)
-        if code.isH264 { controls.prepareH264(frameRate: format.frameRate) }
+        if format.code.isH264 { controls.prepareH264(frameRate: format.frameRate) }
         buffers = try CaptureBuffers(of: node)
         if holdsFrameRate { controls.holdFrameRate() }
         mountingTurns = CameraFeatures.mountingTurns(list, node)

@@ -1,0 +1,188 @@
+import Foundation
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastDevices
+
+extension Hardware {
+    /// Tracks live longer than their devices.
+    @Suite("A track, whatever becomes of its device")
+    struct InputTests {
+        private static let front = "platform-camctl.0-video-index0"
+        private static let back = "platform-camctl.1-video-index0"
+
+        private static func size(_ size: Dimensions) -> DeviceConstraints {
+            [
+                .width: [DeviceConstraint(.number(Double(size.width)), kind: .exact)],
+                .height: [DeviceConstraint(.number(Double(size.height)), kind: .exact)],
+                .flashMode: [DeviceConstraint(.flashMode(.alwaysOff))],
+            ]
+        }
+
+        private static func check(_ recording: InputRecording) {
+            #expect(recording.backwards == 0 && recording.end == nil)
+        }
+
+        @Test("An unplugged camera is black at once, and shows its picture when it is back", .timeLimit(.minutes(1)))
+        func unplugged() throws {
+            let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
+            defer { recording.input.stop() }
+            try recording.picture("a picture") { $0.isKnownPicture() }
+            try CameraBench.unplug(0)
+            #expect(try recording.picture("black") { $0.isBlack }.dimensions == CameraBench.large)
+            #expect(!recording.input.isOpen)
+            let count = recording.count
+            try Machine.wait(for: "black pictures that go on") { recording.count >= count + 15 }
+            try CameraBench.plug(0)
+            try recording.picture("a picture after it came back") { $0.isKnownPicture() }
+            #expect(recording.input.isOpen && recording.longestGap < .seconds(1))
+            Self.check(recording)
+        }
+
+        @Test("So does a USB camera that sends JPEG pictures", .timeLimit(.minutes(1)))
+        func unpluggedUSB() throws {
+            var camera = try USBCamera()
+            defer { try? camera.unplug() }
+            let device = try #require(SourceDevices.enumerate(.video).first { $0.name == "Test UVC camera" })
+            // It has this size in MJPEG alone.
+            let recording = try InputRecording(device.id, Self.size(CameraBench.large))
+            defer { recording.input.stop() }
+            #expect(recording.input.selection?.configuration.encoding == .mjpeg)
+            // Full range is brought to limited: 16 + Y * 219 / 255, 128 + (C - 128) * 224 / 255.
+            let limited = [[188, 128, 128], [145, 95, 191], [102, 68, 68], [68, 209, 112]]
+            func isPicture(_ frame: VideoFrame) -> Bool {
+                zip(frame.quarters, limited).allSatisfy { !CameraBench.differ($0, $1, by: 3) }
+            }
+            try recording.picture("a picture", where: isPicture)
+            try camera.unplug()
+            try recording.picture("black") { $0.isBlack }
+            camera = try USBCamera()
+            try recording.picture("a picture after it came back", where: isPicture)
+            Self.check(recording)
+        }
+
+        @Test("An unplugged microphone is silent, and heard when it is back", .timeLimit(.minutes(1)))
+        func unpluggedMicrophone() throws {
+            let id = "CARD=Dummy,DEV=0"
+            let input = try AudioInput(AudioRequest(.microphone(id: id)))
+            let frames = Counter()
+            let ends = Counter()
+            try input.start(deliver: { _ in frames.add() }, ended: { _ in ends.add() })
+            defer { input.stop() }
+            try Machine.wait(for: "sound") { frames.value > 10 }
+            // rmmod refuses while the card is open, and a plug does not ask.
+            try "snd_dummy.0".write(
+                toFile: "/sys/bus/platform/drivers/snd_dummy/unbind", atomically: false, encoding: .utf8)
+            try Machine.wait(for: "the end of the card") { !input.isOpen }
+            let count = frames.value
+            try Machine.wait(for: "silence that goes on") { frames.value >= count + 25 }
+            try "snd_dummy.0".write(
+                toFile: "/sys/bus/platform/drivers/snd_dummy/bind", atomically: false, encoding: .utf8)
+            try Machine.wait(for: "the card to be open again") { input.isOpen }
+            let later = frames.value
+            try Machine.wait(for: "sound that goes on") { frames.value >= later + 25 }
+            #expect(ends.value == 0)
+        }
+
+        @Test("The standard microphone goes on after it was not listened to for long", .timeLimit(.minutes(1)))
+        func overrun() throws {
+            // Unlike a card's own device it is shared, by alsa-lib's dsnoop.
+            let input = try AudioInput(AudioRequest(.microphone(id: "default")))
+            let (frames, ends) = (Counter(), Counter())
+            try input.start(
+                deliver: { _ in
+                    frames.add()
+                    if frames.value == 10 { usleep(1_500_000) }
+                }, ended: { _ in ends.add() })
+            defer { input.stop() }
+            try Machine.wait(for: "sound that goes on") { frames.value > 100 || ends.value > 0 }
+            #expect(ends.value == 0 && input.isOpen)
+        }
+
+        @Test("Another size is taken while it runs, without an end", .timeLimit(.minutes(1)))
+        func otherSize() throws {
+            let recording = try InputRecording(Self.front, Self.size(CameraBench.small))
+            defer { recording.input.stop() }
+            for size in [CameraBench.small, CameraBench.large, CameraBench.small] {
+                try recording.input.apply(
+                    VideoRequest(.camera(id: Self.front), constraints: Self.size(size)))
+                try recording.picture("a picture of \(size)") { $0.dimensions == size && $0.isKnownPicture() }
+                #expect(recording.input.dimensions == size)
+            }
+            // What cannot be had changes nothing.
+            #expect(throws: DeviceError.self) {
+                try recording.input.apply(
+                    VideoRequest(
+                        .camera(id: Self.front), constraints: Self.size(Dimensions(width: 1_920, height: 1_080))))
+            }
+            try recording.picture("a picture as before") { $0.dimensions == CameraBench.small && $0.isKnownPicture() }
+            #expect(recording.longestGap < .seconds(1))
+            Self.check(recording)
+        }
+
+        @Test("The camera at the back takes over from the one at the front, with its light", .timeLimit(.minutes(1)))
+        func swap() throws {
+            var constraints = Self.size(CameraBench.large)
+            func facing(_ mode: FacingMode) -> [DeviceConstraint] {
+                [DeviceConstraint(.facingMode(mode), kind: .exact)]
+            }
+            constraints[.facingMode] = facing(.user)
+            let recording = try InputRecording(nil, constraints)
+            defer { recording.input.stop() }
+            #expect(recording.input.selection?.device.info.id == Self.front)
+            try recording.picture("a picture") { $0.isKnownPicture() }
+            constraints[.facingMode] = facing(.environment)
+            constraints[.flashMode] = [DeviceConstraint(.flashMode(.alwaysOn))]
+            try recording.input.apply(VideoRequest(.camera(id: nil), constraints: constraints))
+            #expect(recording.input.selection?.device.info.id == Self.back)
+            let torch = try #require(try CameraBench.value(CameraBench.node("camctl", 1), "intensity_torch_mode"))
+            try recording.picture("a picture in its light") { $0.isKnownPicture(brighter: torch / 2) }
+            constraints[.flashMode] = [DeviceConstraint(.flashMode(.alwaysOff))]
+            try recording.input.apply(VideoRequest(.camera(id: nil), constraints: constraints))
+            try recording.picture("a picture without") { $0.isKnownPicture() }
+            // The one at the front was given back.
+            try CameraSource(id: Self.front).stop()
+            Self.check(recording)
+        }
+
+        @Test("A camera is given back while the track rests, and taken again", .timeLimit(.minutes(1)))
+        func rest() throws {
+            let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
+            defer { recording.input.stop() }
+            try recording.picture("a picture") { $0.isKnownPicture() }
+            #expect(throws: DeviceError.busy("camctl front")) {
+                try VideoInput(VideoRequest(.camera(id: Self.front)))
+            }
+            recording.input.rest()
+            let count = recording.count
+            let other = try VideoInput(VideoRequest(.camera(id: Self.front)))
+            // Taken by another, it is black until that gives it back.
+            recording.input.resume()
+            try recording.picture("black") { $0.isBlack }
+            other.stop()
+            try recording.picture("a picture again") { $0.isKnownPicture() }
+            #expect(recording.count > count)
+            Self.check(recording)
+        }
+
+        @Test("A track outlives every lie of its driver", .timeLimit(.minutes(2)))
+        func lies() throws {
+            let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
+            defer {
+                recording.input.stop()
+                try? CameraBench.lie("none")
+            }
+            for lie in ["short", "empty", "long", "past", "future", "frozen", "zero", "error", "none"] {
+                let before = try CameraBench.value(CameraBench.node("camctl"), "brightness")
+                try CameraBench.lie(lie)
+                // Another ioctl in between, and fifteen pictures' time.
+                #expect(try CameraBench.value(CameraBench.node("camctl"), "brightness") == before)
+                usleep(500_000)
+                #expect(recording.end == nil, "\(lie)")
+            }
+            try recording.picture("a picture") { $0.isKnownPicture() }
+            Self.check(recording)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+
+extension Hardware {
+    /// The machine as a tablet: an accelerometer by the kernel's HID sensor drivers, turned by hand.
+    @Suite("Pictures stay upright when the device is turned")
+    struct OrientationTests {
+        /// Where gravity pulls when the device is turned clockwise by so many quarters, in thousandths of it.
+        private static let gravity = [(0, -1_000, 0), (1_000, 0, 0), (0, 1_000, 0), (-1_000, 0, 0)]
+
+        private static func constraints(
+            _ mode: VideoSourceRotationMode, _ facing: FacingMode
+        ) -> DeviceConstraints {
+            [
+                .videoSourceRotationMode: [DeviceConstraint(.rotationMode(mode))],
+                .facingMode: [DeviceConstraint(.facingMode(facing), kind: .exact)],
+                .height: [DeviceConstraint(.number(360), kind: .exact)],
+                .flashMode: [DeviceConstraint(.flashMode(.alwaysOff))],
+            ]
+        }
+
+        @Test(
+            "Following the device, they turn with it; the camera at the front the other way",
+            .timeLimit(.minutes(1)), arguments: [FacingMode.environment, .user])
+        func followDevice(_ facing: FacingMode) throws {
+            let accelerometer = try Accelerometer(x: 0, y: -1_000, z: 0)
+            defer { try? accelerometer.unplug() }
+            let cameras = try SourceDevices.list(.video).filter { $0.info.deviceType == .physical }
+            #expect(
+                cameras.allSatisfy {
+                    guard case .video(let capabilities) = $0.capabilities else { return false }
+                    return capabilities.canFollowDevice
+                })
+            for mode in [VideoSourceRotationMode.followDeviceRotation, .automatic] {
+                let recording = try InputRecording(nil, Self.constraints(mode, facing))
+                defer { recording.input.stop() }
+                try accelerometer.turn(x: 0, y: -1_000, z: 0)
+                try recording.picture("an upright picture") { $0.isKnownPicture() }
+                for quarters in [1, 2, 3, 0] {
+                    let (x, y, z) = Self.gravity[quarters]
+                    try accelerometer.turn(x: x, y: y, z: z)
+                    let turns = facing == .environment ? quarters : (4 - quarters) % 4
+                    let picture = try recording.picture("a picture turned by \(turns) quarters") {
+                        $0.isKnownPicture(turns: turns)
+                    }
+                    let upright = CameraBench.large
+                    #expect(picture.dimensions == upright.turned(by: turns))
+                    #expect(recording.input.dimensions == picture.dimensions)
+                }
+                // Laid on its back, it keeps the last orientation.
+                try accelerometer.turn(x: 1_000, y: 0, z: 0)
+                let turns = facing == .environment ? 1 : 3
+                try recording.picture("a turned picture") { $0.isKnownPicture(turns: turns) }
+                try accelerometer.turn(x: 0, y: 0, z: -1_000)
+                let count = recording.count
+                try Machine.wait(for: "a second of pictures") { recording.count >= count + 30 }
+                try recording.picture("the same") { $0.isKnownPicture(turns: turns) }
+                #expect(recording.input.unmet[.videoSourceRotationMode] == nil && recording.backwards == 0)
+            }
+        }
+
+        @Test("Following the user interface, the device may be turned as it likes", .timeLimit(.minutes(1)))
+        func followInterface() throws {
+            let accelerometer = try Accelerometer(x: 1_000, y: 0, z: 0)
+            defer { try? accelerometer.unplug() }
+            let recording = try InputRecording(nil, Self.constraints(.followUIRotation, .environment))
+            defer { recording.input.stop() }
+            let count = recording.count
+            try Machine.wait(for: "a second of pictures") { recording.count >= count + 30 }
+            try recording.picture("an upright picture") { $0.isKnownPicture() }
+            recording.input.setUserInterfaceTurn(.clockwise90)
+            try recording.picture("a picture turned with the interface") { $0.isKnownPicture(turns: 1) }
+        }
+
+        @Test("Without an accelerometer there is nothing to follow, and that is told", .timeLimit(.minutes(1)))
+        func nothingToFollow() throws {
+            #expect(Accelerometer.devices.isEmpty)
+            let recording = try InputRecording(nil, Self.constraints(.followDeviceRotation, .environment))
+            defer { recording.input.stop() }
+            try recording.picture("an upright picture") { $0.isKnownPicture() }
+            #expect(recording.input.unmet[.videoSourceRotationMode] != nil)
+        }
+
+        @Test(
+            "One that goes away leaves pictures as they are, and is felt again when it is back", .timeLimit(.minutes(1))
+        )
+        func unplugged() throws {
+            var accelerometer = try Accelerometer(x: 1_000, y: 0, z: 0)
+            defer { try? accelerometer.unplug() }
+            let recording = try InputRecording(nil, Self.constraints(.automatic, .environment))
+            defer { recording.input.stop() }
+            try recording.picture("a turned picture") { $0.isKnownPicture(turns: 1) }
+            try accelerometer.unplug()
+            let count = recording.count
+            try Machine.wait(for: "a second of pictures") { recording.count >= count + 30 }
+            try recording.picture("the same") { $0.isKnownPicture(turns: 1) }
+            accelerometer = try Accelerometer(x: 0, y: 1_000, z: 0)
+            try recording.picture("a picture on its head") { $0.isKnownPicture(turns: 2) }
+        }
+    }
+}

@@ -88,11 +88,11 @@ struct calsa_setup {
     } while (0)
 
 // Sets a PCM up: the first of the formats that it takes, interleaved; the number of channels or, where it has not got that,
-// the next higher or else the highest; the nearest rate, without alsa-lib's own resampling; periods of 10 ms, four of them
-// in the buffer. It is left to be started by hand, stops by itself when the buffer runs over or dry, and wakes those who
-// wait for it when a period can be read, or when no more than `queued` periods are left to play (0: when a period fits).
+// the next higher or else the highest; the nearest rate, without alsa-lib's own resampling; periods of 10 ms, and as many of
+// them in the buffer as are asked for. It is left to be started by hand, stops by itself when the buffer runs over or dry,
+// and wakes those who wait for it when a period can be read or written.
 static inline int calsa_set_up(
-    snd_pcm_t *pcm, const snd_pcm_format_t *formats, int format_count, unsigned channels, unsigned rate, unsigned queued,
+    snd_pcm_t *pcm, const snd_pcm_format_t *formats, int format_count, unsigned channels, unsigned rate, unsigned periods,
     struct calsa_setup *setup) {
     int result = 0;
     snd_pcm_hw_params_t *hardware = NULL;
@@ -128,7 +128,7 @@ static inline int calsa_set_up(
     CALSA_TRY(snd_pcm_hw_params_set_rate_near(pcm, hardware, &setup->rate, NULL));
     setup->period = setup->rate / 100;
     CALSA_TRY(snd_pcm_hw_params_set_period_size_near(pcm, hardware, &setup->period, NULL));
-    setup->buffer = setup->period * 4;
+    setup->buffer = setup->period * periods;
     CALSA_TRY(snd_pcm_hw_params_set_buffer_size_near(pcm, hardware, &setup->buffer));
     CALSA_TRY(snd_pcm_hw_params(pcm, hardware));
     CALSA_TRY(snd_pcm_hw_params_get_period_size(hardware, &setup->period, NULL));
@@ -139,9 +139,7 @@ static inline int calsa_set_up(
     CALSA_TRY(snd_pcm_sw_params_get_boundary(software, &boundary));
     CALSA_TRY(snd_pcm_sw_params_set_start_threshold(pcm, software, boundary));
     CALSA_TRY(snd_pcm_sw_params_set_stop_threshold(pcm, software, setup->buffer));
-    snd_pcm_uframes_t wake = setup->period;
-    if (queued > 0 && setup->buffer > setup->period * queued) wake = setup->buffer - setup->period * queued;
-    CALSA_TRY(snd_pcm_sw_params_set_avail_min(pcm, software, wake));
+    CALSA_TRY(snd_pcm_sw_params_set_avail_min(pcm, software, setup->period));
     CALSA_TRY(snd_pcm_sw_params_set_tstamp_mode(pcm, software, SND_PCM_TSTAMP_ENABLE));
     // Old kernels and some plugins have times of day only.
     setup->is_monotonic = snd_pcm_sw_params_set_tstamp_type(pcm, software, SND_PCM_TSTAMP_TYPE_MONOTONIC) >= 0;
@@ -158,3 +156,14 @@ done:
 }
 
 #undef CALSA_TRY
+
+// From now on, wakes those who wait for it when so many frames can be read or written.
+static inline int calsa_wake_at(snd_pcm_t *pcm, snd_pcm_uframes_t frames) {
+    snd_pcm_sw_params_t *software = NULL;
+    int result = snd_pcm_sw_params_malloc(&software);
+    if (result >= 0) result = snd_pcm_sw_params_current(pcm, software);
+    if (result >= 0) result = snd_pcm_sw_params_set_avail_min(pcm, software, frames);
+    if (result >= 0) result = snd_pcm_sw_params(pcm, software);
+    if (software) snd_pcm_sw_params_free(software);
+    return result;
+}

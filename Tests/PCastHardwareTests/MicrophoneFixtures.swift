@@ -88,6 +88,9 @@ final class Recording: Sendable {
         var frames: [AudioFrame] = []
         var end: SourceEnd?
         var hold = TimeSpan.zero
+        /// The first frame that followed the last loss.
+        var steadyFrom = 0
+        var xruns = 0
     }
 
     let source: MicrophoneSource
@@ -101,7 +104,12 @@ final class Recording: Sendable {
         self.source = source
         try source.start(
             deliver: { [unowned self] frame in
+                let xruns = self.source.statistics.xruns
                 let hold = state.withLock { state in
+                    if xruns != state.xruns || frame.samples.suffix(100).allSatisfy({ $0 == 0 }) {
+                        state.steadyFrom = state.frames.count + 1
+                    }
+                    state.xruns = xruns
                     state.frames.append(frame)
                     defer { state.hold = .zero }
                     return state.hold
@@ -117,6 +125,16 @@ final class Recording: Sendable {
         try Machine.wait(for: "\(count) frames of sound") {
             if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }
             return state.withLock { $0.frames.count } >= count
+        }
+        return state.withLock { $0.frames }
+    }
+
+    /// Waits until so many frames have come one after another without silence or a loss, and answers all. A host that is busy
+    /// holds the machine up, which overruns its devices.
+    func frames(steady count: Int) throws -> [AudioFrame] {
+        try Machine.wait(for: "\(count) steady frames of sound") {
+            if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }
+            return state.withLock { $0.frames.count - $0.steadyFrom } >= count
         }
         return state.withLock { $0.frames }
     }

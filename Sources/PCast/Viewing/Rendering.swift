@@ -25,6 +25,7 @@ final class Rendering: Sendable {
         var rendering = PCastRendering.RendererOptions()
         rendering.synchronization = options.lipSync ? .lipSync : .immediate
         rendering.measuresTestSignal = options.measuresTestSignal
+        rendering.loudspeaker = options.useNullAudioDevice ? nil : "default"
         let renderer = try StreamRenderer(
             options: rendering,
             callbacks: RendererCallbacks(

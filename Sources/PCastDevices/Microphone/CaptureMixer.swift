@@ -46,15 +46,15 @@ final class CaptureMixer: @unchecked Sendable {
 
     // MARK: What is set
 
-    /// Switches the card to a pattern, if it has that; `automatic` leaves it as it is.
-    func select(_ pattern: PolarPattern) {
-        guard pattern != .automatic else { return }
-        withElements { elements in
-            guard let element = Self.patternElement(among: elements),
-                let item = Self.items(of: element).firstIndex(where: { PolarPattern(item: $0) == pattern })
-            else { return }
-            snd_mixer_selem_set_enum_item(element, SND_MIXER_SCHN_FRONT_LEFT, UInt32(item))
-        }
+    /// Switches the card to a pattern; `automatic` leaves it as it is. Answers false when the card has not got it.
+    func select(_ pattern: PolarPattern) -> Bool {
+        pattern == .automatic
+            || withElements { elements in
+                guard let element = Self.patternElement(among: elements),
+                    let item = Self.items(of: element).firstIndex(where: { PolarPattern(item: $0) == pattern })
+                else { return false }
+                return snd_mixer_selem_set_enum_item(element, SND_MIXER_SCHN_FRONT_LEFT, UInt32(item)) >= 0
+            }
     }
 
     /// Switches the microphone on where it is off.

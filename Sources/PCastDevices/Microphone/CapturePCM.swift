@@ -8,6 +8,9 @@ import PCastMedia
 ///
 /// Unchecked: used by one thread at a time, the last of which closes it, but for `signal`.
 final class CapturePCM: @unchecked Sendable {
+    /// Of 10 ms each: what the buffer holds (COD10).
+    private static let periods: UInt32 = 4
+
     /// What ended a wait.
     enum Wake {
         case signalled
@@ -85,7 +88,7 @@ final class CapturePCM: @unchecked Sendable {
         var setup = calsa_setup()
         let formats = SampleFormat.preferred.map(\.alsa)
         let result = calsa_set_up(
-            pcm, formats, Int32(formats.count), UInt32(channels), UInt32(AudioFrame.sampleRate), 0, &setup)
+            pcm, formats, Int32(formats.count), UInt32(channels), UInt32(AudioFrame.sampleRate), Self.periods, &setup)
         try PCMFailure.check(setup.failed.map { String(cString: $0) } ?? "hw_params", result)
         return setup
     }

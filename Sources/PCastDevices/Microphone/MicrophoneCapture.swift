@@ -18,7 +18,7 @@ final class MicrophoneCapture: @unchecked Sendable {
     private let pcm: CapturePCM
     private let mix: ChannelMix
     private var timeline: CaptureTimeline
-    private var pace: CapturePace
+    private var pace: SamplePace
     private var bytes: [UInt8]
     private var captured: [Float] = []
     private var mixed: [Float] = []
@@ -32,7 +32,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         self.pcm = pcm
         mix = ChannelMix(from: pcm.channels, to: channels)
         timeline = CaptureTimeline(rate: pcm.rate, channels: channels)
-        pace = CapturePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
+        pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
         bytes = Array(repeating: 0, count: pcm.buffer * pcm.channels * pcm.format.bytes)
     }
 
@@ -40,6 +40,7 @@ final class MicrophoneCapture: @unchecked Sendable {
 
     /// Captures until it is signalled, which is answered with nil, or the device ends.
     func run(deliver: @Sendable (AudioFrame) -> Void) -> SourceEnd? {
+        SoundPriority.request()
         do throws(PCMFailure) {
             try start()
             while try step() {
@@ -54,7 +55,7 @@ final class MicrophoneCapture: @unchecked Sendable {
     private func start() throws(PCMFailure) {
         try pcm.start()
         lastSound = MonotonicClock.now()
-        pace = CapturePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
+        pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
     }
 
     /// Waits, and takes in what is there. Answers false when signalled.
@@ -120,7 +121,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         try pcm.start()
         timeline.restart()
         position = 0
-        pace = CapturePace(rate: pcm.rate, capacity: pcm.buffer, at: MonotonicClock.now())
+        pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: MonotonicClock.now())
         guard MonotonicClock.now() - lastSound > Self.restartAfter else { return true }
         return try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) != .signalled
     }

@@ -39,7 +39,7 @@ public final class MicrophoneSource: AudioSource {
         } catch {
             throw error.error(of: address)
         }
-        mixer?.select(configuration.polarPattern)
+        apply(configuration)
     }
 
     deinit { stop() }
@@ -68,7 +68,14 @@ public final class MicrophoneSource: AudioSource {
     }
 
     /// Changes what can be changed while it runs: the polar pattern. The channels stay as they were opened.
-    public func apply(_ configuration: AudioConfiguration) { mixer?.select(configuration.polarPattern) }
+    ///
+    /// - Returns: the capabilities whose wishes could not be granted, each with the reason for people.
+    @discardableResult
+    public func apply(_ configuration: AudioConfiguration) -> [DeviceCapability: String] {
+        let pattern = configuration.polarPattern
+        if pattern == .automatic || mixer?.select(pattern) == true { return [:] }
+        return [.polarPattern: "the sound card has no control that switches to \(pattern.rawValue)"]
+    }
 
     /// What it has done since it was started.
     public var statistics: MicrophoneStatistics {

@@ -23,6 +23,7 @@ final class AudioPipeline: Sendable {
     private let shared: SharedRendererState
     private let onSound: (@Sendable (AudioFrame, Instant) -> Void)?
     private let measuresTestSignal: Bool
+    private let presenter: SoundPresenter?
     private let thread = Mutex<WorkerThread?>(nil)
 
     init(
@@ -31,8 +32,14 @@ final class AudioPipeline: Sendable {
         self.shared = shared
         onSound = callbacks.onSound
         measuresTestSignal = options.measuresTestSignal
-        let worker = try WorkerThread(name: "decode-audio") { [self] in run() }
-        thread.withLock { $0 = worker }
+        presenter = try options.loudspeaker.map { name throws(IOError) in try SoundPresenter(name: name) }
+        do throws(IOError) {
+            let worker = try WorkerThread(name: "decode-audio") { [self] in run() }
+            thread.withLock { $0 = worker }
+        } catch {
+            presenter?.stop()
+            throw error
+        }
     }
 
     /// Never blocks; the oldest packet gives way.
@@ -44,6 +51,16 @@ final class AudioPipeline: Sendable {
         queue.removeAll()
         queue.close()
         thread.withLock { $0 }?.join()
+        presenter?.stop()
+    }
+
+    /// What the loudspeaker has done; nil without one.
+    var loudspeaker: LoudspeakerStatistics? { presenter?.statistics }
+
+    /// 0 to 1; of no effect without a loudspeaker.
+    var volume: Double {
+        get { presenter?.volume ?? 1 }
+        set { presenter?.volume = newValue }
     }
 
     private func run() {
@@ -72,17 +89,22 @@ final class AudioPipeline: Sendable {
 
     private func play(_ sound: AudioFrame) {
         let now = MonotonicClock.reference()
+        // What takes time to get through the device is ready only then: pictures wait for it as for any delay.
+        let ready = now.instant + (presenter?.lead ?? .zero)
         let verdict = shared.withLock {
-            $0.synchronizer.sound(captureTime: sound.captureTime, timestamp: sound.timestamp, at: now.instant)
+            $0.synchronizer.sound(captureTime: sound.captureTime, timestamp: sound.timestamp, at: ready)
         }
         // What comes after a stall is cut (JB2).
         guard case .present(let due) = verdict else { return }
-        let heard = max(due, now.instant)
+        let heard = max(due, ready)
         let isMuted = shared.withLock { state in
             if measuresTestSignal { state.meter.played(sound, at: heard, wallTime: now.wallTime(at: heard)) }
             return state.isMuted
         }
-        onSound?(isMuted ? sound.silenced : sound, heard)
+        guard presenter != nil || onSound != nil else { return }
+        let sound = isMuted ? sound.silenced : sound
+        presenter?.present(sound, at: heard)
+        onSound?(sound, heard)
     }
 }
 

@@ -12,12 +12,16 @@ public struct RendererOptions: Sendable {
     /// (RFC 6716, section 2, look-ahead with the delay of its resampling).
     public var soundDecoderDelay: TimeSpan
 
+    /// The PCM device of ALSA on which sound is played, such as `default`; nil for none.
+    public var loudspeaker: String?
+
     public init(
         synchronization: MediaSynchronizer.Mode = .lipSync, measuresTestSignal: Bool = true,
-        soundDecoderDelay: TimeSpan = .microseconds(6_500)
+        soundDecoderDelay: TimeSpan = .microseconds(6_500), loudspeaker: String? = nil
     ) {
         self.synchronization = synchronization
         self.measuresTestSignal = measuresTestSignal
         self.soundDecoderDelay = soundDecoderDelay
+        self.loudspeaker = loudspeaker
     }
 }

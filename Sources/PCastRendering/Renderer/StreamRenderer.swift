@@ -5,20 +5,26 @@ public import PCastMedia
 /// Decodes a stream and presents it: pictures when they are due, sound in step with them. Without a window or a
 /// loudspeaker the devices are null: everything is decoded, timed and measured, and the last picture can be kept.
 ///
-/// It owns a thread that decodes pictures, one that decodes sound, and in lip sync one that shows pictures when due.
+/// It owns a thread that decodes pictures, one that decodes sound, in lip sync one that shows pictures when due, and with a
+/// loudspeaker one that plays sound when due.
 /// `push` is called by the network's thread and never blocks.
 public final class StreamRenderer: Sendable {
     private let shared: SharedRendererState
     private let video: VideoPipeline
     private let audio: AudioPipeline
 
-    /// Throws when no thread can be had.
+    /// Throws when no thread can be had, or the loudspeaker cannot be opened.
     public init(
         options: RendererOptions = RendererOptions(), callbacks: RendererCallbacks = RendererCallbacks()
     ) throws(IOError) {
         shared = SharedRendererState(options)
         video = try VideoPipeline(shared: shared, callbacks: callbacks, options: options)
-        audio = try AudioPipeline(shared: shared, callbacks: callbacks, options: options)
+        do throws(IOError) {
+            audio = try AudioPipeline(shared: shared, callbacks: callbacks, options: options)
+        } catch {
+            video.stop()
+            throw error
+        }
     }
 
     deinit { stop() }
@@ -40,6 +46,15 @@ public final class StreamRenderer: Sendable {
         get { shared.withLock { $0.isMuted } }
         set { shared.withLock { $0.isMuted = newValue } }
     }
+
+    /// How loud the loudspeaker is, 0 to 1 of the samples' height; of no effect without one.
+    public var volume: Double {
+        get { audio.volume }
+        set { audio.volume = newValue }
+    }
+
+    /// What the loudspeaker has done; nil without one.
+    public var loudspeakerStatistics: LoudspeakerStatistics? { audio.loudspeaker }
 
     /// The picture that was shown last; also after `stop`.
     public var lastFrame: VideoFrame? { shared.withLock { $0.lastFrame } }

@@ -1,8 +1,8 @@
 import PCastMedia
 
 /// Lets no more samples through than time has passed for: some PCMs (of files, of nothing) have no clock and hand over
-/// whatever is read, as does a driver that lies. It is told the time.
-struct CapturePace {
+/// whatever is asked of them, as does a driver that lies. It is told the time.
+struct SamplePace {
     /// More than any crystal is off by.
     private static let haste = 1.001
 

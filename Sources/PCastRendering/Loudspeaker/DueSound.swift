@@ -1,0 +1,168 @@
+import PCastCodecs
+import PCastMedia
+
+/// Sound that waits to be heard, each frame at its instant, and is read at the pace of a device. It is told the time.
+///
+/// The instants are the synchronizer's: they follow the sender's clock and slide by a few per cent where the delay changes.
+/// The device has a clock of its own. Reading therefore bends its pace by up to half a per cent (a twelfth of a semitone)
+/// toward the instant at which a sample is due, and where that is more than 20 ms off, or sound broke off, it begins anew at
+/// the place that is due: what is late is left out, and what is early is waited for.
+struct DueSound {
+    /// How far from its instant sound may be heard while its pace is bent: a fraction of what anybody sees or hears of lip
+    /// sync (ITU-R BT.1359).
+    static let tolerance = TimeSpan.milliseconds(20)
+
+    /// Sound that waits at most; the oldest gives way.
+    static let capacity = TimeSpan.seconds(2)
+
+    private static let channels = 2
+    private static let mostBend = 0.005
+
+    /// In how many seconds the pace would bring it to its instant.
+    private static let patience = 0.5
+
+    /// Samples over which sound swells and fades where it begins and breaks off, 2 ms.
+    private static let ramp = 96
+
+    /// Where in the line a frame begins, and when it is due.
+    private struct Anchor {
+        var place: Int64
+        var length: Int64
+        var due: Instant
+
+        var end: Int64 { place + length }
+
+        func due(at place: Double) -> Instant {
+            due + TimeSpan(seconds: (place - Double(self.place)) / Double(AudioFrame.sampleRate))
+        }
+    }
+
+    private var line = FractionalResampler(channels: DueSound.channels, step: 1)
+    private var anchors: [Anchor] = []
+
+    /// Where the next sample is read, at the earliest; it never goes back.
+    private var place = 0.0
+    private var isPlaying = false
+
+    /// Counted at 48 kHz.
+    private(set) var samplesPlayed = 0
+    private(set) var samplesSkipped = 0
+    private(set) var breaks = 0
+
+    /// Takes in sound that is to be heard from an instant on.
+    mutating func add(_ frame: AudioFrame, due: Instant) {
+        guard frame.sampleCount > 0 else { return }
+        var samples: [Float] = []
+        samples.reserveCapacity(frame.sampleCount * Self.channels)
+        for index in 0..<frame.sampleCount {
+            for channel in 0..<Self.channels {
+                samples.append(Float(frame.samples[index * frame.channels + channel % frame.channels]) / 32_768)
+            }
+        }
+        anchors.append(Anchor(place: line.end, length: Int64(frame.sampleCount), due: due))
+        samples.withUnsafeBufferPointer { line.append($0) }
+        let oldest = Double(line.end - ClockRate.opus.ticks(in: Self.capacity))
+        if place < oldest {
+            isPlaying = false
+            skip(to: oldest)
+            forget()
+        }
+    }
+
+    /// Reads what is heard from `start` until `end`, or silence; as many samples of two channels, interleaved, as fit.
+    ///
+    /// - Returns: whether some of it is sound.
+    @discardableResult
+    mutating func read(from start: Instant, to end: Instant, into target: UnsafeMutableBufferPointer<Float>) -> Bool {
+        let count = target.count / Self.channels
+        guard count > 0, end > start else { return false }
+        target.update(repeating: 0)
+        let sample = (end - start).seconds / Double(count)
+        var first = 0
+        if isPlaying, (start - due(at: place)).magnitude > Self.tolerance { isPlaying = false }
+        let begins = !isPlaying
+        if begins {
+            guard let silence = begin(at: start, until: end) else { return false }
+            first = Int((silence.seconds / sample).rounded())
+        }
+        let heard = start + TimeSpan(seconds: Double(first) * sample)
+        let made = play(from: heard, sample: sample, into: UnsafeMutableBufferPointer(rebasing: target[(first * 2)...]))
+        if begins { Self.fade(target, from: first, count: min(Self.ramp, made), isRising: true) }
+        if made < count - first {
+            isPlaying = false
+            if made > 0 || !begins { breaks += 1 }
+            let length = min(Self.ramp, made)
+            Self.fade(target, from: first + made - length, count: length, isRising: false)
+        }
+        forget()
+        return made > 0
+    }
+
+    // MARK: Reading
+
+    /// Goes to what is due. Answers how long it is until then; nil when nothing is due before `end`.
+    private mutating func begin(at start: Instant, until end: Instant) -> TimeSpan? {
+        isPlaying = false
+        for anchor in anchors {
+            let first = max(place, Double(anchor.place))
+            let lateness = start - anchor.due(at: first)
+            if lateness <= .zero {
+                skip(to: first)
+                isPlaying = -lateness < end - start
+                return isPlaying ? -lateness : nil
+            }
+            let late = first + lateness.seconds * Double(AudioFrame.sampleRate)
+            if late < Double(anchor.end) {
+                skip(to: late)
+                isPlaying = true
+                return .zero
+            }
+        }
+        skip(to: Double(line.end))
+        forget()
+        return nil
+    }
+
+    private mutating func skip(to later: Double) {
+        samplesSkipped += Int(max(0, later - place).rounded())
+        place = max(place, later)
+    }
+
+    /// Answers how many samples there were.
+    private mutating func play(
+        from heard: Instant, sample: Double, into target: UnsafeMutableBufferPointer<Float>
+    ) -> Int {
+        let count = target.count / Self.channels
+        let nominal = Double(AudioFrame.sampleRate) * sample
+        let bend = (heard - due(at: place)).seconds / Self.patience
+        let step = nominal * (1 + min(max(bend, -Self.mostBend), Self.mostBend))
+        let there = Int(((line.lastPlace - place) / step).rounded(.down)) + 1
+        let made = max(0, min(count, there))
+        guard made > 0 else { return 0 }
+        line.read(
+            from: place, step: step, into: UnsafeMutableBufferPointer(rebasing: target[..<(made * Self.channels)]))
+        place += step * Double(made)
+        samplesPlayed += Int((step * Double(made)).rounded())
+        return made
+    }
+
+    /// When the sample at a place is due.
+    private func due(at place: Double) -> Instant {
+        let anchor = anchors.last { Double($0.place) <= place } ?? anchors.first
+        return anchor?.due(at: place) ?? Instant(nanoseconds: .max / 2)
+    }
+
+    private mutating func forget() {
+        anchors.removeAll { Double($0.end) <= place }
+        line.forget(before: place)
+    }
+
+    private static func fade(
+        _ samples: UnsafeMutableBufferPointer<Float>, from first: Int, count: Int, isRising: Bool
+    ) {
+        for index in 0..<count {
+            let part = Float(index + 1) / Float(count + 1)
+            for channel in 0..<channels { samples[(first + index) * channels + channel] *= isRising ? part : 1 - part }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastDevices
+
+/// alsa-lib's own code on PCMs that need no hardware: they hand over whatever is asked of them, so the source paces itself.
+@Suite("A microphone on alsa-lib's own devices", .serialized)
+struct MicrophoneSourceTests {
+    private func frames(of source: MicrophoneSource, count: Int) async throws -> [AudioFrame] {
+        let (stream, continuation) = AsyncStream<AudioFrame>.makeStream()
+        try source.start(
+            deliver: { continuation.yield($0) },
+            ended: { end in
+                Issue.record("it ended: \(end)")
+                continuation.finish()
+            })
+        var frames: [AudioFrame] = []
+        for await frame in stream {
+            frames.append(frame)
+            if frames.count == count { break }
+        }
+        source.stop()
+        return frames
+    }
+
+    @Test(
+        "frames come at the pace of the clock, also from a device that has none", arguments: AudioChannelLayout.allCases
+    )
+    func pace(_ channels: AudioChannelLayout) async throws {
+        let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration(channels: channels))
+        #expect(source.channels == channels.channels)
+        let start = ContinuousClock.now
+        let frames = try await frames(of: source, count: 50)
+        let passed = start.duration(to: .now)
+        // What the device had at once is four periods.
+        #expect(passed > .milliseconds(900), "a second of sound came in \(passed)")
+        for (index, frame) in frames.enumerated() {
+            #expect(frame.timestamp.ticks == Int64(index) * 960 && frame.channels == channels.channels)
+            #expect(frame.samples == Array(repeating: 0, count: 960 * channels.channels))
+            let time = try #require(frame.captureTime) - (try #require(frames[0].captureTime))
+            #expect((time - .milliseconds(20 * Int64(index))).magnitude < .milliseconds(5))
+        }
+        #expect(source.statistics.frames >= 50 && source.statistics.xruns == 0)
+    }
+
+    @Test("nothing is delivered after stop; stop without a start gives the device back, and twice is harmless")
+    func stop() async throws {
+        let unstarted = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
+        unstarted.stop()
+        unstarted.stop()
+        let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
+        let count = Mutex(0)
+        try source.start(deliver: { _ in count.withLock { $0 += 1 } }, ended: { _ in Issue.record("it was stopped") })
+        while count.withLock({ $0 }) < 3 { await Task.yield() }
+        source.stop()
+        let after = count.withLock { $0 }
+        source.stop()
+        #expect(count.withLock { $0 } == after && source.statistics.frames == after)
+    }
+
+    @Test("it can be stopped from what it delivers to")
+    func stopFromWithin() async throws {
+        let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        try source.start(
+            deliver: { [unowned source] _ in
+                source.stop()
+                continuation.finish()
+            }, ended: { _ in })
+        for await _ in stream {}
+        source.stop()
+    }
+
+    @Test("what is not there is not found, in a sentence that says where it was looked for")
+    func absent() {
+        let error = #expect(throws: DeviceError.self) {
+            _ = try MicrophoneSource(id: "hw:31,0", configuration: AudioConfiguration())
+        }
+        #expect(error == .notFound("microphone:hw:31,0", lookedIn: "/dev/snd"))
+        #expect(error?.description.contains("synthetic") == true)
+    }
+
+    @Test("a wish for a polar pattern that no control can grant is told")
+    func pattern() throws {
+        let source = try MicrophoneSource(id: "null", configuration: AudioConfiguration())
+        #expect(source.apply(AudioConfiguration()).isEmpty)
+        #expect(source.apply(AudioConfiguration(polarPattern: .cardioid))[.polarPattern] != nil)
+        source.stop()
+    }
+
+    @Test("every microphone that is listed has a name of its own, and can be asked what it can do")
+    func enumeration() {
+        let devices = Microphones.enumerate()
+        #expect(Set(devices.map(\.info.id)).count == devices.count)
+        for device in devices {
+            #expect(device.info.mediaType == .audio && !device.info.name.isEmpty)
+            guard case .audio(let sound) = device.capabilities else {
+                Issue.record("\(device.info.id) is no source of sound")
+                continue
+            }
+            #expect(sound.canCancelEcho && sound.sampleRates == sound.sampleRates.sorted())
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import PCastDevices
+import PCastIO
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastRendering
+
+extension Hardware {
+    /// What our loudspeaker plays on one side of the loopback card, our microphone hears on the other.
+    @Suite("Microphone and loudspeaker")
+    struct MicrophoneLoudspeakerTests {
+        /// A frame of a sine at 48 kHz, two channels.
+        private func frame(_ index: Int64, frequency: Double, level: Double) -> AudioFrame {
+            let samples = (0..<960).flatMap { sample -> [Int16] in
+                let time = Double(index * 960 + Int64(sample)) / 48_000
+                let value = Int16(level * 32_767 * sin(2 * .pi * frequency * time))
+                return [value, value / 2]
+            }
+            return AudioFrame(
+                samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: index * 960, rate: .opus))
+        }
+
+        /// Plays `count` frames from an instant on, each a while before it is due; returns when the last was handed over.
+        private func play(
+            _ presenter: SoundPresenter, from start: Instant, count: Int64, frequency: Double, level: Double
+        ) {
+            let sleep = CancellableSleep()
+            for index in 0..<count {
+                let due = start + .milliseconds(20 * index)
+                _ = sleep.sleep(until: due - presenter.lead - .milliseconds(20))
+                presenter.present(frame(index, frequency: frequency, level: level), at: due)
+            }
+        }
+
+        @Test(
+            "sound is heard at the instant when it was due, and what is told of it is what is heard",
+            .timeLimit(.minutes(1)))
+        func lipSync() throws {
+            var hearing = try hear()
+            // A host that is busy holds the machine up, and its devices run over and dry.
+            for _ in 0..<4 where hearing.isDisturbed { hearing = try hear() }
+            let statistics = hearing.statistics
+            let isDisturbed = hearing.isDisturbed
+            try #require(!isDisturbed, "\(statistics)")
+            #expect(statistics.samplesSkipped < 2_000 && statistics.failure == nil, "\(statistics)")
+            #expect(abs(statistics.samplesPlayed - 96_000) < 2_000, "\(statistics)")
+            #expect(statistics.latency > .milliseconds(5) && statistics.latency < .milliseconds(90), "\(statistics)")
+
+            // The card hands sound on each jiffy, which is 4 ms.
+            let late = try #require(hearing.late)
+            #expect(late.magnitude < .milliseconds(10), "heard \(late) after it was due")
+            let told = try #require(hearing.toldLate)
+            #expect((told - late).magnitude < .milliseconds(10), "told \(told - late) after it was heard")
+
+            #expect(abs(hearing.sound.level(1_000, channel: 0) - 0.5) < 0.05)
+            #expect(abs(hearing.sound.level(1_000, channel: 1) - 0.25) < 0.025)
+            #expect(abs(hearing.sound.frequency(near: 1_000, channel: 0) - 1_000) < 2)
+        }
+
+        /// Two seconds of a tone from our loudspeaker to our microphone.
+        private struct Hearing {
+            var statistics: LoudspeakerStatistics
+            var isDisturbed: Bool
+            /// How much after it was due the tone began, by the microphone's times and by what is told of what is played.
+            var late: TimeSpan?
+            var toldLate: TimeSpan?
+            /// Of the tone's middle.
+            var sound: Heard
+        }
+
+        private func hear() throws -> Hearing {
+            let presenter = try SoundPresenter(name: "hw:0,0,0")
+            let recording = try Recording(id: "hw:0,1,0")
+            // Meanwhile it finds out how much sound has to wait in the device for it not to run dry.
+            _ = try recording.frames(until: 150)
+            let before = (presenter.statistics.xruns, recording.source.statistics.xruns)
+            let start = Machine.now + .milliseconds(200)
+            play(presenter, from: start, count: 100, frequency: 1_000, level: 0.5)
+            let count = try recording.frames(until: 1).count
+            let frames = try recording.frames(until: count + 10)
+            let told = PlayedSound.shared.read(from: start - .milliseconds(100), count: 48_000)
+            let statistics = presenter.statistics
+            recording.stop()
+            presenter.stop()
+            let reference = MonotonicClock.reference()
+            var onset: Instant?
+            for frame in frames where onset == nil {
+                guard let captured = frame.captureTime,
+                    let index = (0..<frame.sampleCount).first(where: { abs(Int(frame.samples[2 * $0])) > 4_000 })
+                else { continue }
+                onset = reference.instant(at: captured) + ClockRate.opus.span(ofTicks: Int64(index))
+            }
+            let first = told.firstIndex { abs(Int($0)) > 3_000 }
+            return Hearing(
+                statistics: statistics, isDisturbed: before != (statistics.xruns, recording.source.statistics.xruns),
+                late: onset.map { $0 - start },
+                toldLate: first.map { ClockRate.opus.span(ofTicks: Int64($0)) - .milliseconds(100) },
+                sound: Heard(frames.suffix(60).prefix(25)))
+        }
+
+        @Test("a device that has other rates and formats is played on as it is", .timeLimit(.minutes(1)))
+        func conversion() throws {
+            // The side that is opened first decides what the other can have.
+            let recorder = try MachineProgram(
+                "arecord",
+                ["-q", "-D", "hw:0,1,0", "-f", "S32_LE", "-r", "44100", "-c", "1", "-t", "raw", "/tmp/recorded"])
+            let state = "/proc/asound/card0/pcm1c/sub0/status"
+            try Machine.wait(for: "arecord to record") {
+                try String(contentsOfFile: state, encoding: .utf8).contains("state: RUNNING")
+            }
+            let presenter = try SoundPresenter(name: "hw:0,0,0")
+            let start = Machine.now + .milliseconds(500)
+            play(presenter, from: start, count: 100, frequency: 1_000, level: 0.5)
+            try Machine.wait(for: "the sound to have been played") { Machine.now > start + .milliseconds(2_200) }
+            presenter.stop()
+            recorder.end()
+            let data = try Data(contentsOf: URL(fileURLWithPath: "/tmp/recorded"))
+            let samples = data.withUnsafeBytes { bytes in
+                stride(from: 0, to: bytes.count - 3, by: 4).map { offset in
+                    Double(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self)))
+                        / 2_147_483_648
+                }
+            }
+            let first = try #require(samples.firstIndex { abs($0) > 0.05 })
+            let middle = samples[(first + 44_100)..<(first + 66_150)]
+            let power = middle.reduce(0) { $0 + $1 * $1 } / Double(middle.count)
+            // One channel is the mean of two, of which the other is half as loud.
+            #expect(abs((power * 2).squareRoot() - 0.375) < 0.02, "\((power * 2).squareRoot())")
+            let crossings = zip(middle, middle.dropFirst()).count { $0 < 0 && $1 >= 0 }
+            #expect(abs(crossings - 500) <= 3)
+        }
+
+        @Test("a loudspeaker that is pulled out is silent, and plays again when it is back", .timeLimit(.minutes(1)))
+        func vanish() throws {
+            let presenter = try SoundPresenter(name: "hw:Loopback,0")
+            try Machine.wait(for: "the loudspeaker to run") { presenter.statistics.latency > .zero }
+            let driver = "/sys/bus/platform/drivers/snd_aloop"
+            try "snd_aloop.0".write(toFile: "\(driver)/unbind", atomically: false, encoding: .utf8)
+            try Machine.wait(for: "the loss to be noticed") { presenter.statistics.failure != nil }
+            #expect(presenter.statistics.latency == .zero)
+            presenter.present(frame(0, frequency: 500, level: 0.5), at: Machine.now)
+            try "snd_aloop.0".write(toFile: "\(driver)/bind", atomically: false, encoding: .utf8)
+            try Machine.settle()
+            try Machine.wait(for: "the loudspeaker to be back") {
+                presenter.statistics.failure == nil && presenter.statistics.latency > .zero
+            }
+            presenter.stop()
+        }
+
+        @Test("a loudspeaker that is held up runs dry, which is counted, and goes on", .timeLimit(.minutes(1)))
+        func underrun() throws {
+            let pcm = try PlaybackPCM(name: "hw:0,0,0")
+            let told = Mutex<(count: Int, statistics: LoudspeakerStatistics)>((0, LoudspeakerStatistics()))
+            let sleep = CancellableSleep()
+            let worker = try WorkerThread(name: "playback") {
+                var playback = SoundPlayback()
+                let failure = playback.run(
+                    on: pcm,
+                    volume: {
+                        // Once, in the midst of playing, the thread is late by more than the device holds.
+                        if told.withLock({ $0.count }) == 50 {
+                            _ = sleep.sleep(until: Machine.now + .milliseconds(200))
+                        }
+                        return 1
+                    }, next: { nil },
+                    told: { _, statistics in
+                        told.withLock { told in
+                            told.count += 1
+                            told.statistics = statistics
+                        }
+                    })
+                #expect(failure == nil)
+                pcm.close()
+            }
+            try Machine.wait(for: "it to go on") { told.withLock { $0.count } > 150 }
+            pcm.signal()
+            worker.join()
+            let statistics = told.withLock { $0.statistics }
+            // From then on it keeps more sound in the device.
+            #expect(statistics.xruns >= 1 && statistics.latency > .milliseconds(25), "\(statistics)")
+        }
+
+        @Test("a loudspeaker that another program has is told", .timeLimit(.minutes(1)))
+        func busy() throws {
+            let first = try SoundPresenter(name: "hw:0,0,0")
+            let failure = #expect(throws: IOError.self) { _ = try SoundPresenter(name: "hw:0,0,0") }
+            #expect(failure?.description == "opening the loudspeaker “hw:0,0,0” failed: Device or resource busy.")
+            first.stop()
+            let second = try SoundPresenter(name: "hw:0,0,0")
+            second.stop()
+        }
+    }
+}

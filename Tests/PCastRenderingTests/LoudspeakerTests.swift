@@ -1,0 +1,300 @@
+import Foundation
+import PCastCodecs
+import PCastIO
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastRendering
+
+/// A sender's tone on virtual time, frame by frame: a sample is known by the instant at which it is due.
+private struct Tone {
+    static let frequency = 500.0
+    static let origin = Instant(nanoseconds: 4_000_000_000)
+
+    static func frame(_ index: Int64, channels: Int = 2) -> AudioFrame {
+        let samples = (0..<960).flatMap { sample in
+            let value = level(at: Double(index * 960 + Int64(sample)) / 48_000)
+            return (0..<channels).map { Int16((value / Double($0 + 1) * 32_767).rounded()) }
+        }
+        return AudioFrame(
+            samples: samples, channels: channels, captureTime: nil,
+            timestamp: MediaTime(ticks: index * 960, rate: .opus))
+    }
+
+    static func due(_ index: Int64) -> Instant { origin + .milliseconds(20 * index) }
+
+    /// Seconds since the first sample.
+    static func level(at time: Double) -> Double { 0.5 * sin(2 * .pi * frequency * time) }
+}
+
+/// A device on virtual time that reads ten milliseconds at a time.
+private struct Device {
+    let rate: Double
+    let drift: Double
+    var start = Tone.origin - .milliseconds(100)
+    var position = 0
+
+    private func instant(_ position: Int) -> Instant {
+        start + TimeSpan(seconds: Double(position) / (rate * (1 + drift * 1e-6)))
+    }
+
+    /// When the next sample is heard.
+    var now: Instant { instant(position) }
+
+    /// The next ten milliseconds, each sample of the left channel with when it is heard.
+    mutating func read(_ sound: inout DueSound) -> [(sample: Double, heard: Instant)] {
+        let count = Int(rate / 100)
+        var samples = [Float](repeating: 9, count: count * 2)
+        let (first, last) = (instant(position), instant(position + count))
+        samples.withUnsafeMutableBufferPointer { _ = sound.read(from: first, to: last, into: $0) }
+        defer { position += count }
+        return (0..<count).map { (Double(samples[2 * $0]), instant(position + $0)) }
+    }
+}
+
+@Suite("Sound at the instants when it is due")
+struct DueSoundTests {
+    @Test(
+        "a device that is too fast or too slow plays each sample at its instant, and the tone is what it was",
+        arguments: [-200.0, 0, 200], [44_100.0, 48_000])
+    func drift(_ drift: Double, _ rate: Double) {
+        var sound = DueSound()
+        var device = Device(rate: rate, drift: drift)
+        var next: Int64 = 0
+        var worst = 0.0
+        for _ in 0..<3_000 {
+            while Tone.due(next) - device.now < .milliseconds(60) {
+                sound.add(Tone.frame(next), due: Tone.due(next))
+                next += 1
+            }
+            for (sample, heard) in device.read(&sound) {
+                let time = (heard - Tone.origin).seconds
+                if time > 0.01 { worst = max(worst, abs(sample - Tone.level(at: time))) }
+                // Where it begins, sound is placed to the next sample.
+                if time < -1 / 44_100 { #expect(sample == 0) }
+            }
+        }
+        // A millisecond off would be an error of one.
+        #expect(worst < 0.01, "off by \(worst)")
+        #expect(sound.breaks == 0 && sound.samplesSkipped < 2)
+        #expect(abs(Double(sound.samplesPlayed) - 29.9 * 48_000) < 1_500)
+    }
+
+    @Test("what comes too late is left out, and what follows is at its instant")
+    func late() {
+        var sound = DueSound()
+        var device = Device(rate: 48_000, drift: 0)
+        for index in 0..<25 as Range<Int64> { sound.add(Tone.frame(index), due: Tone.due(index)) }
+        while device.now < Tone.due(25) { _ = device.read(&sound) }
+        #expect(sound.breaks <= 1)
+        // Nothing comes for 200 ms, then all of it at once.
+        while device.now < Tone.due(35) {
+            for (sample, _) in device.read(&sound).dropFirst(96) { #expect(sample == 0) }
+        }
+        for index in 25..<45 as Range<Int64> { sound.add(Tone.frame(index), due: Tone.due(index)) }
+        for _ in 0..<15 {
+            for (sample, heard) in device.read(&sound) {
+                let time = (heard - Tone.origin).seconds
+                // Where it begins again it swells.
+                if heard > Tone.due(35) + .milliseconds(5) { #expect(abs(sample - Tone.level(at: time)) < 0.01) }
+            }
+        }
+        #expect(abs(sound.samplesSkipped - 9_600) < 100, "\(sound.samplesSkipped)")
+        #expect(sound.breaks == 1)
+    }
+
+    @Test("what comes early is waited for")
+    func early() {
+        var sound = DueSound()
+        var device = Device(rate: 48_000, drift: 0)
+        for index in 0..<10 as Range<Int64> { sound.add(Tone.frame(index), due: Tone.due(index) + .milliseconds(333)) }
+        var onset: Instant?
+        for _ in 0..<60 {
+            for (sample, heard) in device.read(&sound) where onset == nil && abs(sample) > 0.001 { onset = heard }
+        }
+        let wanted = Tone.origin + .milliseconds(333)
+        #expect(onset.map { ($0 - wanted).magnitude < .milliseconds(1) } == true)
+        #expect(sound.samplesSkipped == 0)
+    }
+
+    @Test("a delay that slides is followed without a break, a little of it at a time", arguments: [-40, 50] as [Int64])
+    func slide(_ thousandths: Int64) {
+        var sound = DueSound()
+        var device = Device(rate: 48_000, drift: 0)
+        var next: Int64 = 0
+        var due = Tone.origin
+        var last = 0.0
+        var largest = 0.0
+        for step in 0..<600 {
+            while due - device.now < .milliseconds(100) {
+                sound.add(Tone.frame(next), due: due)
+                // For a second the delay changes by so many thousandths of the time.
+                let slides = (100..<150).contains(next)
+                due += .milliseconds(20) + (slides ? .microseconds(20 * thousandths) : .zero)
+                next += 1
+            }
+            for (sample, _) in device.read(&sound) {
+                if step > 20 { largest = max(largest, abs(sample - last)) }
+                last = sample
+            }
+        }
+        #expect(sound.breaks == 0)
+        // At the worst 20 ms are left out or waited for at a time.
+        let skipped = TimeSpan(seconds: Double(sound.samplesSkipped) / 48_000)
+        #expect(skipped < .milliseconds(60))
+    }
+
+    @Test("no more than two seconds wait, and one channel is played on both")
+    func bounds() {
+        var sound = DueSound()
+        for index in 0..<500 as Range<Int64> { sound.add(Tone.frame(index, channels: 1), due: Tone.due(index)) }
+        #expect(sound.samplesSkipped == 400 * 960)
+        var device = Device(rate: 48_000, drift: 0, start: Tone.due(400))
+        for (sample, heard) in device.read(&sound).dropFirst(200) {
+            #expect(abs(sample - Tone.level(at: (heard - Tone.origin).seconds)) < 0.01)
+        }
+    }
+
+    @Test("nothing to play is silence")
+    func nothing() {
+        var sound = DueSound()
+        var device = Device(rate: 48_000, drift: 0)
+        #expect(device.read(&sound).allSatisfy { $0.sample == 0 })
+        sound.add(
+            AudioFrame(samples: [], channels: 2, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus)),
+            due: device.now)
+        #expect(device.read(&sound).allSatisfy { $0.sample == 0 } && sound.breaks == 0)
+    }
+}
+
+/// alsa-lib's own code on PCMs that need no hardware: they take whatever is written, so the presenter must pace itself.
+@Suite("The loudspeaker on alsa-lib's own devices", .serialized)
+struct SoundPresenterTests {
+    /// A file that a PCM writes what it plays into, without a header.
+    private final class PlayedFile {
+        let path = NSTemporaryDirectory() + UUID().uuidString + ".raw"
+
+        deinit { unlink(path) }
+
+        var pcm: String { "file:'\(path)',raw" }
+
+        /// Of the left channel, from -1 to 1.
+        var samples: [Double] {
+            let data = FileManager.default.contents(atPath: path) ?? Data()
+            return data.withUnsafeBytes { bytes in
+                stride(from: 0, to: bytes.count - 3, by: 4).map { offset in
+                    Double(Int16(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int16.self))) / 32_768
+                }
+            }
+        }
+    }
+
+    /// Gives way until a condition holds.
+    private func until(_ holds: () -> Bool) async -> Bool {
+        let deadline = MonotonicClock.now() + .seconds(20)
+        while !holds() {
+            if MonotonicClock.now() > deadline { return false }
+            await Task.yield()
+        }
+        return true
+    }
+
+    @Test("sound is written at its instants, and told to those who take it out of a microphone's")
+    func plays() async throws {
+        let file = PlayedFile()
+        let presenter = try SoundPresenter(name: file.pcm)
+        #expect(await until { presenter.statistics.latency > .zero })
+        let start = MonotonicClock.now() + presenter.lead + .milliseconds(20)
+        for index in 0..<50 as Range<Int64> {
+            presenter.present(Tone.frame(index), at: start + .milliseconds(20 * index))
+        }
+        #expect(await until { presenter.statistics.samplesPlayed >= 47_000 })
+        #expect(await until { presenter.statistics.breaks == 1 })
+        let told = PlayedSound.shared.read(from: start + .milliseconds(300), count: 24_000)
+        presenter.stop()
+        #expect(presenter.statistics.xruns == 0 && presenter.statistics.failure == nil)
+        #expect(presenter.statistics.samplesSkipped < 480, "\(presenter.statistics)")
+
+        let written = file.samples
+        let loud = written.filter { abs($0) > 0.001 }
+        #expect(abs(loud.count - 47_900) < 1_200 && written.count > loud.count)
+        // What was told is the mean of the channels, of which the right one is half as loud, and has the tone's phase.
+        let tone = Self.tone(in: told.map { Double($0) / 32_768 })
+        // This device has no clock: how it is thought to run is bent a little while it plays.
+        #expect(abs(tone.level - 0.375) < 0.08, "\(tone)")
+        let late = (-tone.phase / (2 * .pi * Tone.frequency)) * 1_000
+        #expect(abs(late) < 0.9, "told \(late) ms too late")
+    }
+
+    /// The level of the tone in what begins 300 ms after it, and by how much its phase is ahead.
+    private static func tone(in samples: [Double]) -> (level: Double, phase: Double) {
+        var (sine, cosine) = (0.0, 0.0)
+        for (index, sample) in samples.enumerated() {
+            let angle = 2 * .pi * Tone.frequency * (0.3 + Double(index) / 48_000)
+            sine += sample * sin(angle)
+            cosine += sample * cos(angle)
+        }
+        return (2 * (sine * sine + cosine * cosine).squareRoot() / Double(samples.count), atan2(cosine, sine))
+    }
+
+    @Test("the volume is the height of what is written")
+    func volume() async throws {
+        let file = PlayedFile()
+        let presenter = try SoundPresenter(name: file.pcm)
+        presenter.volume = 0.25
+        #expect(presenter.volume == 0.25)
+        #expect(await until { presenter.statistics.latency > .zero })
+        let start = MonotonicClock.now() + presenter.lead + .milliseconds(50)
+        for index in 0..<25 as Range<Int64> {
+            presenter.present(Tone.frame(index), at: start + .milliseconds(20 * index))
+        }
+        #expect(await until { presenter.statistics.samplesPlayed >= 23_000 })
+        presenter.stop()
+        let peak = file.samples.map(abs).max() ?? 0
+        #expect(abs(peak - 0.125) < 0.003, "\(peak)")
+    }
+
+    @Test("a renderer plays what it decodes, in step, and nothing while it is muted", .timeLimit(.minutes(1)))
+    func renders() async throws {
+        let file = PlayedFile()
+        let heard = Mutex<[Instant]>([])
+        let renderer = try StreamRenderer(
+            options: RendererOptions(loudspeaker: file.pcm),
+            callbacks: RendererCallbacks(onSound: { _, due in heard.withLock { $0.append(due) } }))
+        let encoder = try OpusEncoder(channels: 2, bitrate: Bitrate(bitsPerSecond: 96_000))
+        let sleep = CancellableSleep()
+        let begin = MonotonicClock.reference()
+        for index in 0..<100 as Range<Int64> {
+            _ = sleep.sleep(until: begin.instant + .milliseconds(20 * index))
+            if index == 60 { renderer.isMuted = true }
+            var frame = Tone.frame(index)
+            frame.captureTime = begin.wallTime + .milliseconds(20 * index)
+            for packet in try encoder.encode(frame) { renderer.push(packet) }
+        }
+        #expect(await until { heard.withLock { $0.count } >= 98 })
+        let statistics = try #require(renderer.loudspeakerStatistics)
+        renderer.stop()
+        #expect(statistics.xruns == 0 && statistics.failure == nil)
+        let loud = file.samples.filter { abs($0) > 0.05 }.count
+        // 1.2 s of a sine, of which a fifteenth is smaller than that.
+        #expect((42_000...60_000).contains(loud), "\(loud) samples are loud")
+    }
+
+    @Test("one that is not there is said, and leaves nothing behind")
+    func absent() {
+        #expect(throws: IOError.self) { _ = try SoundPresenter(name: "hw:31,0") }
+        #expect(throws: IOError.self) { _ = try StreamRenderer(options: RendererOptions(loudspeaker: "hw:31,0")) }
+        let message = #expect(throws: IOError.self) { _ = try SoundPresenter(name: "nowhere") }
+        #expect(message?.description == "opening the loudspeaker “nowhere” failed: No such file or directory.")
+    }
+
+    @Test("it stops at once, also while it plays")
+    func stops() async throws {
+        let presenter = try SoundPresenter(name: "null")
+        presenter.present(Tone.frame(0), at: MonotonicClock.now() + .seconds(600))
+        #expect(await until { presenter.statistics.latency > .zero })
+        presenter.stop()
+        presenter.stop()
+    }
+}

@@ -1,4 +1,3 @@
 #pragma once
 
-#include <pulse/error.h>
-#include <pulse/simple.h>
+#include <pulse/pulseaudio.h>

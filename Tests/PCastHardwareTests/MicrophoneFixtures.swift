@@ -67,7 +67,8 @@ final class Player {
         ]
         process.standardInput = FileHandle.nullDevice
         try process.run()
-        let state = "/proc/asound/card0/pcm0p/sub0/status"
+        let number = device.dropFirst("hw:0,".count).prefix(1)
+        let state = "/proc/asound/card0/pcm\(number)p/sub0/status"
         try Machine.wait(for: "aplay to play") {
             let text = try String(contentsOfFile: state, encoding: .utf8)
             guard process.isRunning else { throw Machine.Failure(description: "aplay has ended") }

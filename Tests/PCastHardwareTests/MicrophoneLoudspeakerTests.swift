@@ -100,6 +100,25 @@ extension Hardware {
                 sound: Heard(frames.suffix(60).prefix(25)))
         }
 
+        @Test("the user's default is played on, and shared", .timeLimit(.minutes(1)))
+        func standard() throws {
+            let presenter = try SoundPresenter(name: "default")
+            let second = try SoundPresenter(name: "default")
+            let recording = try Recording(id: "hw:0,1,0")
+            _ = try recording.frames(until: 50)
+            let start = Machine.now + .milliseconds(300)
+            play(presenter, from: start, count: 75, frequency: 1_000, level: 0.5)
+            let count = try recording.frames(until: 1).count
+            let frames = try recording.frames(until: count + 10)
+            let statistics = presenter.statistics
+            recording.stop()
+            presenter.stop()
+            second.stop()
+            #expect(statistics.failure == nil && statistics.samplesPlayed > 60_000, "\(statistics)")
+            let sound = Heard(frames.suffix(50).prefix(20))
+            #expect(abs(sound.level(1_000, channel: 0) - 0.5) < 0.1, "\(sound.level(1_000, channel: 0)), \(statistics)")
+        }
+
         @Test("a device that has other rates and formats is played on as it is", .timeLimit(.minutes(1)))
         func conversion() throws {
             // The side that is opened first decides what the other can have.

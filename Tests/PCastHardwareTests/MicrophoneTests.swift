@@ -100,6 +100,27 @@ extension Hardware {
             recording.expectContinuous(frames)
         }
 
+        @Test(
+            "the user's default is listed first, is what is opened when nothing is named, and is shared",
+            .timeLimit(.minutes(1)))
+        func standard() throws {
+            // Without a configuration of the user's that is the first card, through alsa-lib's dsnoop.
+            let first = try #require(Microphones.enumerate().first)
+            #expect(first.info.id == "default" && first.info.name == "Default (Loopback)")
+            let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]), device: "hw:0,1,0")
+            defer { player.end() }
+            let recording = try Recording(MicrophoneSource(id: nil, configuration: AudioConfiguration()))
+            let second = try Recording(id: "default")
+            let frames = try recording.frames(steady: 150)
+            _ = try second.frames(until: 50)
+            second.stop()
+            recording.stop()
+            let heard = Heard(frames.suffix(25))
+            #expect(abs(heard.level(440, channel: 0) - 0.5) < 0.02)
+            #expect(abs(heard.level(1_000, channel: 1) - 0.25) < 0.02)
+            recording.expectContinuous(frames)
+        }
+
         @Test("of two channels one is made by their mean", .timeLimit(.minutes(1)))
         func mono() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))

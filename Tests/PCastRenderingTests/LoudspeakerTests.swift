@@ -1,3 +1,4 @@
+import CALSA
 import Foundation
 import PCastCodecs
 import PCastIO
@@ -165,6 +166,100 @@ struct DueSoundTests {
             AudioFrame(samples: [], channels: 2, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus)),
             due: device.now)
         #expect(device.read(&sound).allSatisfy { $0.sample == 0 } && sound.breaks == 0)
+    }
+}
+
+@Suite("What is told of what a device puts out")
+struct PlayedTapTests {
+    @Test(
+        "it stands on the machine's clock, whatever the device's own",
+        arguments: [-200.0, 0, 200], [44_100, 48_000, 96_000])
+    func drift(_ drift: Double, _ rate: Int) {
+        let played = PlayedSound()
+        var tap = PlayedTap(rate: rate, loudspeaker: Loudspeaker(of: played))
+        var clock = SampleClock(rate: rate)
+        let pace = Double(rate) * (1 + drift * 1e-6)
+        let size = rate / 100
+        var position = 0
+        var now = Tone.origin
+        for step in 0..<3_000 as Range<Int64> {
+            now = Tone.origin + .milliseconds(10 * step)
+            clock.observe(position: Int64((now - Tone.origin).seconds * pace), at: now)
+            // The left channel alone: what is told is the mean.
+            let chunk = (position..<position + size).flatMap { index -> [Int16] in
+                [Int16((Tone.level(at: Double(index) / pace) * 32_767).rounded()), 0]
+            }
+            tap.put(chunk[...], clock: clock)
+            position += size
+        }
+        // Of the last two seconds all is known.
+        let start = now - .seconds(2)
+        let told = played.read(from: start, count: 90_000)
+        var worst = 0.0
+        for (index, sample) in told.enumerated() {
+            let time = (start - Tone.origin).seconds + Double(index) / 48_000
+            worst = max(worst, abs(Double(sample) / 32_768 - Tone.level(at: time) / 2))
+        }
+        // A sample off would be 0.016: it is told to the next whole one.
+        #expect(worst < 0.02, "off by \(worst)")
+    }
+
+    @Test("a device that is started again is told from then on")
+    func restart() {
+        let played = PlayedSound()
+        var tap = PlayedTap(rate: 48_000, loudspeaker: Loudspeaker(of: played))
+        var clock = SampleClock(rate: 48_000)
+        for begin in [Tone.origin, Tone.origin + .seconds(1)] {
+            for step in 0..<20 as Range<Int64> {
+                clock.observe(position: step * 480, at: begin + .milliseconds(10 * step))
+                tap.put(Array(repeating: 1_000 as Int16, count: 960)[...], clock: clock)
+            }
+            clock.restart()
+            tap.restart()
+        }
+        for (start, isLoud) in [(50, true), (500, false), (1_050, true)] as [(Int64, Bool)] {
+            let told = played.read(from: Tone.origin + .milliseconds(start), count: 100)
+            #expect(told.allSatisfy { $0 == (isLoud ? 1_000 : 0) }, "\(start) ms")
+        }
+    }
+}
+
+@Suite("Devices with and without a clock")
+struct PlaybackTimekeeperTests {
+    private let start = Instant(nanoseconds: 9_000_000_000)
+
+    private func status(room: Int, delay: Int) -> PlaybackPCM.Status {
+        PlaybackPCM.Status(state: SND_PCM_STATE_RUNNING, room: room, delay: delay, instant: start)
+    }
+
+    @Test("what a device tells is believed when something waits in it")
+    func clock() {
+        var timekeeper = PlaybackTimekeeper(rate: 48_000, buffer: 3_840, queued: 960)
+        var told = status(room: 2_880, delay: 1_000)
+        #expect(timekeeper.pause(written: 960, at: start) != nil)
+        let isKnown = timekeeper.time(&told, written: 960, at: start + .milliseconds(1))
+        #expect(isKnown && told.delay == 1_000 && told.room == 2_880 && told.instant == start)
+        #expect(timekeeper.pause(written: 960, at: start) == nil)
+        // It runs dry later: that is for its state to say.
+        var empty = status(room: 3_840, delay: 0)
+        #expect(timekeeper.time(&empty, written: 960, at: start) && empty.delay == 0)
+    }
+
+    @Test("one that swallows everything at once is given the machine's clock")
+    func noClock() {
+        var timekeeper = PlaybackTimekeeper(rate: 48_000, buffer: 3_840, queued: 960)
+        var known: [Bool] = []
+        for step in 0..<3 as Range<Int64> {
+            var told = status(room: 3_840, delay: 0)
+            known.append(timekeeper.time(&told, written: 960, at: start + .milliseconds(4 * step)))
+        }
+        #expect(known == [false, false, true])
+        var told = status(room: 3_840, delay: 0)
+        let now = start + .milliseconds(15)
+        #expect(timekeeper.time(&told, written: 960, at: now))
+        #expect(told.delay == 240 && told.room == 3_600 && told.instant == now)
+        #expect(timekeeper.pause(written: 960, at: now) == .milliseconds(1))
+        #expect(timekeeper.pause(written: 1_920, at: now) == .milliseconds(5))
     }
 }
 

@@ -28,8 +28,8 @@ final class CapturePCM: @unchecked Sendable {
         var delay: Int
         /// When that was so.
         var instant: Instant
-        /// Whether the driver told that moment, and can be believed.
-        var isTimed: Bool
+        /// Whether the driver told a moment that nobody can believe.
+        var isDoubtful: Bool
     }
 
     let format: SampleFormat
@@ -156,7 +156,7 @@ final class CapturePCM: @unchecked Sendable {
         return Status(
             state: snd_pcm_status_get_state(status), available: available,
             delay: (available...available + rate).contains(delay) ? delay : available,
-            instant: isTimed ? told : now, isTimed: isTimed)
+            instant: isTimed ? told : now, isDoubtful: isMonotonic && !isTimed && told != Instant(nanoseconds: 0))
     }
 
     /// Reads what is there. Answers how many samples of each channel; none when there are none.

@@ -106,7 +106,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         position += Int64(taken)
         pace.take(taken)
         if taken > 0 { lastSound = now }
-        note(isDoubtful: !status.isTimed || verdict != .followed)
+        note(isDoubtful: status.isDoubtful || verdict != .followed)
         return taken > 0
     }
 

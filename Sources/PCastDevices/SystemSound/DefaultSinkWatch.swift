@@ -1,0 +1,28 @@
+import CPulse
+
+/// Notices that the server's settings changed, among them which sink is the default. Used by one thread at a time.
+final class DefaultSinkWatch {
+    private let server: PulseServer
+    private var hasNews = false
+
+    init(of server: PulseServer) {
+        self.server = server
+        pa_context_set_subscribe_callback(
+            server.context,
+            { _, _, _, pointer in
+                Unmanaged<DefaultSinkWatch>.fromOpaque(pointer!).takeUnretainedValue().hasNews = true
+            }, Unmanaged.passUnretained(self).toOpaque())
+        if let operation = pa_context_subscribe(server.context, PA_SUBSCRIPTION_MASK_SERVER, nil, nil) {
+            pa_operation_unref(operation)
+        }
+    }
+
+    deinit { pa_context_set_subscribe_callback(server.context, nil, nil) }
+
+    /// The default sink, when there was news since the last time and there is one.
+    func changed() -> PulseSink? {
+        guard hasNews else { return nil }
+        hasNews = false
+        return PulseSink.standard(of: server)
+    }
+}

@@ -1,0 +1,50 @@
+import CPulse
+
+/// Where a sound server plays: a card's output, or what stands in for one. Its monitor is the source of what it plays.
+struct PulseSink: Hashable {
+    let name: String
+    /// For people.
+    let description: String
+    let monitor: String
+    let sampleRate: Int
+
+    /// All of a server.
+    static func all(of server: PulseServer) -> [PulseSink] {
+        let found: [PulseSink]? = server.ask { context, pointer, _ in
+            pa_context_get_sink_info_list(
+                context, { _, info, end, pointer in PulseSink.receive(info, end, pointer) }, pointer)
+        }
+        return found ?? []
+    }
+
+    /// The one that programs play to which name no other; nil when there is none.
+    static func standard(of server: PulseServer) -> PulseSink? {
+        let names: [String]? = server.ask { context, pointer, _ in
+            pa_context_get_server_info(
+                context,
+                { _, info, pointer in
+                    let answer = PulseAnswer<String>.at(pointer)
+                    if let name = info?.pointee.default_sink_name { answer.append(String(cString: name)) }
+                    answer.end()
+                }, pointer)
+        }
+        guard let name = names?.first else { return nil }
+        let found: [PulseSink]? = server.ask { context, pointer, _ in
+            pa_context_get_sink_info_by_name(
+                context, name, { _, info, end, pointer in PulseSink.receive(info, end, pointer) }, pointer)
+        }
+        return found?.first
+    }
+
+    private static func receive(
+        _ info: UnsafePointer<pa_sink_info>?, _ end: Int32, _ pointer: UnsafeMutableRawPointer?
+    ) {
+        let answer = PulseAnswer<PulseSink>.at(pointer)
+        guard end == 0, let info = info?.pointee else { return answer.end() }
+        guard let name = info.name, let monitor = info.monitor_source_name else { return }
+        answer.append(
+            PulseSink(
+                name: String(cString: name), description: String(cString: info.description ?? name),
+                monitor: String(cString: monitor), sampleRate: Int(info.sample_spec.rate)))
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+
+/// A program that a test runs and ends.
+///
+/// Not by Foundation's `Process`: that takes a program which closes the descriptors that it inherits, as sound servers do,
+/// to have ended, and then waits for it where every other program's end is waited for. It also lets programs inherit that
+/// Swift's own threads block most signals, so that they could not be told to end.
+final class TestProgram: Sendable {
+    private let id: pid_t
+
+    struct DidNotStart: Error {}
+
+    /// - Parameters:
+    ///   - input: a descriptor that it reads from, as `output` is one that it writes to; nil for nothing. Both stay the
+    ///     caller's.
+    init(
+        _ path: String, _ arguments: [String], environment: [String: String] = ProcessInfo.processInfo.environment,
+        input: Int32? = nil,
+        output: Int32? = nil
+    ) throws {
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        for (number, descriptor) in [(Int32(0), input), (1, output), (2, nil)] {
+            if let descriptor {
+                posix_spawn_file_actions_adddup2(&files, descriptor, number)
+            } else {
+                posix_spawn_file_actions_addopen(&files, number, "/dev/null", O_RDWR, 0)
+            }
+        }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var (none, all) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for text in words + variables { free(text) } }
+        var id: pid_t = 0
+        guard posix_spawn(&id, path, &files, &attributes, words, variables) == 0 else { throw DidNotStart() }
+        self.id = id
+    }
+
+    deinit { end() }
+
+    /// Whether it has not ended yet.
+    var isRunning: Bool {
+        var state = siginfo_t()
+        return waitid(P_PID, id_t(id), &state, WEXITED | WNOHANG | WNOWAIT) == 0 && state._sifields._sigchld.si_pid == 0
+    }
+
+    /// Stops it where it stands, and lets it go on.
+    func freeze() { kill(id, SIGSTOP) }
+    func resume() { kill(id, SIGCONT) }
+
+    /// Waits until it has ended of itself.
+    func waitUntilEnd() { while waitpid(id, nil, 0) < 0, errno == EINTR {} }
+
+    /// Ends it at once. Harmless when called again.
+    func end() {
+        // A number that was waited for may be another program's by now.
+        guard waitpid(id, nil, WNOHANG) == 0 else { return }
+        kill(id, SIGKILL)
+        waitUntilEnd()
+    }
+
+    /// Asks it to end, and waits until it has.
+    func terminate() {
+        guard waitpid(id, nil, WNOHANG) == 0 else { return }
+        resume()
+        kill(id, SIGTERM)
+        waitUntilEnd()
+    }
+}
+
+/// A pipe whose ends are not inherited, unless given.
+final class TestPipe: Sendable {
+    let readEnd: Int32
+    let writeEnd: Int32
+
+    init() {
+        var ends: [Int32] = [0, 0]
+        precondition(pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        (readEnd, writeEnd) = (ends[0], ends[1])
+    }
+
+    /// What comes until a byte that is so, or the end; the writing end must be closed, or be someone else's.
+    func read(until isLast: (UInt8) -> Bool = { _ in false }) -> String {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while true {
+            let count = Glibc.read(readEnd, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { break }
+            bytes.append(byte)
+            if isLast(byte) { break }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

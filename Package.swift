@@ -172,7 +172,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
         tests("Codecs", ["PCastCodecs", "PCastMedia"]),
-        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastMedia"]),
+        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastMedia"]),
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastMedia"]),
         tests("Fuzzing", ["PCastFuzzing"]),
         .testTarget(

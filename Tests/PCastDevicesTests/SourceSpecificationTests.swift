@@ -36,19 +36,20 @@ struct SourceSpecificationTests {
 
     @Test("hardware that is not there is named, with what to do instead")
     func notFound() {
-        #expect(throws: DeviceError.notFound("camera:7", lookedIn: "/dev/video*")) {
-            try SourceDevices.open(video: .camera(id: "7"), audio: nil)
+        #expect(throws: DeviceError.notFound("camera:no-such", lookedIn: "/dev/video*")) {
+            try VideoInput(VideoRequest(.camera(id: "no-such")))
         }
-        #expect(throws: DeviceError.notFound("microphone", lookedIn: "/dev/snd")) {
-            try SourceDevices.open(video: nil, audio: .microphone(id: nil))
+        #expect(throws: DeviceError.notFound("microphone:no-such", lookedIn: "/dev/snd")) {
+            try AudioInput(AudioRequest(.microphone(id: "no-such")))
         }
         #expect(DeviceError.notFound("camera:7", lookedIn: "/dev").description.contains("synthetic"))
     }
 
-    @Test("what computation makes is always offered", arguments: MediaType.allCases)
-    func enumeration(_ mediaType: MediaType) {
-        let devices = SourceDevices.enumerate(mediaType)
-        #expect(devices.map(\.deviceType) == [.synthetic, .null])
-        #expect(devices.allSatisfy { $0.mediaType == mediaType && $0.facingMode == .undefined })
+    @Test("what computation makes is always offered, after all else", arguments: MediaType.allCases)
+    func enumeration(_ mediaType: MediaType) throws {
+        let devices = try SourceDevices.enumerate(mediaType)
+        #expect(devices.suffix(2).map(\.deviceType) == [.synthetic, .null])
+        #expect(devices.allSatisfy { $0.mediaType == mediaType })
+        #expect(Set(devices.map(\.id)).count == devices.count)
     }
 }

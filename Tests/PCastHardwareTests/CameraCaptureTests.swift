@@ -1,5 +1,6 @@
 import Foundation
 import PCastCodecs
+import PCastIO
 import PCastMedia
 import Testing
 
@@ -261,7 +262,7 @@ extension Hardware {
             let camera = try CameraBench.node("camctl")
             let recording = try CameraRecording(
                 CameraSource(id: camera.id, configuration: CameraBench.configuration(.yuyv, CameraBench.small)),
-                hold: { usleep(400_000) })
+                hold: { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(400)) })
             let pictures = try recording.next(8)
             recording.source.stop()
             let statistics = recording.source.statistics

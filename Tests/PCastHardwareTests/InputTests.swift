@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 import PCastMedia
 import Synchronization
 import Testing
@@ -93,7 +94,7 @@ extension Hardware {
             try input.start(
                 deliver: { _ in
                     frames.add()
-                    if frames.value == 10 { usleep(1_500_000) }
+                    if frames.value == 10 { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(1_500)) }
                 }, ended: { _ in ends.add() })
             defer { input.stop() }
             try Machine.wait(for: "sound that goes on") { frames.value > 100 || ends.value > 0 }
@@ -178,7 +179,7 @@ extension Hardware {
                 try CameraBench.lie(lie)
                 // Another ioctl in between, and fifteen pictures' time.
                 #expect(try CameraBench.value(CameraBench.node("camctl"), "brightness") == before)
-                usleep(500_000)
+                Pacer.sleep(until: MonotonicClock.now() + .milliseconds(500))
                 #expect(recording.end == nil, "\(lie)")
             }
             try recording.picture("a picture") { $0.isKnownPicture() }

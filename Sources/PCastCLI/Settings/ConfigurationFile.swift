@@ -10,8 +10,8 @@ struct ConfigurationFile: Equatable {
     static let options: [String: Set<String>] = [
         "serve": ["listen", "rtc-port", "advertise", "stun", "data", "application"],
         "publish": [
-            "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "bitrate", "size", "fps",
-            "on-demand",
+            "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
+            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand",
         ],
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record"],
     ]

@@ -9,7 +9,7 @@ public enum CaptureEncoding: Hashable, Sendable {
     /// Made by computation: any size, no bytes to convert.
     case computed
 
-    /// What is listed but not captured, by its four characters (FourCC).
+    /// Any other, by its four characters (FourCC): captured where `isCapturable` says so, else only listed.
     case other(String)
 
     /// For people and for machine-readable output.

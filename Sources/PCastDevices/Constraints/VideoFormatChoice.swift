@@ -58,7 +58,9 @@ extension CaptureEncoding {
         case .yuyv: 3
         case .mjpeg: 4
         case .h264: prefersCoded ? -1 : 5
-        case .other: nil
+        // Infrared cameras, by which computers know their users; nobody means them by a camera.
+        case .other("GREY"): nil
+        case .other: isCapturable ? 3 : nil
         }
     }
 }

@@ -75,7 +75,9 @@ public enum SourceDevices {
         switch source {
         case .camera(let id) where mediaType == .video, .microphone(let id) where mediaType == .audio:
             guard let id else { return try all(.physical) }
-            return try list(mediaType).filter { $0.info.id == id }
+            let named = try list(mediaType).filter { $0.info.id == id }
+            guard named.isEmpty, mediaType == .video, let other = Cameras.identifier(of: id) else { return named }
+            return try list(mediaType).filter { $0.info.id == other }
         case .screen(let text) where mediaType == .video:
             return [
                 try Screens.find(
@@ -98,13 +100,13 @@ public enum SourceDevices {
     // MARK: Opening
 
     /// Opens what was selected. It is the caller's from then on, until `stop`.
-    static func open(
-        _ selection: VideoSelection, passesThrough: Bool
-    ) throws(DeviceError) -> any VideoSource {
+    static func open(_ selection: VideoSelection, _ request: VideoRequest) throws(DeviceError) -> any VideoSource {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
         case .physical:
-            return try CameraSource(id: device.id, configuration: configuration, passesThrough: passesThrough)
+            return try CameraSource(
+                id: device.id, configuration: configuration, passesThrough: request.passesThrough,
+                holdsFrameRate: request.demandsFrameRate)
         case .systemOutput:
             return try ScreenSource(
                 ScreenSpecification(device.id), frameRate: min(FrameRate(240), configuration.frameRate))

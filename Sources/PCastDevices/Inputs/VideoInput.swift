@@ -33,7 +33,7 @@ public final class VideoInput: VideoSource {
 
     convenience init(_ request: VideoRequest, accelerometer: AccelerometerWatch) throws(DeviceError) {
         let selection = try SourceDevices.select(request)
-        let source = try SourceDevices.open(selection, passesThrough: request.passesThrough)
+        let source = try SourceDevices.open(selection, request)
         self.init(source, selection, request, accelerometer)
     }
 
@@ -166,7 +166,7 @@ public final class VideoInput: VideoSource {
     private func adjust() {
         let (source, configuration) = current.withLock { ($0.source, $0.selection?.configuration) }
         guard let adjustable = source as? any AdjustableSource, let configuration else { return }
-        let unmet = adjustable.apply(configuration)
+        let unmet = adjustable.unmet.merging(adjustable.apply(configuration)) { _, applied in applied }
         current.withLock { $0.unmet = unmet }
     }
 
@@ -178,7 +178,7 @@ public final class VideoInput: VideoSource {
             guard let selection else {
                 throw .unusable("\(request.source)", reason: "a file or an address is opened once")
             }
-            let source = try SourceDevices.open(selection, passesThrough: request.passesThrough)
+            let source = try SourceDevices.open(selection, request)
             current.withLock { $0.source = source }
             return source.mediaSource
         }

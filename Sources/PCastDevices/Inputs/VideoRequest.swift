@@ -15,4 +15,9 @@ public struct VideoRequest: Hashable, Sendable {
         self.constraints = constraints
         self.passesThrough = passesThrough
     }
+
+    /// Whether a camera may not take longer over a picture in the dark.
+    var demandsFrameRate: Bool {
+        constraints[.frameRate]?.contains { $0.kind == .min || $0.kind == .exact } ?? false
+    }
 }

@@ -90,9 +90,8 @@ final class PulseRecording {
         guard let timing = pa_stream_get_timing_info(stream)?.pointee, timing.write_index_corrupt == 0,
             timing.read_index_corrupt == 0
         else { return nil }
-        let time = WallTime(
-            nanosecondsSinceEpoch: Int64(timing.timestamp.tv_sec) * 1_000_000_000
-                + Int64(timing.timestamp.tv_usec) * 1_000)
+        var stamp = timing.timestamp
+        let time = WallTime(nanosecondsSinceEpoch: Int64(clamping: pa_timeval_load(&stamp)) * 1_000)
         guard time != lastTiming else { return nil }
         lastTiming = time
         // Negative for what came and was read after the server said it.

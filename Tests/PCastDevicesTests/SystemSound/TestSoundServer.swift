@@ -1,4 +1,6 @@
 import Foundation
+import PCastIO
+import PCastMedia
 
 /// A PulseAudio server of the test's own: with a folder for itself, outputs that nobody hears, and no other server's
 /// settings.
@@ -28,7 +30,7 @@ final class TestSoundServer: Sendable {
         // Until it answers.
         while try control("info").isEmpty {
             guard program.isRunning else { throw TestProgram.DidNotStart() }
-            usleep(10_000)
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(10))
         }
         if let first = sinks.first { try control("set-default-sink", first) }
     }

@@ -1,4 +1,6 @@
 import Foundation
+import PCastIO
+import PCastMedia
 
 /// What tests do to the virtual machine that they run in: load and unload drivers, run its programs, wait for its devices.
 enum Machine {
@@ -51,7 +53,7 @@ enum Machine {
             guard ProcessInfo.processInfo.systemUptime < end else {
                 throw Failure(description: "\(what) did not come about within \(limit) s")
             }
-            usleep(20_000)
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(20))
         }
     }
 }

@@ -1,0 +1,109 @@
+import Glibc
+import PCastMedia
+
+@testable import PCastDevices
+@testable import PCastIO
+
+/// A call in a simulated room: somebody far away is played, somebody near speaks, and a canceller stands between the
+/// microphone and whoever listens.
+struct EchoScene {
+    static let origin = Instant(nanoseconds: 3_000_000_000_000)
+
+    /// What is played, 16 bits at 48 kHz.
+    var played: [Int16]
+
+    /// What the microphone hears, a channel each.
+    var heard: [[Int16]]
+
+    /// The near speech in it.
+    var near: [Double]
+
+    /// Whether the instants of the microphone's frames follow its clock, as a fitted clock's do, or its count of samples.
+    var clockIsTold = true
+    var drift = 0.0
+
+    /// Frames that were lost before they reached the canceller.
+    var lost = Range<Int>(uncheckedBounds: (0, 0))
+
+    init(far: [Double], near: [Double], room: SimulatedRoom) {
+        played = far.map { Int16(max(-32_768, min(32_767, $0.rounded()))) }
+        self.near = near
+        drift = room.drift
+        heard = [room.hear(echo: room.echo(of: played.map { Double($0) }), speech: near)]
+    }
+
+    /// What comes out of the canceller, a channel each; frames that were lost are silence. `visit` sees each frame's number
+    /// before the frame goes in.
+    func run(
+        _ canceller: EchoCanceller, into loudspeaker: Loudspeaker, visit: (Int) -> Void = { _ in }
+    ) -> [[Int16]] {
+        var cleaned = heard.map { _ in [Int16]() }
+        var told = 0
+        var random = SeededRandom(seed: 5)
+        for frame in 0..<heard[0].count / 960 {
+            // A device is given its sound some 30 ms before it is heard.
+            while told < min(played.count, (frame + 1) * 960 + 1_440) {
+                let count = min(480, played.count - told)
+                let instant = Self.origin + ClockRate.opus.span(ofTicks: Int64(told))
+                played.withUnsafeBufferPointer {
+                    loudspeaker.play(
+                        UnsafeBufferPointer(rebasing: $0[told..<told + count]), channels: 1,
+                        from: instant + .microseconds(Int64(random.uniform(-400...400))))
+                }
+                told += count
+            }
+            visit(frame)
+            let samples = (0..<960).flatMap { index in heard.map { $0[frame * 960 + index] } }
+            guard !lost.contains(frame) else {
+                for channel in cleaned.indices { cleaned[channel] += [Int16](repeating: 0, count: 960) }
+                continue
+            }
+            let pace = clockIsTold ? 1 + drift * 1e-6 : 1
+            let start = Self.origin + TimeSpan(seconds: Double(frame * 960) / 48_000 * pace)
+            let result = canceller.process(
+                AudioFrame(
+                    samples: samples, channels: heard.count, captureTime: nil,
+                    timestamp: MediaTime(ticks: Int64(frame * 960), rate: .opus)),
+                capturedAt: start + .microseconds(Int64(random.uniform(-300...300))))
+            for channel in cleaned.indices {
+                cleaned[channel] += stride(from: channel, to: result.samples.count, by: heard.count)
+                    .map { result.samples[$0] }
+            }
+        }
+        return cleaned
+    }
+
+    /// As `run`, of one channel, with a canceller of its own.
+    func run(mode: AudioEchoCancellationMode = .automatic) -> (cleaned: [Int16], status: EchoCancellerStatus) {
+        let sound = PlayedSound()
+        let canceller = EchoCanceller(channels: heard.count, mode: mode, played: sound)
+        let cleaned = run(canceller, into: Loudspeaker(of: sound))
+        return (cleaned[0], canceller.status)
+    }
+
+    /// By how much less is left than was heard, in decibels, from a second to another.
+    func reduction(_ cleaned: [Int16], _ seconds: ClosedRange<Double>, channel: Int = 0) -> Double {
+        let range = Int(seconds.lowerBound * 48_000)..<Int(seconds.upperBound * 48_000)
+        let before = power(heard[channel][range].map { Double($0) })
+        return 10 * log10(before / (power(cleaned[range].map { Double($0) }) + 1e-3))
+    }
+
+    /// How alike what is left and the near speech are: 1 for the same, 0 for nothing in common.
+    func likeness(_ cleaned: [Int16], _ seconds: ClosedRange<Double>) -> Double {
+        var (product, left, right) = (0.0, 1e-9, 1e-9)
+        for index in Int(seconds.lowerBound * 48_000)..<Int(seconds.upperBound * 48_000) {
+            let sample = Double(cleaned[index])
+            product += near[index] * sample
+            left += near[index] * near[index]
+            right += sample * sample
+        }
+        return product / (left * right).squareRoot()
+    }
+}
+
+extension [Double] {
+    /// Silence but from a second to another.
+    func only(_ seconds: ClosedRange<Double>) -> [Double] {
+        enumerated().map { seconds.contains(Double($0.offset) / 48_000) ? $0.element : 0 }
+    }
+}

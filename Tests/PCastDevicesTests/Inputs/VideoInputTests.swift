@@ -1,0 +1,115 @@
+import PCastCodecs
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastDevices
+
+@Suite("Pictures of a stream whose source changes")
+struct VideoInputTests {
+    private func request(width: Double, rate: Double = 50) -> VideoRequest {
+        VideoRequest(
+            .synthetic,
+            constraints: [
+                .width: [DeviceConstraint(.number(width), kind: .exact)],
+                .height: [DeviceConstraint(.number(width / 2), kind: .exact)],
+                .frameRate: [DeviceConstraint(.number(rate), kind: .exact)],
+            ])
+    }
+
+    @Test("another size is had while the stream runs, and its time goes on")
+    func resize() async throws {
+        let input = try VideoInput(request(width: 128))
+        let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
+        try input.start(
+            deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } },
+            ended: { end in Issue.record("it ended: \(end)") })
+        var last = MediaTime(ticks: -1, rate: .video)
+        var sizes: [Dimensions] = []
+        for await picture in pictures {
+            #expect(picture.timestamp.ticks > last.ticks)
+            last = picture.timestamp
+            if sizes.last != picture.dimensions { sizes.append(picture.dimensions) }
+            if sizes.count == 1, input.dimensions.width == 128 { try input.apply(request(width: 256)) }
+            if sizes.count == 2 { break }
+        }
+        input.stop()
+        #expect(sizes == [Dimensions(width: 128, height: 64), Dimensions(width: 256, height: 128)])
+        #expect(input.selection?.device.info.deviceType == .synthetic)
+    }
+
+    @Test("a demand that cannot be met is named, and the pictures stay as they were")
+    func unmet() throws {
+        let input = try VideoInput(request(width: 128))
+        defer { input.stop() }
+        var greedy = request(width: 128)
+        greedy.constraints[.width] = [DeviceConstraint(.number(20_000), kind: .min)]
+        do throws(DeviceError) {
+            try input.apply(greedy)
+            Issue.record("it was granted")
+        } catch {
+            guard case .unmet(let failure) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(failure.capability == .width && failure.nearest == "7680")
+        }
+        #expect(input.dimensions == Dimensions(width: 128, height: 64))
+    }
+
+    @Test("at rest nothing is delivered, and afterwards the time has gone on")
+    func rest() async throws {
+        let input = try VideoInput(request(width: 128))
+        let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
+        try input.start(
+            deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } }, ended: { _ in })
+        var iterator = pictures.makeAsyncIterator()
+        let before = try #require(await iterator.next())
+        input.rest()
+        #expect(!input.isOpen)
+        input.resume()
+        #expect(input.isOpen)
+        let after = try #require(await iterator.next())
+        #expect(after.timestamp.ticks > before.timestamp.ticks)
+        input.stop()
+    }
+
+    @Test("a stream on demand that was never started rests at once, and starts when it is wanted")
+    func restBeforeStart() async throws {
+        let input = try VideoInput(request(width: 128))
+        input.rest()
+        #expect(!input.isOpen)
+        let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
+        try input.start(
+            deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } }, ended: { _ in })
+        #expect(!input.isOpen)
+        input.resume()
+        var iterator = pictures.makeAsyncIterator()
+        #expect(await iterator.next() != nil)
+        input.stop()
+    }
+}
+
+@Suite("The time of a track whose source changes")
+struct TrackTimelineTests {
+    private let origin = WallTime(millisecondsSinceEpoch: 1_000_000)
+
+    @Test("pictures stand where they were captured, each later than the one before")
+    func pictures() {
+        var timeline = PictureTimeline()
+        #expect(timeline.place(origin).ticks == 0)
+        #expect(timeline.place(origin + .milliseconds(40)).ticks == 3_600)
+        #expect(timeline.place(origin + .milliseconds(30)).ticks == 3_601)
+        #expect(timeline.place(origin + .milliseconds(80)).ticks == 7_200)
+    }
+
+    @Test("sound that runs on is counted, a gap is left, and what comes twice is left out")
+    func sound() {
+        var timeline = SoundTimeline()
+        #expect(timeline.place(origin, samples: 960)?.ticks == 0)
+        #expect(timeline.place(origin + .milliseconds(23), samples: 960)?.ticks == 960)
+        #expect(timeline.place(origin + .milliseconds(100), samples: 960)?.ticks == 4_800)
+        #expect(timeline.place(origin + .milliseconds(60), samples: 960) == nil)
+        #expect(timeline.place(origin + .milliseconds(118), samples: 960)?.ticks == 5_760)
+    }
+}

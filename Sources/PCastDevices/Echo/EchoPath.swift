@@ -1,0 +1,32 @@
+/// A path that sound takes from the loudspeakers to a microphone: its response, in parts of a block's length, each as
+/// its spectrum.
+final class EchoPath {
+    let parts: [Spectrum]
+
+    init() { parts = (0..<EchoBlock.partCount).map { _ in Spectrum(count: EchoBlock.binCount) } }
+
+    /// What is heard at the path's end, as a spectrum of which the last block of samples is meant.
+    func apply(to far: FarEnd, into target: Spectrum) {
+        target.clear()
+        for (index, part) in parts.enumerated() {
+            let (sound, _) = far.spectrum(before: index)
+            let (sr, si, pr, pi) = (sound.real, sound.imaginary, part.real, part.imaginary)
+            let (tr, ti) = (target.real, target.imaginary)
+            for bin in 0..<EchoBlock.vectorCount {
+                tr[bin] += sr[bin] * pr[bin] - si[bin] * pi[bin]
+                ti[bin] += sr[bin] * pi[bin] + si[bin] * pr[bin]
+            }
+        }
+    }
+
+    /// Follows another path, a share of the way.
+    func follow(_ other: EchoPath, part index: Int, share: Float) {
+        let (mine, its) = (parts[index], other.parts[index])
+        for bin in 0..<EchoBlock.vectorCount {
+            mine.real[bin] += share * (its.real[bin] - mine.real[bin])
+            mine.imaginary[bin] += share * (its.imaginary[bin] - mine.imaginary[bin])
+        }
+    }
+
+    func clear() { for part in parts { part.clear() } }
+}

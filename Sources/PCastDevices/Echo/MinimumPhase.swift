@@ -1,0 +1,73 @@
+import Glibc
+
+/// Applies gains over frequency to sound without delaying it: as the filter of minimum phase that has these gains,
+/// faded from block to block.
+final class MinimumPhase {
+    /// Samples of the filter's response; beyond these it is cut off.
+    private static let length = EchoBlock.transformLength - EchoBlock.sampleCount
+
+    private let transform: RealTransform
+    private let history = VectorBuffer(count: EchoBlock.transformLength)
+    private let samples = VectorBuffer(count: EchoBlock.transformLength)
+    private let before = VectorBuffer(count: EchoBlock.transformLength)
+    private let sound = Spectrum(count: EchoBlock.binCount)
+    private let product = Spectrum(count: EchoBlock.binCount)
+    private var filter = Spectrum(count: EchoBlock.binCount)
+    private var next = Spectrum(count: EchoBlock.binCount)
+
+    init(transform: RealTransform) {
+        self.transform = transform
+        reset()
+    }
+
+    /// Back to leaving everything as it is.
+    func reset() {
+        filter.clear()
+        filter.realFloats.update(repeating: 1, count: EchoBlock.binCount)
+    }
+
+    /// Filters a block in its place, by the end of which the gains are in force.
+    func apply(_ gains: VectorBuffer, to block: VectorBuffer) {
+        history.shift(in: block)
+        transform.forward(history.floats, into: sound)
+        design(gains)
+        multiply(by: filter, into: before)
+        multiply(by: next, into: samples)
+        let start = EchoBlock.transformLength - EchoBlock.sampleCount
+        for index in 0..<EchoBlock.sampleCount {
+            let share = (Float(index) + 0.5) / Float(EchoBlock.sampleCount)
+            let (old, new) = (before.floats[start + index], samples.floats[start + index])
+            block.floats[index] = old + share * (new - old)
+        }
+        swap(&filter, &next)
+    }
+
+    private func multiply(by filter: Spectrum, into target: VectorBuffer) {
+        for bin in 0..<EchoBlock.vectorCount {
+            let (sr, si, fr, fi) = (sound.real[bin], sound.imaginary[bin], filter.real[bin], filter.imaginary[bin])
+            product.real[bin] = sr * fr - si * fi
+            product.imaginary[bin] = sr * fi + si * fr
+        }
+        transform.inverse(product, into: target.floats)
+    }
+
+    /// The filter of minimum phase by its cepstrum: that of the gains' logarithms, folded onto positive times
+    /// (A. V. Oppenheim and R. W. Schafer, "Discrete-Time Signal Processing", section on the complex cepstrum).
+    private func design(_ gains: VectorBuffer) {
+        next.clear()
+        for bin in 0..<EchoBlock.binCount { next.realFloats[bin] = logf(gains.floats[bin]) }
+        transform.inverse(next, into: samples.floats)
+        let half = EchoBlock.transformLength / 2
+        for index in 1..<half { samples.floats[index] *= 2 }
+        (samples.floats + half + 1).update(repeating: 0, count: half - 1)
+        transform.forward(samples.floats, into: next)
+        for bin in 0..<EchoBlock.binCount {
+            let (gain, phase) = (expf(next.realFloats[bin]), next.imaginaryFloats[bin])
+            next.realFloats[bin] = gain * cosf(phase)
+            next.imaginaryFloats[bin] = gain * sinf(phase)
+        }
+        transform.inverse(next, into: samples.floats)
+        (samples.floats + Self.length).update(repeating: 0, count: EchoBlock.transformLength - Self.length)
+        transform.forward(samples.floats, into: next)
+    }
+}

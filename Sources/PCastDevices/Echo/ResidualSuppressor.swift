@@ -1,0 +1,168 @@
+import Glibc
+
+/// Takes away what an adaptive filter leaves of the echo in one microphone's sound: frequencies in which hardly
+/// anything but echo can be left are made quiet, down to the noise of the room and no further.
+///
+/// What is left is presumed from the filter's own uncertainty and from a share of the echo that it took out: a small
+/// one (loudspeakers bend sound, and rooms are longer than the filter) while somebody speaks here too, all of it while
+/// what is heard coheres with the expected echo, which near speech does not.
+final class ResidualSuppressor {
+    /// How much more than presumed is taken away.
+    private static let caution: Float = 2
+
+    /// Share of the echo that a filter leaves for reasons that it does not know, in power; and how many times that
+    /// while nothing else is heard.
+    private static let leak: Float = 3e-3
+    private static let leakAlone: Float = 400
+
+    /// Shares of what is heard that cohere with the echo: below the first somebody speaks here, above the second
+    /// nobody.
+    private static let aloneFrom: Float = 0.8
+    private static let aloneTo: Float = 0.98
+
+    /// No frequency is made quieter than this.
+    private static let least: Float = 0.01
+
+    /// What is kept from block to block of powers, and of gains that rise and fall.
+    private static let memory: Float = 0.5
+    private static let rise: Float = 0.3
+    private static let fall: Float = 0.5
+
+    /// The noise of the room is the least power of a while, which grows by this from block to block: 3 dB in 2.3 s.
+    private static let noiseGrowth: Float = 1.0015
+
+    private let transform: RealTransform
+    private let shaper: MinimumPhase
+    private let window = VectorBuffer(count: EchoBlock.transformLength)
+    private var windowPower: Float = 0
+
+    private let residual = VectorBuffer(count: EchoBlock.transformLength)
+    private let echo = VectorBuffer(count: EchoBlock.transformLength)
+    private let samples = VectorBuffer(count: EchoBlock.transformLength)
+    private let residualSpectrum = Spectrum(count: EchoBlock.binCount)
+    private let echoSpectrum = Spectrum(count: EchoBlock.binCount)
+
+    private let residualPower = VectorBuffer(count: EchoBlock.binCount)
+    private let echoPower = VectorBuffer(count: EchoBlock.binCount)
+    private let doubt = VectorBuffer(count: EchoBlock.binCount)
+    private let heardSpectrum = Spectrum(count: EchoBlock.binCount)
+
+    /// Of what is heard and the expected echo, over 50 ms; and of what is left and that, over 160 ms.
+    private let heardCoherence = Coherence(memory: 0.9)
+    private let leftCoherence = Coherence(memory: 0.97)
+    private let noise = VectorBuffer(count: EchoBlock.binCount)
+    private let gains = VectorBuffer(count: EchoBlock.binCount)
+    private let smooth = VectorBuffer(count: EchoBlock.binCount)
+    private let presumed = VectorBuffer(count: EchoBlock.binCount)
+
+    init(transform: RealTransform) {
+        self.transform = transform
+        shaper = MinimumPhase(transform: transform)
+        // Rises slowly and falls fast, so that the newest sound counts.
+        let fall = 112
+        let rise = EchoBlock.transformLength - fall
+        for index in 0..<EchoBlock.transformLength {
+            let angle = index < rise ? Float(index) / Float(rise) : 1 - Float(index - rise) / Float(fall)
+            let value = sin(.pi / 2 * angle)
+            window.floats[index] = value * value
+            windowPower += value * value * value * value
+        }
+        noise.fill(1e12)
+        resume()
+    }
+
+    /// After a pause: what was heard before it is forgotten, but for the noise of the room.
+    func resume() {
+        for buffer in [residual, echo, residualPower, echoPower, doubt] { buffer.fill(0) }
+        heardCoherence.clear()
+        leftCoherence.clear()
+        gains.fill(1)
+        shaper.reset()
+    }
+
+    /// Suppresses in a block what the filter left of the echo.
+    ///
+    /// - Parameters:
+    ///   - block: what the filter left.
+    ///   - echo: what it took out.
+    ///   - uncertainty: the power of the echo in the block, as the filter presumes it.
+    func suppress(_ block: VectorBuffer, echo taken: VectorBuffer, uncertainty: VectorBuffer) {
+        residual.shift(in: block)
+        echo.shift(in: taken)
+        analyze(residual, into: residualSpectrum)
+        analyze(echo, into: echoSpectrum)
+        average(uncertainty)
+        presume(alone: alone())
+        decide()
+        Self.blur(gains.floats, into: smooth.floats, reach: 1)
+        shaper.apply(smooth, to: block)
+    }
+
+    private func analyze(_ sound: VectorBuffer, into spectrum: Spectrum) {
+        for index in 0..<sound.vectorCount { samples.vectors[index] = sound.vectors[index] * window.vectors[index] }
+        transform.forward(samples.floats, into: spectrum)
+    }
+
+    private func average(_ uncertainty: VectorBuffer) {
+        let kept = Self.memory
+        let scale = (1 - kept) * windowPower / Float(EchoBlock.sampleCount)
+        let (rr, ri, er, ei) = (
+            residualSpectrum.real, residualSpectrum.imaginary, echoSpectrum.real, echoSpectrum.imaginary
+        )
+        for bin in 0..<EchoBlock.vectorCount {
+            let echo = er[bin] * er[bin] + ei[bin] * ei[bin]
+            let left = rr[bin] * rr[bin] + ri[bin] * ri[bin]
+            residualPower.vectors[bin] = kept * residualPower.vectors[bin] + (1 - kept) * left
+            echoPower.vectors[bin] = kept * echoPower.vectors[bin] + (1 - kept) * echo
+            doubt.vectors[bin] = kept * doubt.vectors[bin] + scale * uncertainty.vectors[bin]
+            heardSpectrum.real[bin] = rr[bin] + er[bin]
+            heardSpectrum.imaginary[bin] = ri[bin] + ei[bin]
+        }
+        heardCoherence.observe(heardSpectrum, echoSpectrum)
+        leftCoherence.observe(residualSpectrum, echoSpectrum)
+    }
+
+    /// The share of what the filter leaves that its own echo explains: near speech has little in common with that, a
+    /// path that is no longer right much.
+    var misfit: Float { leftCoherence.share }
+
+    /// From 0, somebody speaks here, to 1, nothing but echo is heard: by the share of the sound that coheres with the
+    /// expected echo.
+    private func alone() -> Float {
+        max(0, min(1, (heardCoherence.share - Self.aloneFrom) / (Self.aloneTo - Self.aloneFrom)))
+    }
+
+    private func presume(alone: Float) {
+        let share = Self.leak * (1 + Self.leakAlone * alone * alone)
+        for bin in 0..<EchoBlock.vectorCount {
+            presumed.vectors[bin] = Self.caution * doubt.vectors[bin] + share * echoPower.vectors[bin]
+        }
+    }
+
+    private func decide() {
+        Self.blur(residualPower.floats, into: smooth.floats, reach: 2)
+        for bin in 0..<EchoBlock.binCount {
+            noise.floats[bin] = min(noise.floats[bin] * Self.noiseGrowth, max(smooth.floats[bin], 1))
+        }
+        let blurred = samples.floats
+        Self.blur(presumed.floats, into: blurred, reach: 2)
+        for bin in 0..<EchoBlock.binCount {
+            let power = smooth.floats[bin] + 1
+            let floor = min(1, (noise.floats[bin] / power).squareRoot())
+            let gain = max(1 - blurred[bin] / power, floor, Self.least)
+            let kept = gain < gains.floats[bin] ? Self.fall : Self.rise
+            gains.floats[bin] = kept * gains.floats[bin] + (1 - kept) * gain
+        }
+    }
+
+    /// The mean of each frequency and its neighbours.
+    private static func blur(
+        _ source: UnsafePointer<Float>, into target: UnsafeMutablePointer<Float>, reach: Int
+    ) {
+        for bin in 0..<EchoBlock.binCount {
+            var sum: Float = 0
+            for other in max(0, bin - reach)...min(EchoBlock.binCount - 1, bin + reach) { sum += source[other] }
+            target[bin] = sum / Float(min(EchoBlock.binCount - 1, bin + reach) - max(0, bin - reach) + 1)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// A spectrum, real and imaginary parts apart.
+final class Spectrum {
+    private let buffer: VectorBuffer
+
+    /// Frequencies.
+    let count: Int
+
+    /// All zero. `count` is a multiple of eight.
+    init(count: Int) {
+        self.count = count
+        buffer = VectorBuffer(count: 2 * count)
+    }
+
+    var real: UnsafeMutablePointer<SIMD8<Float>> { buffer.vectors }
+    var imaginary: UnsafeMutablePointer<SIMD8<Float>> { buffer.vectors + count / 8 }
+    var realFloats: UnsafeMutablePointer<Float> { buffer.floats }
+    var imaginaryFloats: UnsafeMutablePointer<Float> { buffer.floats + count }
+
+    func clear() { buffer.fill(0) }
+}

@@ -36,10 +36,13 @@ struct EchoCancellationTests {
 
     @Test("voices, rooms and clocks by seeds", arguments: [UInt64](1...6))
     func seeds(_ seed: UInt64) throws {
-        let (far, near) = seed.isMultiple(of: 2) ? (Voice.man(seed), Voice.woman(seed + 90))
+        let (far, near) =
+            seed.isMultiple(of: 2)
+            ? (Voice.man(seed), Voice.woman(seed + 90))
             : (Voice.woman(seed), Voice.man(seed + 90))
         try measure(
-            "seed \(seed)", far: far.speak(seconds: Self.seconds), near: near.speak(seconds: Self.seconds, level: 2_400),
+            "seed \(seed)", far: far.speak(seconds: Self.seconds),
+            near: near.speak(seconds: Self.seconds, level: 2_400),
             room: SimulatedRoom(seed: seed, drift: seed < 4 ? 50 : -50, decay: seed < 3 ? 40 : 60),
             clockIsTold: seed != 5)
     }

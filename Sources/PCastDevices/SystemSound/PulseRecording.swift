@@ -87,11 +87,10 @@ final class PulseRecording {
     func timing() -> (position: Int64, instant: Instant)? {
         guard isReady else { return nil }
         askForTiming()
-        guard let timing = pa_stream_get_timing_info(stream)?.pointee, timing.write_index_corrupt == 0,
-            timing.read_index_corrupt == 0
-        else { return nil }
-        var stamp = timing.timestamp
-        let time = WallTime(nanosecondsSinceEpoch: Int64(clamping: pa_timeval_load(&stamp)) * 1_000)
+        guard let info = pa_stream_get_timing_info(stream) else { return nil }
+        let timing = info.pointee
+        guard timing.write_index_corrupt == 0, timing.read_index_corrupt == 0 else { return nil }
+        let time = WallTime(nanosecondsSinceEpoch: cpulse_timestamp(info))
         guard time != lastTiming else { return nil }
         lastTiming = time
         // Negative for what came and was read after the server said it.

@@ -4,8 +4,8 @@ import Testing
 
 @testable import PCastDevices
 
-/// The figures that echo cancellation is held to, in rooms of 120 ms at -6 dB, with devices that hold sound back for 40 ms
-/// and clocks that differ by 50 ppm; somebody near speaks from second 20 on.
+/// The figures that echo cancellation is held to, in rooms of 120 ms at -6 dB, with devices that hold sound back for 40
+/// ms and clocks that differ by 50 ppm; somebody near speaks from second 20 on.
 @Suite("Echo cancellation in simulated rooms", .serialized)
 struct EchoCancellationTests {
     private static let seconds = 29.0

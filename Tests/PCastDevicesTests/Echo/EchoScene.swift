@@ -18,7 +18,8 @@ struct EchoScene {
     /// The near speech in it.
     var near: [Double]
 
-    /// Whether the instants of the microphone's frames follow its clock, as a fitted clock's do, or its count of samples.
+    /// Whether the instants of the microphone's frames follow its clock, as a fitted clock's do, or its count of
+    /// samples.
     var clockIsTold = true
     var drift = 0.0
 
@@ -32,8 +33,8 @@ struct EchoScene {
         heard = [room.hear(echo: room.echo(of: played.map { Double($0) }), speech: near)]
     }
 
-    /// What comes out of the canceller, a channel each; frames that were lost are silence. `visit` sees each frame's number
-    /// before the frame goes in.
+    /// What comes out of the canceller, a channel each; frames that were lost are silence. `visit` sees each frame's
+    /// number before the frame goes in.
     func run(
         _ canceller: EchoCanceller, into loudspeaker: Loudspeaker, visit: (Int) -> Void = { _ in }
     ) -> [[Int16]] {

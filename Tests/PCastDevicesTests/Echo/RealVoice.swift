@@ -6,12 +6,13 @@ struct RealVoice {
     private static let program = "/usr/bin/flite"
 
     private static let text = """
-        The harbour was quiet in the morning, and the boats lay on the water as if they had been painted there. A man came \
-        down the steps with a basket, put it on the stones, and looked at the sky for a long while. It would be warm, he \
-        said, and there would be wind in the afternoon. Then he took the oars. Nobody had told him about the letter, which \
-        lay on the kitchen table next to the bread, and which would change all of their plans for that summer. Could you \
-        please tell me when the next train to the mountains is leaving? That depends on the weather, answered the woman \
-        behind the window, because the bridge is closed whenever the river rises above the second mark.
+        The harbour was quiet in the morning, and the boats lay on the water as if they had been painted there. A \
+        man came down the steps with a basket, put it on the stones, and looked at the sky for a long while. It \
+        would be warm, he said, and there would be wind in the afternoon. Then he took the oars. Nobody had told him \
+        about the letter, which lay on the kitchen table next to the bread, and which would change all of their \
+        plans for that summer. Could you please tell me when the next train to the mountains is leaving? That \
+        depends on the weather, answered the woman behind the window, because the bridge is closed whenever the \
+        river rises above the second mark.
         """
 
     let name: String

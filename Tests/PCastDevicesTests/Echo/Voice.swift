@@ -1,7 +1,7 @@
 import Glibc
 
-/// Something like speech, by a seed: voiced sounds of a moving pitch through moving formants, hisses and stops, in words
-/// and sentences with pauses between them.
+/// Something like speech, by a seed: voiced sounds of a moving pitch through moving formants, hisses and stops, in
+/// words and sentences with pauses between them.
 struct Voice {
     /// Of the voice, in hertz, about.
     var pitch: Double

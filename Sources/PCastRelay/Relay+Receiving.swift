@@ -101,8 +101,8 @@ extension Relay {
         let wallTime = configuration.clock.wallTime(at: now)
         var reader = RTCPReader()
         while let control = reader.next(in: bytes) {
-            if let type = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
-                streams[index].follow(type, wallTime: wallTime)
+            if let track = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
+                streams[index].follow(track.type, wallTime: wallTime)
             }
         }
     }

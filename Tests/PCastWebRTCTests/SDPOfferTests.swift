@@ -5,6 +5,27 @@ import Testing
 
 @Suite("Our offers")
 struct SDPOfferTests {
+    @Test("Layers are offered by name, without sources, and those that the answer takes are agreed on")
+    func offersLayers() throws {
+        let section = OfferSection(
+            type: .video, direction: .sendOnly, codecs: [.h264], source: .video, layers: ["l", "m", "h"])
+        let offer = Offer(
+            sections: [section], originSessionID: 5, transport: .client, capabilities: MediaCapabilities())
+        let lines = offer.description.text.split(separator: "\r\n").map(String.init)
+        #expect(lines.contains("a=simulcast:send l;m;h") && lines.contains("a=rid:m send"))
+        #expect(!lines.contains { $0.hasPrefix("a=ssrc") })
+        let whole = try Answer.toPublisher(offer.description.text)
+        #expect(whole.session.media[0].rids == ["l", "m", "h"])
+        #expect(try offer.accept(whole.description).media[0].rids == ["l", "m", "h"])
+
+        var part = whole.description
+        part.media[0].simulcast = SimulcastDescription(receive: [[.init(rid: "h")], [.init(rid: "strange")]])
+        #expect(try offer.accept(part).media[0].rids == ["h"])
+        var none = whole.description
+        none.media[0].extensions.removeAll { $0.uri.hasSuffix(":rtp-stream-id") }
+        #expect(try offer.accept(none).media[0].rids.isEmpty)
+    }
+
     private func offer(_ direction: MediaDirection) -> Offer {
         Offer(
             sections: [

@@ -149,6 +149,18 @@ struct SDPPublisherAnswerTests {
         #expect(answer.lines.contains("a=simulcast:recv x;~l;m"))
     }
 
+    @Test("Of more than three layers the first three are taken, and none whose name packets cannot bear")
+    func threeLayers() throws {
+        let long = String(repeating: "x", count: 17)
+        let text = SDPSamples.chromiumSimulcastOffer
+            .replacing("a=rid:h send", with: "a=rid:h send\na=rid:n send\na=rid:\(long) send")
+            .replacing("send l;m;h", with: "send l;\(long);m;n;h")
+        let answer = try Answer.toPublisher(text)
+        #expect(answer.session.media[0].rids == ["l", "m", "n"])
+        #expect(answer.lines.contains("a=simulcast:recv l;m;n"))
+        #expect(!answer.lines.contains { $0.hasPrefix("a=rid:h") || $0.contains(long) })
+    }
+
     @Test("SDP10: without the rid extension there is no simulcast")
     func sdp10WithoutRid() throws {
         let text = SDPSamples.chromiumSimulcastOffer.replacing("sdes:rtp-stream-id", with: "sdes:unknown")

@@ -5,8 +5,14 @@ public import PCastRTP
 public struct InboundTrack: Sendable {
     public let media: NegotiatedMedia
 
+    /// The layer's name, where the peer sends several (RFC 8852).
+    public let rid: RTPStreamIdentifier?
+
     /// The SSRC it is heard under; announced, or learned from the first packet.
     public private(set) var ssrc: UInt32?
+
+    /// The SSRC of a layer's retransmissions, learned from the first of them.
+    public internal(set) var retransmissionSSRC: UInt32?
 
     public internal(set) var statistics: ReceiveStatistics?
     public internal(set) var missing = NACKRequester()
@@ -30,11 +36,18 @@ public struct InboundTrack: Sendable {
     /// A source that changes its SSRC is believed when the old one has been silent for so long.
     private static let silence = TimeSpan.milliseconds(500)
 
-    init(_ media: NegotiatedMedia) {
+    init(_ media: NegotiatedMedia, rid: RTPStreamIdentifier? = nil) {
         self.media = media
+        self.rid = rid
         let canBeginAnew = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
         if media.feedback.contains(.pause), canBeginAnew { pause = PauseRequest() }
-        if media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
+        if rid == nil, media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
+    }
+
+    /// One for each layer that was agreed on, or the one that has no name.
+    static func layers(of media: NegotiatedMedia) -> [InboundTrack] {
+        let layers = media.rids.compactMap { RTPStreamIdentifier($0) }.map { InboundTrack(media, rid: $0) }
+        return layers.isEmpty ? [InboundTrack(media)] : layers
     }
 
     private mutating func bind(_ ssrc: UInt32) {

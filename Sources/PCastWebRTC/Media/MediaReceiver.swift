@@ -4,11 +4,14 @@ public import PCastRTP
 /// The receiving half of a peer's media: sorts packets by track, and tells the sender what arrived, what is missing,
 /// and that a key frame is wanted.
 ///
-/// At most one video and one audio track, which is what a stream is here.
+/// At most one audio track and one of video, which is what a stream is here; video may come in several layers
+/// (simulcast, RFC 8853), each a track of its own.
 public struct MediaReceiver: Sendable {
     /// A packet of media, or a retransmission put back in its place.
     public struct Packet {
         public let type: MediaType
+        /// Which of `layers`; 0 for sound.
+        public let layer: Int
         public let sequence: Int64
         public let timestamp: UInt32
         /// The number on the wire, of the original packet.
@@ -30,8 +33,13 @@ public struct MediaReceiver: Sendable {
         var isRetransmission: Bool
     }
 
-    public private(set) var video: InboundTrack?
+    /// Video, in the order in which its layers were offered, which says nothing of their quality; one without a name
+    /// where there is no simulcast, none where there is no video.
+    public private(set) var layers: [InboundTrack] = []
     public private(set) var audio: InboundTrack?
+
+    /// The first layer.
+    public var video: InboundTrack? { layers.first }
 
     /// Whether the peer understands requests for key frames at all (FFmpeg's WHIP does not).
     public private(set) var canRequestKeyFrames = false
@@ -63,14 +71,14 @@ public struct MediaReceiver: Sendable {
         lost.reserveCapacity(NACKRequester.maximumMissing)
         for section in media where section.direction.receives {
             switch section.type {
-            case .video where video == nil: video = InboundTrack(section)
+            case .video where layers.isEmpty: layers = InboundTrack.layers(of: section)
             case .audio where audio == nil: audio = InboundTrack(section)
             default: continue
             }
             if section.feedback.contains(.transportCC) { arrivals = arrivals ?? TransportFeedbackRecorder() }
             for format in section.acceptablePayloads { addRoutes(format, type: section.type) }
         }
-        canRequestKeyFrames = video.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
+        canRequestKeyFrames = layers.first.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
     }
 
     private mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
@@ -96,15 +104,15 @@ public struct MediaReceiver: Sendable {
         if let number = transportSequenceNumber(header, of: route?.type, in: bytes) {
             arrivals?.received(number, at: now)
         }
-        guard let route else {
+        guard let route, let layer = layer(of: header, route, in: bytes) else {
             refused += 1
             return nil
         }
         if nextReport == nil { nextReport = now + Self.reportInterval }
         let payload = header.payloadRange(packetSize: datagram.count)
         return route.isRetransmission
-            ? receiveRetransmission(header, payload, route, bytes, at: now)
-            : receiveOriginal(header, payload, route, bytes, at: now)
+            ? receiveRetransmission(header, payload, route, layer, bytes, at: now)
+            : receiveOriginal(header, payload, route, layer, bytes, at: now)
     }
 
     /// What an id means is a section's own affair, and not every section has transport numbers (Firefox numbers its
@@ -116,15 +124,36 @@ public struct MediaReceiver: Sendable {
     }
 
     private func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
-        (type == .video ? video?.media.extensionMap : audio?.media.extensionMap) ?? RTPHeaderExtensionMap()
+        if type == .audio { return audio?.media.extensionMap ?? RTPHeaderExtensionMap() }
+        return layers.isEmpty ? RTPHeaderExtensionMap() : layers[0].media.extensionMap
+    }
+
+    /// By the source's number, once that is known; before, by the name that packets bear until our first report of them
+    /// arrives (RFC 8852, section 3.1). Nil for a packet of nobody known.
+    private mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
+        guard route.type == .video, layers[0].rid != nil else { return 0 }
+        for index in layers.indices {
+            let known = route.isRetransmission ? layers[index].retransmissionSSRC : layers[index].ssrc
+            if known == header.ssrc { return index }
+        }
+        let map = layers[0].media.extensionMap
+        let range =
+            route.isRetransmission
+            ? header.extensions.repairedRid(in: bytes, by: map) : header.extensions.rid(in: bytes, by: map)
+        guard let range, let name = RTPStreamIdentifier(bytes: bytes.extracting(range)),
+            let index = layers.firstIndex(where: { $0.rid == name })
+        else { return nil }
+        if route.isRetransmission { layers[index].retransmissionSSRC = header.ssrc }
+        return index
     }
 
     private mutating func receiveOriginal(
-        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
+        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
+        at now: Instant
     ) -> Packet? {
         let arrival: InboundTrack.Arrival? =
             route.type == .video
-            ? video?.receive(header, payloadSize: payload.count, at: now)
+            ? layers[layer].receive(header, payloadSize: payload.count, at: now)
             : audio?.receive(header, payloadSize: payload.count, at: now)
         let sequence: Int64
         var isRestart = false
@@ -138,26 +167,28 @@ public struct MediaReceiver: Sendable {
             return nil
         }
         return Packet(
-            type: route.type, sequence: sequence, timestamp: header.timestamp,
+            type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
             isRetransmission: false, isRestart: isRestart,
             forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
     }
 
     private mutating func receiveRetransmission(
-        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
+        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
+        at now: Instant
     ) -> Packet? {
         guard case .packet(let original, let range) = RTXEncapsulation.decapsulate(bytes, payload: payload) else {
             return nil
         }
         let sequence =
             route.type == .video
-            ? video?.receiveRetransmission(of: original, payloadSize: range.count, at: now)
+            ? layers[layer].receiveRetransmission(of: original, payloadSize: range.count, at: now)
             : audio?.receiveRetransmission(of: original, payloadSize: range.count, at: now)
         guard let sequence else { return nil }
         return Packet(
-            type: route.type, sequence: sequence, timestamp: header.timestamp, sequenceNumber: original,
-            marker: header.marker, payload: range, codec: route.codec, isRetransmission: true, isRestart: false,
+            type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
+            sequenceNumber: original, marker: header.marker, payload: range, codec: route.codec, isRetransmission: true,
+            isRestart: false,
             forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
     }
 
@@ -165,28 +196,30 @@ public struct MediaReceiver: Sendable {
 
     /// Takes in a control packet of the peer's, as far as it concerns what the peer sends.
     ///
-    /// - Returns: the type of the track whose sender report this was.
+    /// - Returns: the track whose sender report this was.
     @discardableResult
     public mutating func receive(
         _ packet: RTCPPacket, in datagram: Span<UInt8>, wallTime: WallTime, at now: Instant
-    ) -> MediaType? {
+    ) -> (type: MediaType, layer: Int)? {
         switch packet {
         case .senderReport(let information, _):
-            if video?.ssrc == information.ssrc {
-                video?.senderReport = (information, now)
-                video?.statistics?.received(information, at: now)
-                return .video
+            for index in layers.indices where layers[index].ssrc == information.ssrc {
+                layers[index].senderReport = (information, now)
+                layers[index].statistics?.received(information, at: now)
+                return (.video, index)
             }
             if audio?.ssrc == information.ssrc {
                 audio?.senderReport = (information, now)
                 audio?.statistics?.received(information, at: now)
-                return .audio
+                return (.audio, 0)
             }
         case .pauseResume(let packet): receive(packet, in: datagram, at: now)
         case .goodbye(let goodbye):
             for index in 0..<goodbye.count {
                 let ssrc = goodbye.ssrc(index, in: datagram)
-                if ssrc == video?.ssrc { video?.pause?.goodbyeReceived() }
+                for layer in layers.indices where layers[layer].ssrc == ssrc {
+                    layers[layer].pause?.goodbyeReceived()
+                }
                 if ssrc == audio?.ssrc { audio?.pause?.goodbyeReceived() }
             }
         case .extendedReport(let report):
@@ -204,14 +237,16 @@ public struct MediaReceiver: Sendable {
 
     /// The time to the peer and back, measured elsewhere.
     public mutating func setRoundTrip(_ roundTrip: TimeSpan) {
-        video?.missing.roundTrip = roundTrip
+        for index in layers.indices { layers[index].missing.roundTrip = roundTrip }
         audio?.missing.roundTrip = roundTrip
     }
 
     private mutating func receive(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
         var reader = PauseResume.Reader(packet)
         while let message = reader.next(in: datagram) {
-            if message.ssrc == video?.ssrc { video?.receive(message, at: now) }
+            for index in layers.indices where layers[index].ssrc == message.ssrc {
+                layers[index].receive(message, at: now)
+            }
             if message.ssrc == audio?.ssrc { audio?.receive(message, at: now) }
         }
     }
@@ -219,25 +254,32 @@ public struct MediaReceiver: Sendable {
     // MARK: Pauses
 
     /// Says whether anybody takes a track. One that nobody does is asked to pause after a while, if its sender can.
-    public mutating func setWanted(_ type: MediaType, _ isWanted: Bool, at now: Instant) {
+    public mutating func setWanted(_ type: MediaType, layer: Int = 0, _ isWanted: Bool, at now: Instant) {
         switch type {
-        case .video: video?.pause?.setWanted(isWanted, at: now)
+        case .video where layers.indices.contains(layer): layers[layer].pause?.setWanted(isWanted, at: now)
         case .audio: audio?.pause?.setWanted(isWanted, at: now)
+        default: break
         }
     }
 
     /// Whether the track's sender was asked to pause and is not known to play again.
-    public func isResting(_ type: MediaType) -> Bool { (type == .video ? video : audio)?.pause?.isResting ?? false }
+    public func isResting(_ type: MediaType, layer: Int = 0) -> Bool {
+        if type == .audio { return audio?.pause?.isResting ?? false }
+        return layers.indices.contains(layer) && layers[layer].pause?.isResting ?? false
+    }
 
     // MARK: Key frames
 
-    /// Somebody cannot go on without a key frame.
-    public mutating func requestKeyFrame() { video?.keyFrame.want() }
+    /// Somebody cannot go on without a key frame of that layer.
+    public mutating func requestKeyFrame(layer: Int = 0) {
+        if layers.indices.contains(layer) { layers[layer].keyFrame.want() }
+    }
 
     /// A key frame began to arrive with the packet of that number.
-    public mutating func keyFrameArrived(sequence: Int64, at now: Instant) {
-        video?.keyFrame.granted(at: now)
-        video?.missing.keyFrameReceived(upTo: sequence)
+    public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
+        guard layers.indices.contains(layer) else { return }
+        layers[layer].keyFrame.granted(at: now)
+        layers[layer].missing.keyFrameReceived(upTo: sequence)
     }
 
     // MARK: Control out
@@ -245,14 +287,14 @@ public struct MediaReceiver: Sendable {
     public var deadline: Instant? {
         var deadline = nextReport
         deadline = Instant.earlier(deadline, arrivals?.deadline)
-        if let video {
-            if video.media.feedback.contains(.nack) {
-                deadline = Instant.earlier(deadline, video.missing.deadline)
+        for index in layers.indices {
+            if layers[index].media.feedback.contains(.nack) {
+                deadline = Instant.earlier(deadline, layers[index].missing.deadline)
             }
-            deadline = Instant.earlier(deadline, video.pauseDeadline)
-            if canRequestKeyFrames, video.ssrc != nil, !isResting(.video) {
+            deadline = Instant.earlier(deadline, layers[index].pauseDeadline)
+            if canRequestKeyFrames, layers[index].ssrc != nil, !isResting(.video, layer: index) {
                 deadline = Instant.earlier(
-                    deadline, video.keyFrame.deadline(roundTrip: video.missing.roundTrip))
+                    deadline, layers[index].keyFrame.deadline(roundTrip: layers[index].missing.roundTrip))
             }
         }
         if let audio {
@@ -277,7 +319,8 @@ public struct MediaReceiver: Sendable {
         writeRequests(into: &writer, at: now)
         if arrivals != nil, writer.remaining > 200 {
             _ = arrivals!.poll(
-                into: &writer, senderSSRC: reporterSSRC, mediaSSRC: video?.ssrc ?? audio?.ssrc ?? 0, at: now)
+                into: &writer, senderSSRC: reporterSSRC,
+                mediaSSRC: layers.lazy.compactMap(\.ssrc).first ?? audio?.ssrc ?? 0, at: now)
         }
         guard writer.count > 0 else { return false }
         let length = transport.protectRTCP(room, length: writer.count)
@@ -291,12 +334,14 @@ public struct MediaReceiver: Sendable {
     /// A report each second; before it, an empty one, where the peer did not allow to leave it out (RFC 5506).
     private mutating func writeReport(into writer: inout RTCPWriter, wallTime: WallTime, at now: Instant) {
         let isDue = nextReport.map { now >= $0 } ?? false
-        let allowsReduced = (video ?? audio)?.media.allowsReducedSizeRTCP ?? false
+        let allowsReduced = (layers.first ?? audio)?.media.allowsReducedSizeRTCP ?? false
         guard isDue || !allowsReduced else { return }
         writer.receiverReport(ssrc: reporterSSRC)
         guard isDue else { return }
         nextReport = now + Self.reportInterval
-        if let block = video?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
+        for index in layers.indices {
+            if let block = layers[index].statistics?.reportBlock(at: now) { _ = writer.append(block) }
+        }
         if let block = audio?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
         writer.sourceDescription(ssrc: reporterSSRC, cname: cname.span)
         if measuresRoundTrip {
@@ -306,39 +351,49 @@ public struct MediaReceiver: Sendable {
 
     /// First what is small and urgent, as a list of lost packets takes all the room that it can use.
     private mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
-        let resumesVideo = writePauses(into: &writer, at: now)
-        if let ssrc = video?.ssrc {
-            if video!.media.feedback.contains(.nack) {
-                video!.missing.poll(into: &lost, at: now)
-                if video!.missing.needsKeyFrame { video!.keyFrame.want() }
-            }
-            // A sender that pauses is asked when it is asked to go on, and then when it does.
-            if resumesVideo || !isResting(.video) { writeKeyFrameRequest(into: &writer, mediaSSRC: ssrc, at: now) }
-            writeLost(into: &writer, mediaSSRC: ssrc)
-        }
+        if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
+        for index in layers.indices { writeVideoRequests(of: index, into: &writer, at: now) }
+        for index in layers.indices { writeLost(of: index, into: &writer, at: now) }
         if let ssrc = audio?.ssrc, audio!.media.feedback.contains(.nack) {
             audio!.missing.poll(into: &lost, at: now)
             writeLost(into: &writer, mediaSSRC: ssrc)
         }
     }
 
-    /// Answers whether the video's sender is asked to go on, for the first time.
-    private mutating func writePauses(into writer: inout RTCPWriter, at now: Instant) -> Bool {
-        if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
-        guard let message = video?.pollPause(at: now) else { return false }
-        writer.pauseResume(senderSSRC: reporterSSRC, message)
-        return message.kind == .resume && video!.pause?.isFirstRequest == true
+    private mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
+        let isResumed = writePause(of: layer, into: &writer, at: now)
+        guard let ssrc = layers[layer].ssrc else { return }
+        // A sender that pauses is asked when it is asked to go on, and then when it does.
+        guard isResumed || !isResting(.video, layer: layer) else { return }
+        writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
     }
 
-    private mutating func writeKeyFrameRequest(into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant) {
-        guard canRequestKeyFrames, video!.keyFrame.poll(roundTrip: video!.missing.roundTrip, at: now) else { return }
-        if video!.media.feedback.contains(.pli) {
+    /// Answers whether the layer's sender is asked to go on, for the first time.
+    private mutating func writePause(of layer: Int, into writer: inout RTCPWriter, at now: Instant) -> Bool {
+        guard let message = layers[layer].pollPause(at: now) else { return false }
+        writer.pauseResume(senderSSRC: reporterSSRC, message)
+        return message.kind == .resume && layers[layer].pause?.isFirstRequest == true
+    }
+
+    private mutating func writeKeyFrameRequest(
+        of layer: Int, into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant
+    ) {
+        let roundTrip = layers[layer].missing.roundTrip
+        guard canRequestKeyFrames, layers[layer].keyFrame.poll(roundTrip: roundTrip, at: now) else { return }
+        if layers[layer].media.feedback.contains(.pli) {
             writer.pictureLossIndication(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC)
         } else {
             writer.fullIntraRequest(
                 senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC,
-                sequenceNumber: UInt8(truncatingIfNeeded: video!.keyFrame.sentCount))
+                sequenceNumber: UInt8(truncatingIfNeeded: layers[layer].keyFrame.sentCount))
         }
+    }
+
+    private mutating func writeLost(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
+        guard let ssrc = layers[layer].ssrc, layers[layer].media.feedback.contains(.nack) else { return }
+        layers[layer].missing.poll(into: &lost, at: now)
+        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
+        writeLost(into: &writer, mediaSSRC: ssrc)
     }
 
     private mutating func writeLost(into writer: inout RTCPWriter, mediaSSRC: UInt32) {

@@ -31,7 +31,7 @@ public struct NegotiatedMedia: Sendable {
     public var remoteCNAME: String?
     /// The peer's stream and track, when it sends and tells.
     public var remoteMSID: MediaStreamIdentification?
-    /// The peer's simulcast layers in the order offered, which says nothing of their quality.
+    /// The simulcast layers agreed on, of whoever sends, in the order offered, which says nothing of their quality.
     public var rids: [String]
     /// When we send, whether the peer wants two channels; else whether we asked for them.
     public var opusStereo: Bool

@@ -56,8 +56,17 @@ extension NegotiatedMedia {
             localRTXSSRC: format.rtxPayloadType == nil ? nil : ours?.rtxSSRC,
             remoteSources: direction.receives ? answered.incomingSources : [],
             remoteCNAME: direction.receives ? answered.sourceCNAME : nil,
-            remoteMSID: direction.receives ? answered.sourceMSID : nil, rids: [],
+            remoteMSID: direction.receives ? answered.sourceMSID : nil,
+            rids: direction.sends && extensions.map.id(of: .rid) != nil ? Self.layers(offered, answered) : [],
             opusStereo: format.codec == .opus && Self.isStereo(format, offered, direction))
+    }
+
+    /// The layers that we offered and the answer takes (RFC 8853, section 5.3.2).
+    private static func layers(_ offered: MediaDescription, _ answered: MediaDescription) -> [String] {
+        let taken = answered.simulcast?.receive.flatMap { $0.map(\.rid) } ?? []
+        return offered.rids.map(\.id).filter { id in
+            taken.contains(id) && answered.rids.contains { $0.id == id && $0.direction == .receive }
+        }
     }
 
     /// The answer's formats that we offered, in its order and under its payload types (RFC 3264, section 7).

@@ -31,11 +31,20 @@ public struct Offer: Sendable {
         for codec in codecs where codec.mediaType == section.type {
             format(for: codec, capabilities: capabilities).append(to: &media)
         }
-        media.extensions = extensions(for: section.type, capabilities: capabilities)
+        media.extensions = extensions(for: section, capabilities: capabilities)
         if section.direction.sends {
             section.source?.write(to: &media, hasRTX: media.payloadFormats.contains { $0.rtxPayloadType != nil })
+            if section.hasLayers { offer(section.layers, in: &media) }
         }
         return media
+    }
+
+    private static func offer(_ layers: [String], in media: inout MediaDescription) {
+        precondition(layers.count <= SDPLimits.simulcastLayers, "more layers than anybody takes")
+        media.rids = layers.map { RestrictionIdentifier(id: $0, direction: .send) }
+        media.simulcast = SimulcastDescription(send: layers.map { [SimulcastDescription.Encoding(rid: $0)] })
+        media.sources = []
+        media.sourceGroups = []
     }
 
     private static func format(for codec: Codec, capabilities: MediaCapabilities) -> PayloadFormat {
@@ -58,11 +67,15 @@ public struct Offer: Sendable {
     /// Numbers that stay the same in every section, as bundled sections have to (RFC 9143).
     private static let extensionIDs: [(RTPHeaderExtension, UInt16)] = [
         (.mid, 1), (.absoluteSendTime, 2), (.transportSequenceNumber, 3), (.playoutDelay, 4), (.audioLevel, 5),
-        (.absoluteCaptureTime, 6), (.videoOrientation, 7),
+        (.absoluteCaptureTime, 6), (.videoOrientation, 7), (.rid, 8), (.repairedRid, 9),
     ]
 
-    private static func extensions(for type: MediaType, capabilities: MediaCapabilities) -> [ExtensionMapping] {
-        let others: Set<RTPHeaderExtension> = type == .video ? [.audioLevel] : [.playoutDelay, .videoOrientation]
+    private static func extensions(
+        for section: OfferSection, capabilities: MediaCapabilities
+    ) -> [ExtensionMapping] {
+        var others: Set<RTPHeaderExtension> =
+            section.type == .video ? [.audioLevel] : [.playoutDelay, .videoOrientation]
+        if !section.hasLayers { others.formUnion([.rid, .repairedRid]) }
         return extensionIDs.filter { capabilities.headerExtensions.contains($0.0) && !others.contains($0.0) }
             .map { ExtensionMapping(id: $0.1, uri: $0.0.uri) }
     }

@@ -10,11 +10,20 @@ public struct OfferSection: Sendable {
     public var codecs: [Codec]?
     /// Needed to send.
     public var source: OutgoingSource?
+    /// The names of the layers that are sent side by side (RFC 8853), `SDPLimits.simulcastLayers` at most; fewer than two
+    /// are no simulcast. Their sources are told apart by name in the packets, and not announced.
+    public var layers: [String]
 
-    public init(type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, source: OutgoingSource? = nil) {
+    public init(
+        type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, source: OutgoingSource? = nil,
+        layers: [String] = []
+    ) {
         self.type = type
         self.direction = direction
         self.codecs = codecs
         self.source = source
+        self.layers = layers
     }
+
+    var hasLayers: Bool { direction.sends && layers.count > 1 }
 }

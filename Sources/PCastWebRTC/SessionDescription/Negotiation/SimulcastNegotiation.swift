@@ -1,3 +1,5 @@
+import PCastRTP
+
 /// The layers of a publisher's simulcast that an answer takes (RFC 8853, section 5.3).
 struct SimulcastNegotiation {
     private(set) var rids: [RestrictionIdentifier] = []
@@ -25,7 +27,10 @@ struct SimulcastNegotiation {
     private static func answer(
         to id: String, in offer: MediaDescription, payloadType: UInt8
     ) -> RestrictionIdentifier? {
-        guard var rid = offer.rids.first(where: { $0.id == id && $0.direction == .send }) else { return nil }
+        // A longer name than the packets have room for tells no layer apart.
+        guard RTPStreamIdentifier(id) != nil,
+            var rid = offer.rids.first(where: { $0.id == id && $0.direction == .send })
+        else { return nil }
         rid.direction = .receive
         if let types = rid.restrictions["pt"] {
             guard types.split(separator: ",").contains(where: { UInt8($0) == payloadType }) else { return nil }

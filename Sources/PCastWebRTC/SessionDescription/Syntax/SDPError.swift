@@ -33,5 +33,5 @@ public enum SDPLimits {
     /// The most `a=ssrc` and `a=ssrc-group` sources of a section; further ones are ignored.
     public static let sources = 64
     /// The most simulcast layers that are negotiated; further ones are left out of the answer.
-    public static let simulcastLayers = 8
+    public static let simulcastLayers = 3
 }

@@ -1,0 +1,97 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@testable import PCastWebRTC
+
+/// Simulcast as it arrives: three layers of one section, told apart by name (RFC 8852).
+struct LayerReceptionTests {
+    private static let start = Instant(nanoseconds: 1_000_000_000)
+
+    /// The answer to Chromium's offer of the layers l, m and h.
+    private static func receiver() throws -> MediaReceiver {
+        let answer = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer)
+        return MediaReceiver(answer.session.media, reporterSSRC: 9, cname: "c", measuresRoundTrip: false)
+    }
+
+    /// - Parameter repairs: a retransmission of the packet with that number.
+    private static func receive(
+        _ number: UInt16, ssrc: UInt32, rid: String? = nil, repairs: UInt16? = nil, by receiver: inout MediaReceiver,
+        at now: Instant = start
+    ) -> MediaReceiver.Packet? {
+        guard let media = receiver.video?.media else { return nil }
+        var values = RTPExtensionValues()
+        let name = rid.flatMap { RTPStreamIdentifier($0) }
+        if repairs == nil { values.rid = name } else { values.repairedRid = name }
+        let header = RTPHeader(
+            payloadType: (repairs == nil ? media.payloadType : media.rtxPayloadType) ?? 0, sequenceNumber: number,
+            timestamp: 2, ssrc: ssrc)
+        var bytes = [UInt8](repeating: 0, count: 200)
+        let length = bytes.withUnsafeMutableBytes { room in
+            let size = header.write(into: room, extensions: values, map: media.extensionMap).size
+            if let repairs { room.storeBytes(of: repairs.bigEndian, toByteOffset: size, as: UInt16.self) }
+            return size + 10
+        }
+        return bytes.withUnsafeBytes { receiver.receive(UnsafeRawBufferPointer(rebasing: $0[..<length]), at: now) }
+    }
+
+    @Test("A layer is known by its name first, then by its source; a packet of neither is refused")
+    func learnsSources() throws {
+        var receiver = try Self.receiver()
+        #expect(
+            receiver.layers.map { $0.rid?.text } == ["l", "m", "h"] && receiver.layers.allSatisfy { $0.ssrc == nil })
+        #expect(Self.receive(5, ssrc: 30, rid: "h", by: &receiver)?.layer == 2)
+        #expect(Self.receive(5, ssrc: 10, rid: "l", by: &receiver)?.layer == 0)
+        #expect(Self.receive(6, ssrc: 30, by: &receiver)?.layer == 2)
+        #expect(Self.receive(6, ssrc: 20, by: &receiver) == nil)
+        #expect(Self.receive(6, ssrc: 20, rid: "strange", by: &receiver) == nil)
+        #expect(receiver.refused == 2)
+        #expect(receiver.layers.map(\.ssrc) == [10, nil, 30])
+        #expect(receiver.layers.map(\.packetsReceived) == [1, 0, 2])
+    }
+
+    @Test("A retransmission belongs to the layer that it names, and later ones of its source too")
+    func learnsRetransmissions() throws {
+        var receiver = try Self.receiver()
+        _ = Self.receive(5, ssrc: 10, rid: "l", by: &receiver)
+        let first = Self.receive(5, ssrc: 30, rid: "h", by: &receiver)?.sequence
+        let last = Self.receive(8, ssrc: 30, by: &receiver)?.sequence
+        #expect(last == first.map { $0 + 3 })
+        let repaired = Self.receive(1, ssrc: 31, rid: "h", repairs: 6, by: &receiver)
+        #expect(
+            repaired?.layer == 2 && repaired?.sequence == first.map { $0 + 1 } && repaired?.isRetransmission == true)
+        let next = Self.receive(2, ssrc: 31, repairs: 7, by: &receiver)
+        #expect(next?.layer == 2 && next?.sequence == first.map { $0 + 2 })
+        #expect(Self.receive(3, ssrc: 11, repairs: 5, by: &receiver) == nil)
+        #expect(receiver.layers.map(\.missing.recovered) == [0, 0, 2])
+    }
+
+    @Test("Each layer has its own losses and its own requests for key frames")
+    func keepsApart() throws {
+        var receiver = try Self.receiver()
+        for (ssrc, rid) in [(10, "l"), (20, "m"), (30, "h")] {
+            _ = Self.receive(1, ssrc: UInt32(ssrc), rid: rid, by: &receiver)
+        }
+        _ = Self.receive(4, ssrc: 20, by: &receiver)
+        receiver.requestKeyFrame(layer: 2)
+        #expect(receiver.layers.map(\.keyFrame.isWanted) == [false, false, true])
+        receiver.keyFrameArrived(layer: 1, sequence: SequenceUnwrapper.origin + 4, at: Self.start)
+        #expect(receiver.layers.map(\.missing.abandoned) == [0, 2, 0])
+        #expect(receiver.layers[2].keyFrame.isWanted)
+        receiver.keyFrameArrived(layer: 2, sequence: SequenceUnwrapper.origin + 1, at: Self.start)
+        #expect(!receiver.layers[2].keyFrame.isWanted)
+    }
+
+    @Test("A layer that nobody wants is asked to pause, the others are not")
+    func pausesOne() throws {
+        var media = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer).session.media
+        media[0].feedback.insert(.pause)
+        var receiver = MediaReceiver(media, reporterSSRC: 9, cname: "c", measuresRoundTrip: false)
+        for (ssrc, rid) in [(10, "l"), (20, "m"), (30, "h")] {
+            _ = Self.receive(1, ssrc: UInt32(ssrc), rid: rid, by: &receiver)
+        }
+        receiver.setWanted(.video, layer: 2, false, at: Self.start)
+        #expect(receiver.layers.map { $0.pauseDeadline != nil } == [false, false, true])
+        #expect(receiver.layers[2].pauseDeadline == Self.start + PauseRequest.patience)
+    }
+}

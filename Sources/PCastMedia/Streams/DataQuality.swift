@@ -1,8 +1,6 @@
-import PCastSignaling
-
 /// How well a stream gets through, for showing to people (seed 004, "Data Quality Feedback", has the matrix).
 public struct DataQuality: Hashable, Sendable {
-    /// What of the stream arrives (Phenix: `PhenixDataQualityStatus`).
+    /// What of the stream arrives (Phenix: `PhenixDataQualityStatus`); less of it is smaller.
     public enum Status: String, Hashable, Sendable, CaseIterable {
         case noData = "no-data"
         case audioOnly = "audio-only"
@@ -30,20 +28,18 @@ public struct DataQuality: Hashable, Sendable {
         self.reason = reason
     }
 
-    init(_ message: PCastStreamDataQuality) {
-        status =
-            switch message.status {
-            case .noData: .noData
-            case .audioOnly: .audioOnly
-            case .all: .all
-            }
-        reason =
-            switch message.reason {
-            case .none: .none
-            case .uploadLimited: .uploadLimited
-            case .downloadLimited: .downloadLimited
-            case .publisherLimited: .publisherLimited
-            case .networkLimited: .networkLimited
-            }
+    /// Everything gets through, and nothing is held back: what holds until something else is known.
+    public static let good = DataQuality(status: .all, reason: .none)
+}
+
+extension DataQuality.Status: Comparable {
+    public static func < (left: DataQuality.Status, right: DataQuality.Status) -> Bool { left.order < right.order }
+
+    private var order: Int {
+        switch self {
+        case .noData: 0
+        case .audioOnly: 1
+        case .all: 2
+        }
     }
 }

@@ -1,0 +1,97 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite("Data quality as a client tells it")
+struct ConnectionQualityTests {
+    /// Looks each quarter of a second.
+    private static func run(
+        _ machine: inout ConnectionQuality, seconds: Double, from now: inout Instant, lastHeard: Instant?,
+        packets: inout Int, perLook: Int
+    ) -> [DataQuality] {
+        var rows: [DataQuality] = []
+        let end = now + TimeSpan(seconds: seconds)
+        while now < end {
+            now += .milliseconds(250)
+            packets += perLook
+            let heard = lastHeard ?? now
+            if let row = machine.observe(.init(lastHeard: heard, packetsSent: packets), at: now) { rows.append(row) }
+        }
+        return rows
+    }
+
+    @Test("What the platform says counts while it is heard")
+    func platform() {
+        var machine = ConnectionQuality(.viewer)
+        var now = Instant(nanoseconds: 0)
+        var packets = 0
+        #expect(machine.told(.row(.audioOnly, .downloadLimited)) == .row(.audioOnly, .downloadLimited))
+        #expect(machine.told(.row(.audioOnly, .downloadLimited)) == nil)
+        #expect(Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0).isEmpty)
+        #expect(machine.told(.good) == .good)
+    }
+
+    @Test("Nothing heard for 1.6 s is NoData, and what the platform said before holds again when it is heard")
+    func silence() {
+        for role in [ConnectionQuality.Role.publisher, .viewer] {
+            var machine = ConnectionQuality(role)
+            var now = Instant(nanoseconds: 0)
+            var packets = 0
+            _ = machine.told(.row(.all, .publisherLimited))
+            _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+            let cut = now
+            #expect(
+                Self.run(&machine, seconds: 1.5, from: &now, lastHeard: cut, packets: &packets, perLook: 10).isEmpty)
+            #expect(
+                Self.run(&machine, seconds: 0.5, from: &now, lastHeard: cut, packets: &packets, perLook: 10)
+                    == [.row(.noData, .none)])
+            #expect(
+                Self.run(&machine, seconds: 1, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+                    == [.row(.all, .publisherLimited)])
+        }
+    }
+
+    @Test("The platform hears nothing of a publisher that sends all the time: the uplink loses it")
+    func uplink() {
+        var machine = ConnectionQuality(.publisher)
+        var now = Instant(nanoseconds: 0)
+        var packets = 0
+        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+        #expect(machine.told(.row(.noData, .none)) == .row(.noData, .uploadLimited))
+    }
+
+    @Test("It hears nothing of a publisher that sends nothing, or was stopped for a while: no cause is known")
+    func nothingSent() {
+        var machine = ConnectionQuality(.publisher)
+        var now = Instant(nanoseconds: 0)
+        var packets = 0
+        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+        _ = Self.run(&machine, seconds: 2, from: &now, lastHeard: nil, packets: &packets, perLook: 0)
+        #expect(machine.told(.row(.noData, .none)) == .row(.noData, .none))
+        now += .seconds(10 as Int64)
+        #expect(Self.run(&machine, seconds: 0.75, from: &now, lastHeard: nil, packets: &packets, perLook: 10).isEmpty)
+    }
+
+    @Test("The platform hears nothing of a viewer that hears nothing: the downlink loses it")
+    func downlink() {
+        var machine = ConnectionQuality(.viewer)
+        var now = Instant(nanoseconds: 0)
+        var packets = 0
+        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0)
+        let cut = now
+        _ = Self.run(&machine, seconds: 2, from: &now, lastHeard: cut, packets: &packets, perLook: 0)
+        #expect(machine.quality == .row(.noData, .none))
+        #expect(machine.told(.row(.noData, .none)) == .row(.noData, .downloadLimited))
+        #expect(machine.told(.row(.noData, .publisherLimited)) == .row(.noData, .publisherLimited))
+    }
+
+    @Test("Before the connection is up, silence means nothing")
+    func before() {
+        var machine = ConnectionQuality(.viewer)
+        for second in 0..<30 {
+            let row = machine.observe(
+                .init(lastHeard: nil, packetsSent: 0), at: Instant(nanoseconds: Int64(second) * 1_000_000_000))
+            #expect(row == nil)
+        }
+    }
+}

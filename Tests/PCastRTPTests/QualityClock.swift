@@ -1,0 +1,29 @@
+import PCastMedia
+import PCastRTP
+
+/// Virtual time for the data quality's machines: looks half a second apart, and the rows that were told with the moment of
+/// each.
+struct QualityClock {
+    static let interval = TimeSpan.milliseconds(500)
+
+    private(set) var now = Instant(nanoseconds: 1_000_000_000_000)
+    private(set) var told: [(at: Double, row: DataQuality)] = []
+    private let began = Instant(nanoseconds: 1_000_000_000_000)
+
+    /// Looks so many seconds long.
+    mutating func run(_ seconds: Double, _ look: (Instant) -> DataQuality?) {
+        let end = now + TimeSpan(seconds: seconds)
+        while now < end {
+            now += Self.interval
+            if let row = look(now) { told.append(((now - began).seconds, row)) }
+        }
+    }
+
+    var rows: [DataQuality] { told.map(\.row) }
+
+    mutating func forget() { told = [] }
+}
+
+extension DataQuality {
+    static func row(_ status: Status, _ reason: Reason) -> DataQuality { DataQuality(status: status, reason: reason) }
+}

@@ -173,7 +173,7 @@ let package = Package(
             ]),
         tests("Codecs", ["PCastCodecs", "PCastMedia"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastMedia"]),
-        tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastMedia"]),
+        tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"]),
         tests("Fuzzing", ["PCastFuzzing"]),
         .testTarget(
             name: "PCastTests",
@@ -199,7 +199,10 @@ let package = Package(
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
         // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
-        tests("Hardware", ["PCast", "PCastDevices", "PCastCodecs", "PCastIO", "PCastMedia"], exclude: ["machine"]),
+        tests(
+            "Hardware",
+            ["PCast", "PCastDevices", "PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"],
+            exclude: ["machine"]),
         tests("EndToEnd", ["PCast", "PCastPlatform", "PCastMedia"], exclude: ["peers"]),
     ]
 )

@@ -100,19 +100,18 @@ import Testing
         }
     }
 
-    @Test("It stops when its task is cancelled, also with a client that stays") func stops() async throws {
+    @Test("It stops when its task is cancelled, also with a client that stays", .timeLimit(.minutes(1)))
+    func stops() async throws {
         let listening = AsyncStream<PlatformListening>.makeStream()
         let configuration = PlatformConfiguration(port: 0, rtcPort: 0)
         let task = Task { try await Platform(configuration).run { listening.continuation.yield($0) } }
         let place = try #require(await listening.stream.first { _ in true })
         let platform = TestPlatform(listening: place)
-        let start = ContinuousClock.now
         try? await ProtocolClient.run(platform) { client in
             _ = try await client.authenticate()
             task.cancel()
             #expect(try await client.closes())
         }
         _ = await task.result
-        #expect(ContinuousClock.now - start < .seconds(4))
     }
 }

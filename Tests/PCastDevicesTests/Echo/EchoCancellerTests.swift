@@ -1,0 +1,136 @@
+import Glibc
+import PCastMedia
+import Testing
+
+@testable import PCastDevices
+@testable import PCastIO
+
+/// When echo is cancelled, and what a canceller leaves alone.
+@Suite("Echo cancellation: off, on and automatic")
+struct EchoCancellerTests {
+    private let origin = Instant(nanoseconds: 700_000_000_000)
+    private let sound = PlayedSound()
+
+    /// The frame of a number, 20 ms each.
+    private func frame(_ number: Int, channels: Int = 1, sample: (Int) -> Double) -> AudioFrame {
+        let samples = (0..<960).flatMap { index in
+            [Int16](repeating: Int16(sample(number * 960 + index).rounded()), count: channels)
+        }
+        return AudioFrame(
+            samples: samples, channels: channels, captureTime: WallTime(millisecondsSinceEpoch: Int64(20 * number)),
+            timestamp: MediaTime(ticks: Int64(960 * number), rate: .opus))
+    }
+
+    private func instant(_ number: Int) -> Instant { origin + .milliseconds(20 * Int64(number)) }
+
+    /// Plays something during a frame.
+    private func play(_ number: Int, on loudspeaker: Loudspeaker) {
+        var random = SeededRandom(seed: UInt64(number))
+        let samples = (0..<960).map { _ in Int16(random.uniform(-8_000...8_000)) }
+        samples.withUnsafeBufferPointer { loudspeaker.play($0, channels: 1, from: instant(number)) }
+    }
+
+    private func noise(_ seed: Int) -> (Int) -> Double {
+        { index in
+            var random = SeededRandom(seed: UInt64(seed &* 1_000_003 &+ index))
+            return random.uniform(-20_000...20_000)
+        }
+    }
+
+    @Test("off leaves every frame as it is, whatever is played", arguments: [1, 2])
+    func off(_ channels: Int) {
+        let canceller = EchoCanceller(channels: channels, mode: .off, played: sound)
+        let loudspeaker = Loudspeaker(of: sound)
+        for number in 0..<50 {
+            play(number, on: loudspeaker)
+            let given = frame(number, channels: channels, sample: noise(1))
+            #expect(canceller.process(given, capturedAt: instant(number)).samples == given.samples)
+        }
+        #expect(!canceller.status.isActive)
+    }
+
+    @Test("automatic leaves every frame as it is while nothing is played", arguments: [1, 2])
+    func nothingPlayed(_ channels: Int) {
+        let canceller = EchoCanceller(channels: channels, played: sound)
+        #expect(canceller.mode == .automatic)
+        for number in 0..<50 {
+            let given = frame(number, channels: channels, sample: noise(2))
+            #expect(canceller.process(given, capturedAt: instant(number)).samples == given.samples)
+        }
+        #expect(!canceller.status.isActive && canceller.status.delay == nil)
+    }
+
+    @Test("automatic begins with the sound that is played, ends a second after it, and then leaves frames alone again")
+    func automatic() {
+        let canceller = EchoCanceller(channels: 1, played: sound)
+        let loudspeaker = Loudspeaker(of: sound)
+        var active: [Int] = []
+        for number in 0..<150 {
+            if (20..<70).contains(number) { play(number, on: loudspeaker) }
+            let given = frame(number, sample: noise(3))
+            let cleaned = canceller.process(given, capturedAt: instant(number))
+            if canceller.status.isActive { active.append(number) }
+            #expect(cleaned.captureTime == given.captureTime && cleaned.timestamp == given.timestamp)
+            #expect(cleaned.samples.count == 960)
+            if !(20...121).contains(number) { #expect(cleaned.samples == given.samples, "frame \(number)") }
+        }
+        #expect(active.first == 20)
+        #expect((118...121).contains(active.last ?? 0), "\(active.last ?? 0)")
+    }
+
+    @Test("the mode is changed while it runs")
+    func changedMode() {
+        let canceller = EchoCanceller(channels: 1, mode: .off, played: sound)
+        let loudspeaker = Loudspeaker(of: sound)
+        for (number, mode) in [AudioEchoCancellationMode.off, .on, .automatic, .off].enumerated() {
+            canceller.mode = mode
+            play(number, on: loudspeaker)
+            _ = canceller.process(frame(number, sample: noise(4)), capturedAt: instant(number))
+            #expect(canceller.status.isActive == (mode != .off))
+        }
+    }
+
+    @Test("on with nothing played changes nothing that can be heard")
+    func onWithoutSound() {
+        let canceller = EchoCanceller(channels: 1, mode: .on, played: sound)
+        for number in 0..<100 {
+            let given = frame(number) { 9_000 * sin(Double($0) * 0.05) }
+            let cleaned = canceller.process(given, capturedAt: instant(number))
+            #expect(zip(cleaned.samples, given.samples).allSatisfy { abs(Int($0) - Int($1)) <= 1 })
+        }
+        #expect(canceller.status.isActive)
+    }
+
+    @Test("beginning and ending make no clicks: a steady tone stays smooth")
+    func noClicks() {
+        let canceller = EchoCanceller(channels: 1, played: sound)
+        let loudspeaker = Loudspeaker(of: sound)
+        var line: [Int16] = []
+        for number in 0..<300 {
+            if (50..<100).contains(number) || (180..<200).contains(number) { play(number, on: loudspeaker) }
+            let given = frame(number) { 6_000 * sin(Double($0) * 2 * .pi * 440 / 48_000) }
+            line += canceller.process(given, capturedAt: instant(number)).samples
+        }
+        // The tone's own steps are at most 345; its bends, the differences of steps, at most 20.
+        var bend = 0
+        for index in 2..<line.count {
+            bend = max(bend, abs(Int(line[index]) - 2 * Int(line[index - 1]) + Int(line[index - 2])))
+        }
+        #expect(bend < 60, "\(bend)")
+    }
+
+    @Test("what was played is told by a source's own times")
+    func source() async throws {
+        let source = EchoCancelledSource(SyntheticAudioSource(channels: 1), mode: .off)
+        let (frames, continuation) = AsyncStream<AudioFrame>.makeStream()
+        try source.start(deliver: { continuation.yield($0) }, ended: { _ in continuation.finish() })
+        var count: Int64 = 0
+        for await frame in frames {
+            #expect(frame.timestamp.ticks == count * 960 && frame.samples.count == 960)
+            count += 1
+            if count == 5 { break }
+        }
+        source.stop()
+        #expect(source.channels == 1 && source.canceller.mode == .off)
+    }
+}

@@ -46,7 +46,7 @@ extension Relay {
         let videoFormat = streams[place].video.carried
         let audioFormat = streams[place].audio.carried
         let video = newSource(stream, "video", hasRTX: true)
-        let audio = newSource(stream, "audio", hasRTX: false)
+        let audio = newSource(stream, "audio", hasRTX: true)
         let answer = try answer(offer, credentials: credentials, capabilities: Self.capabilities) { type, ordinal in
             guard ordinal == 0 else { return nil }
             switch type {

@@ -66,12 +66,22 @@ extension Relay {
 
     private mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
         guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
-        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
         if !streams[index].hasMedia {
             streams[index].hasMedia = true
             events.append(.mediaStarted(streams[index].peer))
         }
         if packet.isRestart { restartViewers(of: index, packet.type) }
+        // What a packet repeats was sent before it, and goes on before it.
+        while let recovered = streams[index].receiver.takeRecovered() {
+            append(recovered, of: datagram, stream: index, at: now)
+        }
+        append(packet, of: datagram, stream: index, at: now)
+    }
+
+    private mutating func append(
+        _ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
+    ) {
+        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
         if packet.type == .video {
             guard let startsKeyFrame = streams[index].video.append(packet, payload: payload, at: now) else { return }
             if startsKeyFrame { streams[index].receiver.keyFrameArrived(sequence: packet.sequence, at: now) }
@@ -140,6 +150,10 @@ extension Relay {
         if streams[stream].audio.exists {
             viewers[index].sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
         }
-        if viewers[index].sender.video?.stream.hasResends == true { notePackets(stream: stream) }
+        if viewers[index].sender.video?.stream.hasResends == true
+            || viewers[index].sender.audio?.stream.hasResends == true
+        {
+            notePackets(stream: stream)
+        }
     }
 }

@@ -14,6 +14,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case jitter
     case outboundStream
     case nack
+    case redundancy
     case sdp
     case trickle
     case iceCandidate
@@ -40,6 +41,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .jitter: try JitterTarget.run(bytes)
         case .outboundStream: try OutboundStreamTarget.run(bytes)
         case .nack: try NACKTarget.run(bytes)
+        case .redundancy: try RedundancyTarget.run(bytes)
         case .sdp: try SDPTarget.run(bytes)
         case .trickle: try TrickleTarget.run(bytes)
         case .iceCandidate: try ICECandidateTarget.run(bytes)
@@ -64,6 +66,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .jitter: JitterTarget.corpus
         case .outboundStream: OutboundStreamTarget.corpus
         case .nack: NACKTarget.corpus
+        case .redundancy: RedundancyTarget.corpus
         case .sdp: SDPTarget.corpus
         case .trickle: TrickleTarget.corpus
         case .iceCandidate: ICECandidateTarget.corpus

@@ -277,9 +277,11 @@ import Testing
         #expect(buffer.statistics.packetsRefused == 1)
     }
 
-    @Test("JB1: patience is two round trips and no less than 100 ms")
+    @Test("JB1: patience is three requests and their answers, and no less than 250 ms")
     func jb1Patience() {
-        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(10)) == .milliseconds(100))
-        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(120)) == .milliseconds(240))
+        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(10)) == .milliseconds(250))
+        #expect(RetransmissionPatience.video(roundTripTime: .milliseconds(120)) == .milliseconds(440))
+        #expect(RetransmissionPatience.audio(roundTripTime: .milliseconds(10)) == .milliseconds(60))
+        #expect(RetransmissionPatience.audio(roundTripTime: .milliseconds(80)) == .milliseconds(115))
     }
 }

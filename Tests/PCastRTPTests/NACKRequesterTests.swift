@@ -14,7 +14,7 @@ import Testing
     @Test("NACK1: a gap is asked for at once, then each round trip, until it is filled")
     func gap() {
         var requester = NACKRequester()
-        requester.roundTrip = .milliseconds(50)
+        requester.roundTrip = .milliseconds(40)
         requester.received(65_535, at: milliseconds(0))
         #expect(requester.deadline == nil)
         requester.received(65_539, at: milliseconds(5))
@@ -30,6 +30,39 @@ import Testing
         #expect(poll(&requester, at: 200) == [])
         #expect(requester.requested == 5)
         #expect(requester.recovered == 3)
+    }
+
+    @Test("NACK2: where packets overtake each other, one is asked for when it is no longer likely to be on its way")
+    func overtaken() {
+        var requester = NACKRequester()
+        requester.roundTrip = .milliseconds(60)
+        var time: Int64 = 0
+        var sequence: Int64 = 0
+        var asked = 0
+        requester.received(0, at: milliseconds(0))
+        // Each second packet comes 8 ms after the one that it should come before.
+        for _ in 0..<100 {
+            requester.received(sequence + 2, at: milliseconds(time))
+            asked += poll(&requester, at: time).count
+            asked += poll(&requester, at: time + 7).count
+            requester.received(sequence + 1, at: milliseconds(time + 8))
+            asked += poll(&requester, at: time + 9).count
+            sequence += 2
+            time += 20
+        }
+        #expect(asked == 1 && requester.overtaking == .milliseconds(8))
+        // A lost one is asked for then, and when nothing overtakes any more, at once again.
+        requester.received(sequence + 2, at: milliseconds(time))
+        #expect(poll(&requester, at: time + 7) == [])
+        #expect(poll(&requester, at: time + 8) == [UInt16(sequence + 1)])
+        for _ in 0..<100 {
+            requester.received(sequence + 1, isRetransmission: true, at: milliseconds(time + 70))
+            sequence += 2
+            time += 100
+            requester.received(sequence + 2, at: milliseconds(time))
+            _ = poll(&requester, at: time + 10)
+        }
+        #expect(requester.overtaking < .milliseconds(1))
     }
 
     @Test("NACK1: no packet is asked for more often than every 20 ms, nor more than ten times")

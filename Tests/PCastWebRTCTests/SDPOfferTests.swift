@@ -48,7 +48,8 @@ struct SDPOfferTests {
         #expect(try SessionDescription(parsing: text) == offer.description)
         for line in [
             "a=group:BUNDLE 0 1", "a=extmap-allow-mixed", "m=video 9 UDP/TLS/RTP/SAVPF 102 103 96 97",
-            "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=setup:actpass", "a=sendonly", "a=rtpmap:102 H264/90000",
+            "m=audio 9 UDP/TLS/RTP/SAVPF 111 63 112", "a=rtpmap:63 red/48000/2", "a=fmtp:63 111/111",
+            "a=fmtp:112 apt=111", "a=setup:actpass", "a=sendonly", "a=rtpmap:102 H264/90000",
             "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f", "a=fmtp:97 apt=96",
             "a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1", "a=ssrc-group:FID 1000 1001",
             "a=extmap:1 urn:ietf:params:rtp-hdrext:sdes:mid",

@@ -27,10 +27,11 @@ struct SDPPublisherAnswerTests {
             ])
         #expect(
             answer.lines(ofSection: 1) == [
-                "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=setup:passive", "a=mid:1",
+                "m=audio 9 UDP/TLS/RTP/SAVPF 63 111", "a=setup:passive", "a=mid:1",
                 "a=extmap:14 urn:ietf:params:rtp-hdrext:ssrc-audio-level",
                 "a=extmap:4 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
                 "a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid", "a=recvonly", "a=rtcp-mux", "a=rtcp-rsize",
+                "a=rtpmap:63 red/48000/2", "a=fmtp:63 111/111",
                 "a=rtpmap:111 opus/48000/2", "a=rtcp-fb:111 transport-cc",
                 "a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1",
             ])

@@ -2,7 +2,7 @@ import PCastMedia
 
 extension JitterBuffer {
     mutating func pollVideo(at now: Instant) -> Frame? {
-        if let began = beganAt, now >= began + patience { beganAt = nil }
+        if let began = beganAt, now >= began + overtaking { beganAt = nil }
         while true {
             passPadding()
             if awaitsKeyFrame, let start = newestCompleteKeyFrame() {

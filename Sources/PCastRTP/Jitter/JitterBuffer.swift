@@ -19,6 +19,12 @@ public struct JitterBuffer: ~Copyable {
     /// When this much video waits behind a hole and a key frame with it, the hole is given up early.
     static let maximumSpan = TimeSpan.milliseconds(500)
 
+    /// By how much the first packet may be overtaken at most.
+    private static let longestOvertaking = TimeSpan.milliseconds(100)
+
+    /// How long it is left open where the stream begins.
+    var overtaking: TimeSpan { min(patience, Self.longestOvertaking) }
+
     public let codec: Codec
 
     /// How long a missing packet is waited for.
@@ -83,7 +89,7 @@ public struct JitterBuffer: ~Copyable {
     /// When `poll` wants to be called next if no packet comes: when the hole's patience ends.
     public var deadline: Instant? {
         if let missingSince { return missingSince + patience }
-        return holdsUnsettledFrame ? beganAt.map { $0 + patience } : nil
+        return holdsUnsettledFrame ? beganAt.map { $0 + overtaking } : nil
     }
 
     /// Takes in the payload of a packet, copying it. An empty one is padding.

@@ -2,12 +2,15 @@ public import PCastMedia
 
 /// Which packets of one stream to ask for again, and when (RFC 4585; NACK1).
 ///
-/// A missing packet is asked for at once, then each round trip but not more often than every 20 ms, ten times in all.
+/// A missing packet is asked for at once, or where packets overtake each other as soon as it is no longer likely to be on
+/// its way; then each round trip (and a little more, for an answer may be late) but not more
+/// often than every 20 ms, ten times in all.
 /// At most 1000 packets are missed at a time, none more than 10,000 behind the newest: beyond that a key frame is
 /// cheaper, and `needsKeyFrame` says so.
 public struct NACKRequester: Sendable {
     private struct Missing {
         let sequence: Int64
+        let noticed: Instant
         var nextRequest: Instant
         var requests: UInt8 = 0
     }
@@ -17,8 +20,8 @@ public struct NACKRequester: Sendable {
     public static let maximumRequests = 10
     public static let minimumInterval = TimeSpan.milliseconds(20)
 
-    /// The time to the sender and back; assumed to be 100 ms until set.
-    public var roundTrip = TimeSpan.milliseconds(100)
+    /// The time to the sender and back; assumed to be 50 ms until set.
+    public var roundTrip = TimeSpan.milliseconds(50)
 
     /// So much is missing that only a key frame helps. Stays until `keyFrameReceived`.
     public private(set) var needsKeyFrame = false
@@ -33,6 +36,9 @@ public struct NACKRequester: Sendable {
     /// Ascending; room for all is reserved at the start.
     private var missing: [Missing] = []
     private var newest: Int64?
+    /// By how much packets have lately been overtaken by later ones.
+    public private(set) var overtaking = TimeSpan.zero
+    private static let longestOvertaking = TimeSpan.milliseconds(30)
     private var lastKeyFrame: Int64?
 
     /// When `poll` wants to be called; nil when nothing is missing.
@@ -42,6 +48,12 @@ public struct NACKRequester: Sendable {
 
     /// Packets missing now.
     public var missingCount: Int { missing.count }
+
+    /// Whether that packet is waited for.
+    public func isMissing(_ sequence: Int64) -> Bool {
+        let index = firstIndex(notBefore: sequence)
+        return index < missing.count && missing[index].sequence == sequence
+    }
 
     /// Notes a packet that arrived: by the stream itself, or as a retransmission of it.
     public mutating func received(_ sequence: Int64, isRetransmission: Bool = false, at now: Instant) {
@@ -54,14 +66,20 @@ public struct NACKRequester: Sendable {
             abandon(before: sequence - Self.maximumAge)
             addGap(from: newest + 1, to: sequence, at: now)
         } else {
-            remove(sequence)
+            remove(sequence, isRetransmission: isRetransmission, at: now)
         }
+    }
+
+    /// From one request to the next: an eighth more than the round trip, and 5 ms. An answer that comes just after it was
+    /// asked for again is sent twice, and takes the link from what is needed (NACK2).
+    public static func interval(roundTrip: TimeSpan) -> TimeSpan {
+        max(roundTrip + roundTrip / 8 + .milliseconds(5), minimumInterval)
     }
 
     /// Appends the numbers to ask for now to `list`, which has room for `maximumMissing`, in ascending order.
     public mutating func poll(into list: inout [UInt16], at now: Instant) {
         guard let deadline, now >= deadline else { return }
-        let interval = max(roundTrip, Self.minimumInterval)
+        let interval = Self.interval(roundTrip: roundTrip)
         var earliest: Instant?
         var kept = 0
         for index in missing.indices {
@@ -116,8 +134,13 @@ public struct NACKRequester: Sendable {
             abandon(before: lastKeyFrame)
         }
         guard missing.count + Int(clamping: end - first) <= Self.maximumMissing else { return giveUp() }
-        for sequence in first..<max(first, end) { missing.append(Missing(sequence: sequence, nextRequest: now)) }
-        deadline = missing.isEmpty ? nil : now
+        for sequence in first..<max(first, end) { append(sequence, at: now) }
+    }
+
+    private mutating func append(_ sequence: Int64, at now: Instant) {
+        let first = now + overtaking
+        missing.append(Missing(sequence: sequence, noticed: now, nextRequest: first))
+        deadline = Instant.earlier(deadline, first)
     }
 
     private mutating func giveUp() {
@@ -127,12 +150,24 @@ public struct NACKRequester: Sendable {
         needsKeyFrame = true
     }
 
-    private mutating func remove(_ sequence: Int64) {
+    private mutating func remove(_ sequence: Int64, isRetransmission: Bool, at now: Instant) {
         let index = firstIndex(notBefore: sequence)
         guard index < missing.count, missing[index].sequence == sequence else { return }
-        missing.remove(at: index)
+        let entry = missing.remove(at: index)
+        learn(from: entry, isRetransmission: isRetransmission, at: now)
         recovered += 1
         if missing.isEmpty { deadline = nil }
+    }
+
+    /// A packet that comes by itself, sooner than an answer could, was only overtaken: the next is given as long. One that
+    /// had to be repaired says that waiting is of less use.
+    private mutating func learn(from entry: Missing, isRetransmission: Bool, at now: Instant) {
+        let lateness = now - entry.noticed
+        if !isRetransmission, entry.requests == 0 || lateness < roundTrip / 2 {
+            overtaking = min(max(lateness, overtaking - overtaking / 64), Self.longestOvertaking)
+        } else {
+            overtaking -= overtaking / 16
+        }
     }
 
     private func firstIndex(notBefore sequence: Int64) -> Int {

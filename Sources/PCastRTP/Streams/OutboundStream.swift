@@ -11,6 +11,8 @@ public struct OutboundStream: Sendable {
         public var payloadType: UInt8
         /// The retransmission stream (RFC 4588); nil when the peer has none, and nothing is sent again.
         public var retransmission: Retransmission?
+        /// Of packets of sound that repeat those before them (RFC 2198); nil when the peer does not take them.
+        public var redundantPayloadType: UInt8?
         public var mid: RTPStreamIdentifier?
         public var extensions: RTPHeaderExtensionMap
         public var clockRate: ClockRate
@@ -28,7 +30,8 @@ public struct OutboundStream: Sendable {
 
         public init(
             ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
-            extensions: RTPHeaderExtensionMap, clockRate: ClockRate, playoutDelay: PlayoutDelay? = nil
+            extensions: RTPHeaderExtensionMap, clockRate: ClockRate, playoutDelay: PlayoutDelay? = nil,
+            redundantPayloadType: UInt8? = nil
         ) {
             self.ssrc = ssrc
             self.payloadType = payloadType
@@ -37,6 +40,7 @@ public struct OutboundStream: Sendable {
             self.extensions = extensions
             self.clockRate = clockRate
             self.playoutDelay = playoutDelay
+            self.redundantPayloadType = redundantPayloadType
         }
     }
 
@@ -46,12 +50,17 @@ public struct OutboundStream: Sendable {
         public let headerSize: Int
         /// Where its payload stands in the log.
         public let position: Int64
-        /// A retransmission: the original sequence number stands between header and payload (RFC 4588, section 4),
-        /// already written into the room behind the header.
+        /// Bytes that stand between header and payload, already written into the room behind the header: the original
+        /// sequence number of a retransmission (RFC 4588, section 4), or what a packet of sound repeats of those before
+        /// it (RFC 2198).
+        public let prefixSize: Int
         public let isRetransmission: Bool
     }
 
     public let parameters: Parameters
+
+    /// How many packets before it each packet repeats, as far as they fit; of effect where the peer takes it.
+    public var redundancy = 0
 
     /// Where it stands in the log; nil while it waits for a key frame.
     public private(set) var position: Int64?
@@ -199,33 +208,87 @@ public struct OutboundStream: Sendable {
             guard entry.sequence >= firstSequence else { continue }
             limiter?.sent(entry.sequence, at: now)
             return write(
-                entry, at: position, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
+                entry, at: position, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
                 into: room)
         }
         return nil
     }
 
     private mutating func write(
-        _ entry: PacketLog.Entry, at position: Int64, sendTime: AbsoluteSendTime,
+        _ entry: PacketLog.Entry, at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet {
         let sequence = entry.sequence + sequenceOffset
         let timestamp = entry.timestamp &+ timestampOffset
+        var repeated = 0
         if sequence >= nextSequence {
             nextSequence = sequence + 1
             newestSequence = entry.sequence
             last = Last(timestamp: timestamp, arrival: entry.arrival)
+            repeated = repeatableCount(before: entry, at: position, in: log)
         }
+        let payloadType = repeated > 0 ? parameters.redundantPayloadType : nil
         let header = RTPHeader(
-            marker: entry.marker, payloadType: parameters.payloadType,
+            marker: entry.marker, payloadType: payloadType ?? parameters.payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: sequence), timestamp: timestamp, ssrc: parameters.ssrc)
         let layout = header.write(
             into: room,
             extensions: values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber),
             map: parameters.extensions)
+        let prefixSize = repeated > 0 ? writeRepeated(repeated, before: entry, in: log, into: room, at: layout.size) : 0
         packetsSent &+= 1
-        octetsSent &+= UInt32(entry.length)
-        return Packet(headerSize: layout.size, position: position, isRetransmission: false)
+        octetsSent &+= UInt32(prefixSize + entry.length)
+        return Packet(
+            headerSize: layout.size, position: position, prefixSize: prefixSize, isRetransmission: false)
+    }
+
+    // MARK: Redundancy
+
+    /// How many of the packets just before one it repeats. Only such as follow each other without a hole, for what is
+    /// behind one could not be told by its time (see `RedundantSequence`), and none that is still to be sent by itself.
+    private func repeatableCount(
+        before entry: PacketLog.Entry, at place: Int64, in log: borrowing PacketLog
+    ) -> Int {
+        guard redundancy > 0, parameters.redundantPayloadType != nil, entry.length > 0 else { return 0 }
+        var count = 0
+        var size = RedundantPayload.primaryHeaderSize + entry.length
+        while count < redundancy, entry.sequence - Int64(count + 1) >= firstSequence,
+            let position = log.position(ofSequence: entry.sequence - Int64(count + 1)), position < place
+        {
+            let earlier = log[position]
+            let offset = entry.timestamp &- earlier.timestamp
+            size += RedundantPayload.blockHeaderSize + earlier.length
+            guard (1...RedundantPayload.maximumTimestampOffset).contains(offset),
+                (1...RedundantPayload.maximumBlockSize).contains(earlier.length),
+                size <= PayloadPacketizer.defaultMaximumPayloadSize
+            else { break }
+            count += 1
+        }
+        return count
+    }
+
+    /// Writes what stands before the packet's own data: the headers, then the data of those before it, the oldest first.
+    private func writeRepeated(
+        _ count: Int, before entry: PacketLog.Entry, in log: borrowing PacketLog,
+        into room: UnsafeMutableRawBufferPointer, at start: Int
+    ) -> Int {
+        var header = start
+        var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
+        for distance in stride(from: count, to: 0, by: -1) {
+            guard let position = log.position(ofSequence: entry.sequence - Int64(distance)) else {
+                preconditionFailure("a packet that was just there")
+            }
+            let earlier = log[position]
+            RedundantPayload.writeHeader(
+                payloadType: parameters.payloadType, timestampOffset: entry.timestamp &- earlier.timestamp,
+                size: earlier.length, into: room, at: header)
+            UnsafeMutableRawBufferPointer(rebasing: room[data..<data + earlier.length])
+                .copyMemory(from: log.payload(at: position))
+            header += RedundantPayload.blockHeaderSize
+            data += earlier.length
+        }
+        room[header] = parameters.payloadType
+        return data - start
     }
 
     private mutating func writeRetransmission(
@@ -244,7 +307,9 @@ public struct OutboundStream: Sendable {
         let original = UInt16(truncatingIfNeeded: entry.sequence + sequenceOffset)
         room.storeBigEndian(original, at: layout.size)
         packetsRetransmitted += 1
-        return Packet(headerSize: layout.size, position: position, isRetransmission: true)
+        return Packet(
+            headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
+            isRetransmission: true)
     }
 
     private func values(

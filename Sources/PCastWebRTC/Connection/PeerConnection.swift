@@ -120,7 +120,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             }
             if audio {
                 let source = OutgoingSource(
-                    ssrc: ssrc(using: &generator), cname: cname,
+                    ssrc: ssrc(using: &generator), rtxSSRC: ssrc(using: &generator), cname: cname,
                     msid: MediaStreamIdentification(stream: cname, track: "audio"))
                 sections.append(OfferSection(type: .audio, direction: .sendOnly, source: source))
             }
@@ -224,6 +224,13 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, at now: Instant) {
         guard let media = receiver?.receive(packet, at: now) else { return }
         transport?.value.expectMedia()
+        while let recovered = receiver?.takeRecovered() { insert(recovered, of: packet, at: now) }
+        insert(media, of: packet, at: now)
+    }
+
+    private mutating func insert(
+        _ media: MediaReceiver.Packet, of packet: UnsafeRawBufferPointer, at now: Instant
+    ) {
         let payload = UnsafeRawBufferPointer(rebasing: packet[media.payload])
         if media.type == .video {
             _ = videoBuffer?.value.insert(
@@ -245,7 +252,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         while let control = reader.next(in: bytes) {
             receiver?.receive(control, in: bytes, wallTime: wallTime, at: now)
             if let roundTrip = receiver?.roundTrip {
-                videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
+                setPatience(roundTrip: roundTrip)
             }
             let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             followPauses()
@@ -253,6 +260,14 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
         if localVideo != nil { sender?.resolveRequests(.video, in: localVideo!.value.log, at: now) }
         if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
+    }
+
+    private mutating func setPatience(roundTrip: TimeSpan) {
+        videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
+        guard let media = receiver?.audio?.media, media.feedback.contains(.nack), media.rtxPayloadType != nil else {
+            return
+        }
+        audioBuffer?.value.patience = RetransmissionPatience.audio(roundTripTime: roundTrip)
     }
 
     /// Once for all who ask before it is told; a resumed video begins with a key frame anyway.
@@ -314,7 +329,10 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             case .connected(let profile):
                 events.append(.connected(profile))
                 // Until reports measure it.
-                if let roundTrip = transport?.value.roundTrip { receiver?.setRoundTrip(roundTrip) }
+                if let roundTrip = transport?.value.roundTrip {
+                    receiver?.setRoundTrip(roundTrip)
+                    setPatience(roundTrip: roundTrip)
+                }
                 while let early = transport?.value.takeEarlyPacket() {
                     handleEarly(early.bytes, from: early.path, at: now)
                 }

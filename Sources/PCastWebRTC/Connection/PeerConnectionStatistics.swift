@@ -14,6 +14,14 @@ public struct PeerConnectionStatistics: Sendable {
     public var packetsLost = 0
     /// Of the last 256 packets sent, how many the other side says it lost.
     public var fractionLost: UInt8?
+    /// The part of the sound's packets sent that the other side lately lost, before repair, 0 to 1.
+    public var soundLoss: Double?
+    /// Packets of sound that were lost, and repeated by later ones (RFC 2198).
+    public var packetsRepeated = 0
+    /// Our monotonic clock less the other side's wall clock, as its sender reports tell it; nil while unknown.
+    public var senderClockOffset: TimeSpan?
+    /// How long pictures are to wait, as their sender asks; nil where it asks for nothing.
+    public var playoutDelay: PlayoutDelay?
     /// Of video, or of sound where there is no video.
     public var jitter: TimeSpan?
     public var roundTrip: TimeSpan?
@@ -45,6 +53,10 @@ public struct PeerConnectionStatistics: Sendable {
                 jitter
                 ?? track.statistics.map { track.media.format.clockRate.span(ofTicks: Int64($0.jitter)) }
         }
+        soundLoss = sender?.audio?.redundancy.loss
+        packetsRepeated = receiver?.audio?.packetsRepeated ?? 0
+        senderClockOffset = receiver?.senderClockOffset
+        playoutDelay = receiver?.playoutDelay
         packetsLost = (video?.packetsLost ?? 0) + (audio?.packetsLost ?? 0)
         roundTrip = sender?.roundTripTime.smoothed ?? receiver?.roundTrip ?? checkRoundTrip
     }

@@ -26,15 +26,30 @@ public struct InboundTrack: Sendable {
     /// Payload bytes received, retransmissions included.
     public private(set) var bytesReceived = 0
     public private(set) var packetsReceived = 0
+    /// Packets of sound that were missing, and that a later one repeated (RFC 2198).
+    public internal(set) var packetsRepeated = 0
 
     private var unwrapper = SequenceUnwrapper()
     /// Added to numbers after a restart of the source, so that they never go back.
     private var sequenceOffset: Int64 = 0
     private var newestSequence: Int64?
+    private var newestTimestamp: UInt32 = 0
     private var lastPacket: Instant?
 
     /// A source that changes its SSRC is believed when the old one has been silent for so long.
     private static let silence = TimeSpan.milliseconds(500)
+
+    /// In packets, five seconds of 20 ms.
+    private static let longestAudioHole: Int64 = 250
+
+    /// What is missing between the newest packet and one that is about to be received; nil where it is not the newest.
+    func hole(before header: RTPHeader) -> RedundantSequence.Hole? {
+        guard header.ssrc == ssrc, let newestSequence else { return nil }
+        let step = unwrapper.peek(header.sequenceNumber) + sequenceOffset - newestSequence
+        let ticks = Int32(bitPattern: header.timestamp &- newestTimestamp)
+        guard step > 0, ticks > 0 else { return nil }
+        return RedundantSequence.Hole(packetCount: Int(step - 1), ticks: Int64(ticks))
+    }
 
     init(_ media: NegotiatedMedia, rid: RTPStreamIdentifier? = nil) {
         self.media = media
@@ -94,7 +109,12 @@ public struct InboundTrack: Sendable {
         pause?.packetReceived(sequenceNumber: header.sequenceNumber, at: now)
         let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
         missing.received(sequence, at: now)
-        newestSequence = max(newestSequence ?? sequence, sequence)
+        // Sound that is so old nobody waits for.
+        if media.type == .audio { missing.abandon(before: sequence - Self.longestAudioHole) }
+        if newestSequence.map({ sequence >= $0 }) ?? true {
+            newestSequence = sequence
+            newestTimestamp = header.timestamp
+        }
         return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
     }
 

@@ -8,7 +8,7 @@ public import PCastRTP
 /// (simulcast, RFC 8853), each a track of its own.
 public struct MediaReceiver: Sendable {
     /// A packet of media, or a retransmission put back in its place.
-    public struct Packet {
+    public struct Packet: Sendable {
         public let type: MediaType
         /// Which of `layers`; 0 for sound.
         public let layer: Int
@@ -28,9 +28,13 @@ public struct MediaReceiver: Sendable {
     }
 
     private struct Route {
+        /// What stands behind the header: the payload, or something around it.
+        enum Wrapping { case none, retransmission, redundancy }
+
         var type: MediaType
-        var codec: Codec
-        var isRetransmission: Bool
+        var format: PayloadFormat
+        var wrapping: Wrapping
+        var codec: Codec { format.codec }
     }
 
     /// Video, in the order in which its layers were offered, which says nothing of their quality; one without a name
@@ -56,7 +60,13 @@ public struct MediaReceiver: Sendable {
     private var arrivals: TransportFeedbackRecorder?
     private var nextReport: Instant?
     private var lost: [UInt16] = []
+    /// Packets that were missing and that the last one repeated, the newest first.
+    private var recovered: [Packet] = []
     private var delays = RoundTripTime()
+    private var clock = SenderClock()
+
+    /// The bounds of playout that the sender of the video asked for last (WebRTC's playout-delay header extension).
+    public private(set) var playoutDelay: PlayoutDelay?
 
     private static let reportInterval = TimeSpan.seconds(Int64(1))
 
@@ -69,6 +79,7 @@ public struct MediaReceiver: Sendable {
         self.cname = Array(cname.utf8.prefix(255))
         self.measuresRoundTrip = measuresRoundTrip
         lost.reserveCapacity(NACKRequester.maximumMissing)
+        recovered.reserveCapacity(RedundantPayload.maximumBlockCount)
         for section in media where section.direction.receives {
             switch section.type {
             case .video where layers.isEmpty: layers = InboundTrack.layers(of: section)
@@ -82,19 +93,28 @@ public struct MediaReceiver: Sendable {
     }
 
     private mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
-        routes[Int(format.payloadType & 0x7F)] = Route(type: type, codec: format.codec, isRetransmission: false)
+        routes[Int(format.payloadType & 0x7F)] = Route(type: type, format: format, wrapping: .none)
         if let retransmission = format.rtxPayloadType {
-            routes[Int(retransmission & 0x7F)] = Route(type: type, codec: format.codec, isRetransmission: true)
+            routes[Int(retransmission & 0x7F)] = Route(type: type, format: format, wrapping: .retransmission)
+        }
+        if let redundancy = format.redPayloadType {
+            routes[Int(redundancy & 0x7F)] = Route(type: type, format: format, wrapping: .redundancy)
         }
     }
 
     /// The time to the peer and back, as far as it is known.
     public var roundTrip: TimeSpan? { delays.smoothed }
 
+    /// Our monotonic clock less the peer's wall clock, as its sender reports tell it; nil before it can be known.
+    public var senderClockOffset: TimeSpan? { delays.minimum.flatMap { clock.offset(roundTrip: $0) } }
+
     // MARK: Packets in
 
     /// Takes in a packet in the clear. Every one counts towards the transport's feedback, of whatever stream (RTP2).
+    ///
+    /// What came before it and is repeated in it, `takeRecovered` gives.
     public mutating func receive(_ datagram: UnsafeRawBufferPointer, at now: Instant) -> Packet? {
+        recovered.removeAll(keepingCapacity: true)
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
         guard let header = RTPHeader.parse(bytes) else {
             refused += 1
@@ -110,9 +130,49 @@ public struct MediaReceiver: Sendable {
         }
         if nextReport == nil { nextReport = now + Self.reportInterval }
         let payload = header.payloadRange(packetSize: datagram.count)
-        return route.isRetransmission
-            ? receiveRetransmission(header, payload, route, layer, bytes, at: now)
-            : receiveOriginal(header, payload, route, layer, bytes, at: now)
+        switch route.wrapping {
+        case .none: return receiveOriginal(header, payload, route, layer, bytes, at: now)
+        case .retransmission: return receiveRetransmission(header, payload, route, layer, bytes, at: now)
+        case .redundancy: return receiveRedundant(header, payload, route, bytes, at: now)
+        }
+    }
+
+    /// The oldest packet that was missing and that the packet received last repeats, to be taken before that one; nil when
+    /// there is none more. Its payload lies in the same datagram.
+    public mutating func takeRecovered() -> Packet? { recovered.popLast() }
+
+    /// A packet that repeats those before it (RFC 2198). One that breaks the format, or is of another codec, fills its
+    /// number and no more, like padding.
+    private mutating func receiveRedundant(
+        _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
+    ) -> Packet? {
+        guard route.type == .audio else { return nil }
+        let nothing = payload.lowerBound..<payload.lowerBound
+        guard let redundant = RedundantPayload(bytes, payload: payload) else {
+            if !payload.isEmpty { refused += 1 }
+            return receiveOriginal(header, nothing, route, 0, bytes, at: now)
+        }
+        let isOurs = redundant.primary.payloadType == route.format.payloadType
+        let hole = audio?.hole(before: header)
+        let own = isOurs ? redundant.primary.range : nothing
+        let primary = receiveOriginal(header, own, route, 0, bytes, at: now)
+        guard let primary else { return nil }
+        var sequences = RedundantSequence(redundant, after: hole, in: bytes)
+        while let (block, distance) = sequences.next(in: bytes) {
+            let sequence = primary.sequence - distance
+            guard block.payloadType == route.format.payloadType, audio?.missing.isMissing(sequence) == true else {
+                continue
+            }
+            audio?.missing.received(sequence, isRetransmission: true, at: now)
+            audio?.packetsRepeated += 1
+            recovered.append(
+                Packet(
+                    type: .audio, layer: 0, sequence: sequence, timestamp: header.timestamp &- block.timestampOffset,
+                    sequenceNumber: header.sequenceNumber &- UInt16(truncatingIfNeeded: distance), marker: false,
+                    payload: block.range, codec: route.codec, isRetransmission: true, isRestart: false,
+                    forwarded: RTPExtensionValues()))
+        }
+        return primary
     }
 
     /// What an id means is a section's own affair, and not every section has transport numbers (Firefox numbers its
@@ -133,17 +193,17 @@ public struct MediaReceiver: Sendable {
     private mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
         guard route.type == .video, layers[0].rid != nil else { return 0 }
         for index in layers.indices {
-            let known = route.isRetransmission ? layers[index].retransmissionSSRC : layers[index].ssrc
+            let known = route.wrapping == .retransmission ? layers[index].retransmissionSSRC : layers[index].ssrc
             if known == header.ssrc { return index }
         }
         let map = layers[0].media.extensionMap
         let range =
-            route.isRetransmission
+            route.wrapping == .retransmission
             ? header.extensions.repairedRid(in: bytes, by: map) : header.extensions.rid(in: bytes, by: map)
         guard let range, let name = RTPStreamIdentifier(bytes: bytes.extracting(range)),
             let index = layers.firstIndex(where: { $0.rid == name })
         else { return nil }
-        if route.isRetransmission { layers[index].retransmissionSSRC = header.ssrc }
+        if route.wrapping == .retransmission { layers[index].retransmissionSSRC = header.ssrc }
         return index
     }
 
@@ -166,11 +226,12 @@ public struct MediaReceiver: Sendable {
             refused += 1
             return nil
         }
+        let forwarded = RTPExtensionValues.forwarded(header.extensions, in: bytes, by: extensions(of: route.type))
+        if let asked = forwarded.playoutDelay { playoutDelay = asked }
         return Packet(
             type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
-            isRetransmission: false, isRestart: isRestart,
-            forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
+            isRetransmission: false, isRestart: isRestart, forwarded: forwarded)
     }
 
     private mutating func receiveRetransmission(
@@ -203,6 +264,7 @@ public struct MediaReceiver: Sendable {
     ) -> (type: MediaType, layer: Int)? {
         switch packet {
         case .senderReport(let information, _):
+            clock.received(information, at: now)
             for index in layers.indices where layers[index].ssrc == information.ssrc {
                 layers[index].senderReport = (information, now)
                 layers[index].statistics?.received(information, at: now)

@@ -108,15 +108,15 @@ public struct MediaSender: Sendable {
         guard let packet else { return .idle }
         let payload = log.payload(at: packet.position)
         let length: Int
-        if packet.isRetransmission {
-            let start = packet.headerSize + RTXEncapsulation.headerSize
+        if packet.prefixSize > 0 {
+            let start = packet.headerSize + packet.prefixSize
             UnsafeMutableRawBufferPointer(rebasing: room[start...]).copyMemory(from: payload)
             length = transport.protectRTP(room, length: start + payload.count, headerSize: packet.headerSize)
         } else {
             length = transport.protectRTP(
                 header: UnsafeRawBufferPointer(rebasing: room[..<packet.headerSize]), payload: payload, into: room)
-            note(&track!, log[packet.position], capture: capture, at: now)
         }
+        if !packet.isRetransmission { note(&track!, log[packet.position], capture: capture, at: now) }
         if length > 0 { batch.commit(length: length, to: path) }
         return .sent
     }
@@ -170,6 +170,7 @@ public struct MediaSender: Sendable {
                 video?.receiverReport = block
             } else if block.ssrc == audio?.stream.parameters.ssrc {
                 audio?.receiverReport = block
+                audio?.followLoss(block)
             } else {
                 continue
             }

@@ -11,6 +11,8 @@ public struct OutboundTrack: Sendable {
     public internal(set) var receiverReport: ReportBlock?
     public internal(set) var nackCount = 0
     public internal(set) var pliCount = 0
+    /// How many packets of sound each one repeats, by what the peer loses.
+    public private(set) var redundancy = RedundancyLevel()
 
     /// With the next packet reports begin as at the start: what lies behind a pause may be of another clock's time.
     var reportsAnew = false
@@ -29,10 +31,22 @@ public struct OutboundTrack: Sendable {
         let parameters = OutboundStream.Parameters(
             ssrc: ssrc, payloadType: media.payloadType, retransmission: retransmission,
             mid: media.mid.flatMap { RTPStreamIdentifier($0) }, extensions: media.extensionMap,
-            clockRate: media.format.clockRate, playoutDelay: media.type == .video ? playoutDelay : nil)
+            clockRate: media.format.clockRate, playoutDelay: media.type == .video ? playoutDelay : nil,
+            redundantPayloadType: media.format.redPayloadType)
         stream = OutboundStream(
             parameters, firstSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator),
             retransmissionSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator))
         report = SenderReportSource(ssrc: ssrc, clockRate: media.format.clockRate)
+    }
+    /// The most packets of sound that each one may repeat, 0 to 2: none where the path has no room for them.
+    public mutating func limitRedundancy(to maximum: Int) {
+        redundancy.maximum = maximum
+        stream.redundancy = redundancy.count
+    }
+
+    /// Takes in what the peer says it lost.
+    mutating func followLoss(_ block: ReportBlock) {
+        redundancy.received(block)
+        stream.redundancy = redundancy.count
     }
 }

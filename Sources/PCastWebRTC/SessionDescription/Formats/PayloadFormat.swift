@@ -8,6 +8,8 @@ public struct PayloadFormat: Hashable, Sendable {
     public var payloadType: UInt8
     /// The payload type of its retransmissions (`rtx` with `apt`, RFC 4588).
     public var rtxPayloadType: UInt8?
+    /// The payload type of packets that repeat those before them (`red` of this format alone, RFC 2198); for Opus only.
+    public var redPayloadType: UInt8?
     /// Of the RTP timestamps.
     public var clockRate: ClockRate
     /// 2 for Opus, whatever it carries (RFC 7587, section 7); 1 for video.
@@ -20,12 +22,13 @@ public struct PayloadFormat: Hashable, Sendable {
     public var h264: H264Format?
 
     public init(
-        codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil, parameters: FormatParameters = [:],
-        feedback: RTCPFeedback = [], h264: H264Format? = nil
+        codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil, redPayloadType: UInt8? = nil,
+        parameters: FormatParameters = [:], feedback: RTCPFeedback = [], h264: H264Format? = nil
     ) {
         self.codec = codec
         self.payloadType = payloadType
         self.rtxPayloadType = rtxPayloadType
+        self.redPayloadType = redPayloadType
         clockRate = codec.clockRate
         channels = codec == .opus ? 2 : 1
         self.parameters = parameters
@@ -63,16 +66,29 @@ public struct PayloadFormat: Hashable, Sendable {
             payloadType: payloadType, encoding: codec.rawValue, clockRate: UInt32(clockRate.hertz), channels: channels)
     }
 
-    /// Writes the format, and its retransmissions' one, at the end of a section.
-    func append(to media: inout MediaDescription) {
+    /// Writes the format, and those of its retransmissions and repetitions, at the end of a section.
+    ///
+    /// - Parameter prefersRedundancy: puts the repetitions first, without which Chromium sends none (its sending codec is
+    ///   the first of the answer, and RED takes the second for what it wraps).
+    func append(to media: inout MediaDescription, prefersRedundancy: Bool = false) {
+        if prefersRedundancy { appendRedundant(to: &media) }
         media.payloadTypes.append(payloadType)
         media.rtpMaps.append(rtpMap)
         media.feedback += feedback.attributes(for: payloadType)
         if !parameters.isEmpty { media.formatParameters[payloadType] = parameters }
+        if !prefersRedundancy { appendRedundant(to: &media) }
         guard let rtx = rtxPayloadType else { return }
         media.payloadTypes.append(rtx)
         media.rtpMaps.append(RTPMap(payloadType: rtx, encoding: "rtx", clockRate: UInt32(clockRate.hertz)))
         media.formatParameters[rtx] = ["apt": String(payloadType)]
+    }
+
+    private func appendRedundant(to media: inout MediaDescription) {
+        guard let red = redPayloadType else { return }
+        media.payloadTypes.append(red)
+        media.rtpMaps.append(
+            RTPMap(payloadType: red, encoding: "red", clockRate: UInt32(clockRate.hertz), channels: channels))
+        media.formatParameters[red] = FormatParameters([.init(name: "\(payloadType)/\(payloadType)", value: nil)])
     }
 }
 
@@ -83,10 +99,12 @@ extension MediaDescription {
         for map in rtpMaps where maps[Int(map.payloadType)] == nil { maps[Int(map.payloadType)] = map }
         let listed = payloadTypes.compactMap { maps[Int($0)] }
         let retransmissions = retransmissionPayloadTypes(listed)
+        let redundant = redundantPayloadTypes(listed)
         let feedback = feedbackByPayloadType
         return listed.compactMap { map in
             var format = PayloadFormat(map, in: self)
             format?.rtxPayloadType = retransmissions[map.payloadType]
+            if format?.codec == .opus { format?.redPayloadType = redundant[map.payloadType] }
             format?.feedback = feedback[Int(map.payloadType)]
             return format
         }
@@ -98,6 +116,20 @@ extension MediaDescription {
         for map in maps where map.encoding.asciiLowercased == "rtx" && PayloadFormat.isUsable(map.payloadType) {
             guard let original = formatParameters[map.payloadType]?["apt"].flatMap({ UInt8($0) }) else { continue }
             if types[original] == nil { types[original] = map.payloadType }
+        }
+        return types
+    }
+
+    /// From the data's payload type to that of its `red`, where that carries nothing else (RFC 2198, section 5). Chromium's
+    /// for video is another thing under the same name and has no parameters.
+    private func redundantPayloadTypes(_ maps: [RTPMap]) -> [UInt8: UInt8] {
+        var types: [UInt8: UInt8] = [:]
+        for map in maps where map.encoding.asciiLowercased == "red" && PayloadFormat.isUsable(map.payloadType) {
+            let names = formatParameters[map.payloadType]?.parameters.first?.name.split(separator: "/") ?? []
+            guard let first = names.first.flatMap({ UInt8($0) }), names.count > 1,
+                names.allSatisfy({ UInt8($0) == first }), map.clockRate == ClockRate.opus.hertz
+            else { continue }
+            if types[first] == nil { types[first] = map.payloadType }
         }
         return types
     }

@@ -83,6 +83,7 @@ extension NegotiatedMedia {
             format.feedback = answer.feedback.intersection(match.feedback)
                 .withOneEstimator(hasTransportSequenceNumbers: hasTransportSequenceNumbers)
             if match.rtxPayloadType == nil { format.rtxPayloadType = nil }
+            if match.redPayloadType == nil { format.redPayloadType = nil }
             return format
         }
     }

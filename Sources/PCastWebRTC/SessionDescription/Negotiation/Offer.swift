@@ -59,7 +59,8 @@ public struct Offer: Sendable {
                 codec: codec, payloadType: 96, rtxPayloadType: 97, feedback: capabilities.feedback)
         case .opus:
             return PayloadFormat(
-                codec: codec, payloadType: 111, parameters: .opus(stereo: capabilities.opusStereo),
+                codec: codec, payloadType: 111, rtxPayloadType: 112, redPayloadType: 63,
+                parameters: .opus(stereo: capabilities.opusStereo),
                 feedback: capabilities.feedback.intersection([.nack, .transportCC, .pause, .pauseWithoutWait]))
         }
     }

@@ -20,8 +20,10 @@ struct SectionAnswer {
         var extensions = ExtensionNegotiation(
             offered: offer.extensions, wanted: capabilities.headerExtensions, direction: direction,
             allowsMixed: allowsMixedExtensions)
-        let feedback = offered.feedback.intersection(capabilities.feedback).withOneEstimator(
+        var feedback = offered.feedback.intersection(capabilities.feedback).withOneEstimator(
             hasTransportSequenceNumbers: extensions.map.id(of: .transportSequenceNumber) != nil)
+        // Who repeats packets unasked need not be asked for them; ours asks for what was not repeated, by RTX (NACK10).
+        if offered.redPayloadType != nil, offered.rtxPayloadType == nil { feedback.remove(.nack) }
         if feedback.contains(.transportCC) { extensions.removeAbsoluteSendTime() }
 
         var format = offered
@@ -32,7 +34,7 @@ struct SectionAnswer {
         media.mid = offer.mid
         media.direction = direction
         media.extensions = extensions.answer
-        format.append(to: &media)
+        format.append(to: &media, prefersRedundancy: direction.receives)
         if direction.sends { intent.source?.write(to: &media, hasRTX: format.rtxPayloadType != nil) }
 
         negotiated = NegotiatedMedia(

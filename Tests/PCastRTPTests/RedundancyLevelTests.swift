@@ -1,0 +1,79 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite("How much sound is repeated")
+struct RedundancyLevelTests {
+    /// Reports of a second each, 50 packets.
+    private struct Receiver {
+        var level = RedundancyLevel()
+        private var highest: UInt32 = 1000
+        private var lost: Int32 = 0
+
+        init() { report(lost: 0) }
+
+        mutating func report(lost count: Int32) {
+            highest += 50
+            lost += count
+            level.received(
+                ReportBlock(
+                    ssrc: 1, fractionLost: UInt8(count * 256 / 50), cumulativeLost: lost,
+                    highestSequenceNumber: highest, jitter: 0, lastSenderReport: 0, delaySinceLastSenderReport: 0))
+        }
+    }
+
+    @Test("Nothing while nothing is lost")
+    func clean() {
+        var receiver = Receiver()
+        for _ in 0..<100 { receiver.report(lost: 0) }
+        #expect(receiver.level.count == 0)
+    }
+
+    @Test("One from the first loss on, two where more is lost")
+    func grows() {
+        var receiver = Receiver()
+        receiver.report(lost: 1)
+        #expect(receiver.level.count == 1)
+        receiver.report(lost: 5)
+        #expect(receiver.level.count == 2)
+    }
+
+    @Test("Two per cent of random loss keeps it up, and a minute without loss ends it")
+    func holdsAndEnds() {
+        var receiver = Receiver()
+        var generator = SplitMixGenerator(seed: 5)
+        var least = 2
+        for second in 0..<120 {
+            let lost = (0..<50).count { _ in Int.random(in: 0..<50, using: &generator) == 0 }
+            receiver.report(lost: Int32(lost))
+            if second > 10 { least = min(least, receiver.level.count) }
+        }
+        #expect(least >= 1)
+        for _ in 0..<60 { receiver.report(lost: 0) }
+        #expect(receiver.level.count == 0)
+    }
+
+    @Test("No more than there is room for")
+    func bounded() {
+        var receiver = Receiver()
+        receiver.report(lost: 10)
+        receiver.level.maximum = 1
+        #expect(receiver.level.count == 1)
+        receiver.level.maximum = 0
+        #expect(receiver.level.count == 0)
+    }
+
+    @Test("A report that is repeated, or of numbers that went back, says nothing")
+    func senseless() {
+        var level = RedundancyLevel()
+        func block(_ highest: UInt32, _ lost: Int32) -> ReportBlock {
+            ReportBlock(
+                ssrc: 1, fractionLost: 0, cumulativeLost: lost, highestSequenceNumber: highest, jitter: 0,
+                lastSenderReport: 0, delaySinceLastSenderReport: 0)
+        }
+        level.received(block(100, 0))
+        level.received(block(100, 50))
+        level.received(block(50, 60))
+        #expect(level.loss == 0)
+    }
+}

@@ -1,0 +1,93 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRTP
+
+@Suite("Packets of sound that repeat those before them (RFC 2198)")
+struct RedundantPayloadTests {
+    /// A packet of Opus, 20 ms of CELT in one frame.
+    private static func opus(_ fill: UInt8, size: Int = 8) -> [UInt8] {
+        [0xF8] + Array(repeating: fill, count: size - 1)
+    }
+
+    /// Of blocks (offset, data), the oldest first, and the packet's own data.
+    static func payload(_ blocks: [(UInt32, [UInt8])], _ primary: [UInt8], payloadType: UInt8 = 111) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for (offset, data) in blocks {
+            let fields = offset << 10 | UInt32(data.count)
+            bytes += [0x80 | payloadType, UInt8(fields >> 16 & 0xFF), UInt8(fields >> 8 & 0xFF), UInt8(fields & 0xFF)]
+        }
+        return bytes + [payloadType] + blocks.flatMap(\.1) + primary
+    }
+
+    private func distances(_ bytes: [UInt8], after hole: RedundantSequence.Hole?) throws -> [Int64] {
+        let read = RedundantPayload(bytes.span, payload: bytes.indices)
+        let payload = try #require(read)
+        var sequence = RedundantSequence(payload, after: hole, in: bytes.span)
+        var distances: [Int64] = []
+        while let (_, distance) = sequence.next(in: bytes.span) { distances.append(distance) }
+        return distances
+    }
+
+    @Test("The packet's own data and what it repeats are found, the newest first")
+    func reads() throws {
+        let bytes = [9, 9] + Self.payload([(1920, Self.opus(1)), (960, Self.opus(2, size: 5))], Self.opus(3)) + [7]
+        let read = RedundantPayload(bytes.span, payload: 2..<bytes.count - 1)
+        let payload = try #require(read)
+        #expect(payload.redundantCount == 2)
+        #expect(Array(bytes[payload.primary.range]) == Self.opus(3))
+        let newest = payload.redundant(0, in: bytes.span)
+        let oldest = payload.redundant(1, in: bytes.span)
+        #expect(newest.timestampOffset == 960 && Array(bytes[newest.range]) == Self.opus(2, size: 5))
+        #expect(oldest.timestampOffset == 1920 && Array(bytes[oldest.range]) == Self.opus(1))
+        #expect(newest.payloadType == 111)
+    }
+
+    @Test("One that repeats nothing is its own data alone; an empty one is none")
+    func plain() throws {
+        let bytes = Self.payload([], Self.opus(4))
+        let read = RedundantPayload(bytes.span, payload: bytes.indices)
+        let payload = try #require(read)
+        #expect(payload.redundantCount == 0 && payload.primary.range == 1..<bytes.count)
+        let nothing = [UInt8]()
+        let empty = RedundantPayload(nothing.span, payload: 0..<0)
+        #expect(empty == nil)
+    }
+
+    @Test("Lengths that run past the end, and headers without end, are refused")
+    func malformed() {
+        let whole = Self.payload([(1920, Self.opus(1)), (960, Self.opus(2))], [])
+        for size in 0..<whole.count {
+            let cut = Array(whole.prefix(size))
+            let read = RedundantPayload(cut.span, payload: cut.indices)
+            #expect(read == nil, "\(size) bytes")
+        }
+        let endless = [UInt8](repeating: 0x80, count: 400)
+        let readEndless = RedundantPayload(endless.span, payload: endless.indices)
+        let readBeyond = RedundantPayload(whole.span, payload: 0..<whole.count + 1)
+        #expect(readEndless == nil && readBeyond == nil)
+    }
+
+    @Test("Blocks that follow each other without a gap are the packets just before")
+    func contiguous() throws {
+        let bytes = Self.payload([(1920, Self.opus(1)), (960, Self.opus(2))], Self.opus(3))
+        #expect(try distances(bytes, after: nil) == [1, 2])
+        #expect(try distances(bytes, after: .init(packetCount: 5, ticks: 6 * 960)) == [1, 2])
+    }
+
+    @Test("RTP12: over a pause of the sound a block is what is missing, if that is as many")
+    func overSilence() throws {
+        // Discontinuous transmission: 400 ms passed between the two, which are neighbours by number.
+        let bytes = Self.payload([(16_000, Self.opus(2))], Self.opus(3))
+        #expect(try distances(bytes, after: .init(packetCount: 1, ticks: 17_000)) == [1])
+        #expect(try distances(bytes, after: .init(packetCount: 2, ticks: 17_000)) == [])
+        #expect(try distances(bytes, after: nil) == [])
+    }
+
+    @Test("A block of a time that no packet before can have is left alone")
+    func senseless() throws {
+        #expect(try distances(Self.payload([(0, Self.opus(2))], Self.opus(3)), after: nil) == [])
+        let twice = Self.payload([(960, Self.opus(1)), (960, Self.opus(2))], Self.opus(3))
+        #expect(try distances(twice, after: .init(packetCount: 2, ticks: 5000)) == [1])
+    }
+}

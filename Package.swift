@@ -74,6 +74,7 @@ let package = Package(
         module("Media"),
 
         // 1: core. No clock, socket, thread, lock or chance.
+        module("Network", ["PCastMedia"]),
         module("RTP", ["PCastMedia"]),
         module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL"]),
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
@@ -136,8 +137,8 @@ let package = Package(
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO", "PCastCodecs",
-                "PCastDevices",
+                "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO",
+                "PCastCodecs", "PCastDevices",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(
@@ -156,11 +157,12 @@ let package = Package(
 
         tests("Architecture", []),
         tests("Media", ["PCastMedia"]),
+        tests("Network", ["PCastNetwork", "PCastMedia"]),
         tests("RTP", ["PCastRTP", "PCastMedia"]),
         tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastMedia", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
-        tests("Relay", ["PCastRelay", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
+        tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),
         tests(
             "Web",

@@ -7,6 +7,7 @@ private let allowed: [String: Set<String>] = {
     let media: Set<String> = ["PCastMedia"]
     var table: [String: Set<String>] = [
         "PCastMedia": [],
+        "PCastNetwork": media,
         "PCastRTP": media,
         "PCastWebRTC": media.union(["PCastRTP", "COpenSSL"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
@@ -30,12 +31,16 @@ private let allowed: [String: Set<String>] = {
     table["PCastCLI"] = media.union([
         "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",
     ])
-    table["PCastBench"] = media.union(core).union(edges).union(["PCast", "PCastPlatform", "ArgumentParser"])
+    table["PCastBench"] = media.union(core).union(edges).union([
+        "PCast", "PCastPlatform", "PCastNetwork", "ArgumentParser",
+    ])
     return table
 }()
 
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
-private let pure = ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay"]
+private let pure = [
+    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
+]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.
 private let systems: Set<String> = [

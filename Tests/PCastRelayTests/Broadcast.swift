@@ -10,6 +10,8 @@ struct Broadcast {
     var answersRequests = true
     private var requestsSeen = 0
     private(set) var sent: [EncodedFrame] = []
+    /// When each of them was, with its sound.
+    private(set) var instants: [Instant] = []
     private var numbers: [[UInt8]: Int] = [:]
 
     init(_ codec: Codec, seed: UInt64 = 1, keyFrameInterval: Int = 0) {
@@ -30,6 +32,7 @@ struct Broadcast {
             numbers[picture.bytes] = sent.count
             numbers[packet.bytes] = sent.count
             sent.append(picture)
+            instants.append(network.now)
             network.send(packet, from: publisher)
             network.send(picture, from: publisher)
             network.run(for: Self.interval)

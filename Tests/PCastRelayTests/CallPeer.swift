@@ -12,6 +12,9 @@ final class CallPeer: NetworkPeer {
     private(set) var events: [PeerConnection.Event] = []
     private(set) var video: [(frame: EncodedFrame, arrival: Instant)] = []
     private(set) var audio: [EncodedFrame] = []
+    /// When each picture and each packet of sound came out.
+    private(set) var videoTimes: [Instant] = []
+    private(set) var audioTimes: [Instant] = []
     private(set) var gaps: [JitterBuffer.Gap] = []
     private var connections: [TransportAddress] = []
 
@@ -49,7 +52,13 @@ final class CallPeer: NetworkPeer {
         while let media = connection.pollFrame(at: now) {
             switch media {
             case .frame(let frame, let arrival):
-                if frame.codec == .opus { audio.append(frame) } else { video.append((frame, arrival)) }
+                if frame.codec == .opus {
+                    audio.append(frame)
+                    audioTimes.append(now)
+                } else {
+                    video.append((frame, arrival))
+                    videoTimes.append(now)
+                }
             case .gap(let gap): gaps.append(gap)
             }
         }

@@ -43,7 +43,7 @@ struct ForwardingTests {
 
         let heard = viewer.audio.map { broadcast.number(of: $0) ?? -1 }
         #expect(heard == Set(heard).sorted() && !heard.contains(-1))
-        #expect(heard.count { $0 < Self.frameCount } >= Self.frameCount * (100 - 3 * example.loss) / 100)
+        #expect(heard.count { $0 < Self.frameCount } >= Self.frameCount * (100 - 4 * example.loss) / 100)
         #expect(broadcast.keepsTime(viewer.audio))
         #expect(viewer.gaps.count == 0 || example.loss > 0)
         #expect(network.events.contains(.mediaStarted(publisher.id)))

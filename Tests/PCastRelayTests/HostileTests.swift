@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import PCastWebRTC
 import Testing

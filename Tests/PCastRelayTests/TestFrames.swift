@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 
 /// Coded frames of no meaning, each of its own bytes, as packetizers and key frame detection want them.
 struct TestFrames {
@@ -15,7 +16,7 @@ struct TestFrames {
         self.codec = codec
         timestampInterval = codec == .opus ? 960 : 3000
         self.keyFrameInterval = keyFrameInterval
-        generator = SeededGenerator(state: seed)
+        generator = SeededGenerator(seed: seed)
     }
 
     /// Ticks from one frame to the next.

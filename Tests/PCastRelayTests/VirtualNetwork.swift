@@ -1,31 +1,54 @@
 import PCastMedia
+import PCastNetwork
 import PCastRelay
 import PCastWebRTC
 import Testing
 
-/// A relay, its peers, and what lies between them, on a clock of its own: delay, loss, reordering and repetition by a
-/// seed, over the machines' own contract and with real DTLS and SRTP.
+/// A relay, its peers, and the links between them, on a clock of its own: what the links do is by a seed, and over the
+/// machines' own contract and with real DTLS and SRTP.
 final class VirtualNetwork {
-    /// What happens to datagrams between one peer and the relay, in either direction.
+    /// What happens to datagrams between one peer and the relay.
     struct Link {
-        /// Percent.
-        var loss = 0
-        var duplication = 0
-        var delay = TimeSpan.milliseconds(10)
-        /// Added by chance, so that datagrams overtake each other.
-        var jitter = TimeSpan.zero
+        /// From the peer to the relay, and back.
+        var up = LinkConditions(delay: .milliseconds(10))
+        var down = LinkConditions(delay: .milliseconds(10))
         var carriesUDP = true
         /// No datagram from these addresses of the peer's, or to them, arrives.
         var dead: Set<TransportAddress> = []
-    }
 
-    private struct Flight {
-        let arrival: Instant
-        let number: Int
-        /// Nil when it goes to the relay.
-        let peer: (any NetworkPeer)?
-        let path: NetworkPath
-        let bytes: [UInt8]
+        /// The same both ways; percent.
+        init(
+            loss: Int = 0, duplication: Int = 0, delay: TimeSpan = .milliseconds(10), jitter: TimeSpan = .zero
+        ) {
+            self.loss = loss
+            self.duplication = duplication
+            self.delay = delay
+            self.jitter = jitter
+        }
+
+        /// Percent, both ways, as are those that follow.
+        var loss: Int {
+            get { Int((up.loss.share * 100).rounded()) }
+            set { both { $0.loss = newValue == 0 ? .none : .random(Double(newValue) / 100) } }
+        }
+        var duplication: Int {
+            get { Int((up.duplication * 100).rounded()) }
+            set { both { $0.duplication = Double(newValue) / 100 } }
+        }
+        var delay: TimeSpan {
+            get { up.delay }
+            set { both { $0.delay = newValue } }
+        }
+        /// Added by chance, so that datagrams overtake each other.
+        var jitter: TimeSpan {
+            get { up.jitter }
+            set { both { $0.jitter = newValue } }
+        }
+
+        mutating func both(_ change: (inout LinkConditions) -> Void) {
+            change(&up)
+            change(&down)
+        }
     }
 
     static let relayAddress = TransportAddress("192.0.2.10:8189")!
@@ -48,10 +71,14 @@ final class VirtualNetwork {
     var link = Link()
     /// Sees each datagram that the relay sends, before it may be lost.
     var onSending: (([UInt8], NetworkPath) -> Void)?
+    /// The same of each that a peer sends, in the peer's own words.
+    var onPeerSending: (([UInt8], any NetworkPeer, NetworkPath) -> Void)?
 
     var generator: SeededGenerator
-    private var flights: [Flight] = []
-    private var flightCount = 0
+    private let seed: UInt64
+    private var wires: [Wire] = []
+    private var wireOfPeer: [ObjectIdentifier: Wire] = [:]
+    private var translations: [ObjectIdentifier: AddressTranslation] = [:]
     private var batch: DatagramBatch
     private var nextAddress: UInt16 = 1
     private var nextConnection: UInt32 = 1
@@ -60,13 +87,14 @@ final class VirtualNetwork {
         seed: UInt64 = 1, batchCapacity: Int = 512, offersTCP: Bool = false, maximumPeers: Int = 100,
         setupTimeout: TimeSpan = .seconds(30)
     ) {
-        generator = SeededGenerator(state: seed)
+        self.seed = seed
+        generator = SeededGenerator(seed: seed)
         batch = DatagramBatch(datagramCapacity: batchCapacity)
         relay = Relay(
             configuration: RelayConfiguration(
                 certificate: Self.certificate, advertised: [Self.relayAddress], offersTCP: offersTCP,
                 clock: Self.clock, maximumPeers: maximumPeers, setupTimeout: setupTimeout),
-            generator: SeededGenerator(state: seed &+ 1000))
+            generator: SeededGenerator(seed: seed &+ 1000))
     }
 
     func newAddress() -> TransportAddress {
@@ -76,12 +104,40 @@ final class VirtualNetwork {
 
     func add(_ peer: some NetworkPeer) {
         peers.append(peer)
+        let wire = Wire(of: peer, seed: seed &+ UInt64(peers.count) << 32, at: now)
+        wires.append(wire)
+        wireOfPeer[ObjectIdentifier(peer)] = wire
         settle(peer)
         settleRelay()
     }
 
     /// As if its machine had been switched off.
     func remove(_ peer: some NetworkPeer) { peers.removeAll { $0 === peer } }
+
+    /// From now on these have one link, which is the first one's, with its queues.
+    func share(_ sharing: [any NetworkPeer]) {
+        guard let first = sharing.first, let wire = wireOfPeer[ObjectIdentifier(first)] else { return }
+        for peer in sharing.dropFirst() { wireOfPeer[ObjectIdentifier(peer)] = wire }
+    }
+
+    /// What became of all that went over a peer's link.
+    func linkStatistics(of peer: any NetworkPeer) -> (up: LinkStatistics, down: LinkStatistics)? {
+        wireOfPeer[ObjectIdentifier(peer)].map { ($0.up.statistics, $0.down.statistics) }
+    }
+
+    /// How long the datagram that did so longest waited in the queues of a peer's link since this was asked last.
+    func takeLongestWait(of peer: any NetworkPeer) -> (up: TimeSpan, down: TimeSpan) {
+        guard let wire = wireOfPeer[ObjectIdentifier(peer)] else { return (.zero, .zero) }
+        return (wire.up.takeLongestWait(), wire.down.takeLongestWait())
+    }
+
+    /// Puts a translator before a peer, or lets the one that is there forget its mappings.
+    func rebind(_ peer: any NetworkPeer) {
+        let id = ObjectIdentifier(peer)
+        nextAddress += 1
+        let outside = IPAddress(v4: 0xCB00_0000 + UInt32(nextAddress))
+        if translations[id]?.rebind() == nil { translations[id] = AddressTranslation(outside: outside) }
+    }
 
     /// When the relay told that, first.
     func time(of event: RelayEvent) -> Instant? { events.firstIndex(of: event).map { eventTimes[$0] } }
@@ -101,9 +157,11 @@ final class VirtualNetwork {
     }
 
     private func run(until end: Instant) {
+        for wire in wires { wire.refresh() }
         var stalled = 0
         while true {
-            var next = Instant.earlier(flights.first?.arrival, relay.deadline)
+            var next = relay.deadline
+            for wire in wires { next = Instant.earlier(next, wire.deadline) }
             for peer in peers { next = Instant.earlier(next, peer.deadline) }
             guard let next, next <= end else { break }
             stalled = next > now ? 0 : stalled + 1
@@ -135,17 +193,26 @@ final class VirtualNetwork {
     }
 
     private func deliver() {
-        while let flight = flights.first, flight.arrival <= now {
-            pop()
-            if let peer = flight.peer {
-                guard peers.contains(where: { $0 === peer }) else { continue }
-                withCopy(of: flight.bytes) { peer.handle($0, from: flight.path, at: now) }
-                settle(peer)
-            } else {
+        for wire in wires {
+            guard let deadline = wire.deadline, deadline <= now else { continue }
+            while let flight = wire.up.receive(at: now) {
                 withCopy(of: flight.bytes) { relay.handle($0, from: flight.path, at: now) }
                 settleRelay()
             }
+            while let flight = wire.down.receive(at: now) { land(flight) }
         }
+    }
+
+    private func land(_ flight: Wire.Flight) {
+        let peer = flight.peer
+        guard peers.contains(where: { $0 === peer }) else { return }
+        var path = flight.path
+        if path.transport == .udp, let translation = translations[ObjectIdentifier(peer)] {
+            guard let inner = translation.inner(of: path.local) else { return }
+            path.local = inner
+        }
+        withCopy(of: flight.bytes) { peer.handle($0, from: path, at: now) }
+        settle(peer)
     }
 
     private func withCopy(of bytes: [UInt8], _ body: (UnsafeMutableRawBufferPointer) -> Void) {
@@ -189,9 +256,8 @@ final class VirtualNetwork {
                 let entry = batch[index]
                 let bytes = Array(batch.bytes(of: entry))
                 onSending?(bytes, entry.path)
-                guard let peer = peers.last(where: { $0.addresses.contains(entry.path.remote) }) else { continue }
-                let path = Self.reversed(entry.path)
-                fly(bytes, to: peer, path: path, link: peer.link, address: path.local)
+                guard let peer = owner(of: entry.path.remote) else { continue }
+                fly(bytes, isUp: false, peer, Self.reversed(entry.path))
             }
             batch.removeAll()
         }
@@ -204,40 +270,35 @@ final class VirtualNetwork {
 
     private func send(_ bytes: [UInt8], from peer: any NetworkPeer, path: NetworkPath) {
         guard path.remote == Self.relayAddress else { return }
-        fly(bytes, to: nil, path: Self.reversed(path), link: peer.link, address: path.local)
+        onPeerSending?(bytes, peer, path)
+        var path = Self.reversed(path)
+        if path.transport == .udp, !peer.link.dead.contains(path.remote) {
+            path.remote = translations[ObjectIdentifier(peer)]?.translate(path.remote) ?? path.remote
+        }
+        fly(bytes, isUp: true, peer, path)
     }
 
     private static func reversed(_ path: NetworkPath) -> NetworkPath {
         NetworkPath(transport: path.transport, local: path.remote, remote: path.local)
     }
 
-    // MARK: Datagrams
-
-    private func fly(
-        _ bytes: [UInt8], to peer: (any NetworkPeer)?, path: NetworkPath, link: Link, address: TransportAddress
-    ) {
-        let isDatagram = path.transport == .udp
-        if isDatagram, !link.carriesUDP || link.dead.contains(address) || chance(link.loss) { return }
-        for _ in 0..<(isDatagram && chance(link.duplication) ? 2 : 1) {
-            var delay = link.delay
-            if isDatagram, link.jitter > .zero {
-                delay = delay + TimeSpan(nanoseconds: Int64.random(in: 0...link.jitter.nanoseconds, using: &generator))
-            }
-            flightCount += 1
-            push(Flight(arrival: now + delay, number: flightCount, peer: peer, path: path, bytes: bytes))
+    /// Whose address it is, seen from outside.
+    func owner(of address: TransportAddress) -> (any NetworkPeer)? {
+        peers.last { peer in
+            peer.addresses.contains(address) || translations[ObjectIdentifier(peer)]?.inner(of: address) != nil
         }
     }
 
-    private func chance(_ percent: Int) -> Bool { percent > 0 && Int.random(in: 0..<100, using: &generator) < percent }
+    // MARK: Datagrams
 
-    /// Kept in the order of their arrival.
-    private func push(_ flight: Flight) {
-        var index = flights.count
-        while index > 0, flights[index - 1].arrival > flight.arrival { index -= 1 }
-        flights.insert(flight, at: index)
+    /// - Parameter path: as who receives it will see it.
+    private func fly(_ bytes: [UInt8], isUp: Bool, _ peer: any NetworkPeer, _ path: NetworkPath) {
+        let isDatagram = path.transport == .udp
+        let address = isUp ? path.remote : path.local
+        if isDatagram, !peer.link.carriesUDP || peer.link.dead.contains(address) { return }
+        wireOfPeer[ObjectIdentifier(peer)]?.send(
+            Wire.Flight(peer: peer, path: path, bytes: bytes), isUp: isUp, isReliable: !isDatagram, at: now)
     }
-
-    private func pop() { flights.removeFirst() }
 
     // MARK: Connections
 

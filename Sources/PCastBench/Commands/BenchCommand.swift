@@ -12,6 +12,6 @@ struct BenchCommand: AsyncParsableCommand {
             """,
         subcommands: [
             LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,
-            ImpairCommand.self, CaptureWorkerCommand.self,
+            NetworksCommand.self, ImpairCommand.self, CaptureWorkerCommand.self, BulkWorkerCommand.self,
         ])
 }

@@ -1,29 +1,42 @@
 import ArgumentParser
+import Dispatch
 import PCastEdgeAuth
 import PCastMedia
+import PCastNetwork
 
 /// `pcast-bench impair`: a proxy that makes a bad network.
 struct ImpairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "impair",
-        abstract: "A proxy for UDP and TCP that delays and loses what passes.",
+        abstract: "A proxy for UDP and TCP that delays, loses and narrows what passes.",
         discussion: """
             To bring it between a platform and its viewers, give the platform an address of the proxy's and both the \
-            same ports:
+            same ports; several ports share one link:
 
             pcast serve --listen 127.0.0.1:8080 --rtc-port 8189 --advertise 127.0.0.2
-            pcast-bench impair --listen 127.0.0.2:8080 --to 127.0.0.1:8080 --delay 25ms
-            pcast-bench impair --listen 127.0.0.2:8189 --to 127.0.0.1:8189 --delay 25ms
+            pcast-bench impair --listen 127.0.0.2:8080 --to 127.0.0.1:8080 \
+            --listen 127.0.0.2:8189 --to 127.0.0.1:8189 --delay 25ms --both rate=4M,queue=100ms
 
-            Conditions hold in each direction. Connections are delayed and lose nothing; opening one costs its round \
-            trip. It ends with Ctrl-C.
+            CONDITIONS are separated by commas: delay=30ms, jitter=10ms, ordered or reordered (whether datagrams \
+            overtake each other by it), loss=2% (or 0.02), burst=4 (the mean length of the bursts that the loss then \
+            comes in, by Gilbert and Elliott), duplicate=1%, rate=4M (or 800k, or none), queue=100ms (or 64kB; before \
+            the rate, drop-tail), stall=200ms/5s (nothing passes for 200 ms at the end of each 5 s), mtu=1280 (larger \
+            packets vanish, IP header included), down (nothing passes) or up.
+
+            --at "10s rate=800k" changes them after a time, --at "10s down rate=800k" in one direction; up is from \
+            clients to the server. --rebind 20s gives clients another address towards the server after a time, and so \
+            does the signal USR1 at once.
+
+            Connections share the link's rate and queue, and lose nothing: what a connection loses TCP repairs, and \
+            a proxy does not see its segments. Opening one costs its round trip. It ends with Ctrl-C, and tells then \
+            what became of all packets.
             """)
 
-    @Option(help: ArgumentHelp("Where clients come.", valueName: "address:port"))
-    var listen: String
+    @Option(help: ArgumentHelp("Where clients come; may be repeated.", valueName: "address:port"))
+    var listen: [String]
 
-    @Option(help: ArgumentHelp("Where the server is.", valueName: "address:port"))
-    var to: String
+    @Option(help: ArgumentHelp("Where the server is, one for each --listen.", valueName: "address:port"))
+    var to: [String]
 
     @Option(help: ArgumentHelp("One way, such as 25ms.", valueName: "duration"))
     var delay = MillisecondsArgument(span: .zero)
@@ -34,26 +47,96 @@ struct ImpairCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The share of datagrams that vanish, from 0 to 1.", valueName: "share"))
     var loss = 0.0
 
-    @Option(help: "Of the losses and the jitter.")
+    @Option(help: ArgumentHelp("In both directions.", valueName: "conditions"))
+    var both: LinkConditionsArgument?
+
+    @Option(help: ArgumentHelp("From clients to the server.", valueName: "conditions"))
+    var up: LinkConditionsArgument?
+
+    @Option(help: ArgumentHelp("From the server to clients.", valueName: "conditions"))
+    var down: LinkConditionsArgument?
+
+    @Option(
+        help: ArgumentHelp("A change after a time; may be repeated, in order.", valueName: "time [up|down] conditions"))
+    var at: [LinkChangeArgument] = []
+
+    @Option(help: ArgumentHelp("Clients' addresses change after this time; may be repeated.", valueName: "duration"))
+    var rebind: [MillisecondsArgument] = []
+
+    @Flag(name: .customLong("block-udp"), help: "No datagram passes.")
+    var blockUDP = false
+
+    @Option(help: "Of all that is left to chance.")
     var seed: UInt64 = 1
 
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
-        guard TransportAddress(listen) != nil, TransportAddress(to) != nil else {
+        guard (listen + to).allSatisfy({ TransportAddress($0) != nil }) else {
             throw ValidationError("--listen and --to are an address and a port, such as 127.0.0.2:8189.")
         }
+        guard listen.count == to.count else { throw ValidationError("Each --listen has a --to.") }
         guard (0...1).contains(loss) else { throw ValidationError("--loss is from 0 to 1.") }
+        guard zip(at, at.dropFirst()).allSatisfy({ $0.age <= $1.age }) else {
+            throw ValidationError("--at: changes stand in the order of their times.")
+        }
     }
 
     func run() async throws {
-        guard let address = TransportAddress(listen), let server = TransportAddress(to) else { return }
-        let conditions = NetworkConditions(delay: delay.span, jitter: jitter.span, loss: loss, seed: seed)
-        let link = try ImpairedLink(from: address, to: server, conditions)
-        Report(options).event(
-            "listening", ["listen": .string(listen), "to": .string(to)],
-            sentence: "\(listen) leads to \(to). Ctrl-C ends it.")
+        let ports = zip(listen, to).compactMap { pair in
+            TransportAddress(pair.0).flatMap { address in
+                TransportAddress(pair.1).map { ImpairedLink.Port(address: address, server: $0) }
+            }
+        }
+        let link = try ImpairedLink(ports, conditions)
+        let report = Report(options)
+        for (address, server) in zip(listen, to) {
+            report.event(
+                "listening", ["listen": .string(address), "to": .string(server)],
+                sentence: "\(address) leads to \(server). Ctrl-C ends it.")
+        }
+        let rebinding = Interruption.onUserSignal { link.rebind() }
         await Interruption.wait()
+        rebinding.cancel()
         link.stop()
+        tell(link.statistics.up, "up", report)
+        tell(link.statistics.down, "down", report)
+    }
+
+    private var conditions: NetworkConditions {
+        var initial = LinkConditions(
+            delay: delay.span, jitter: jitter.span, loss: loss > 0 ? .random(loss) : .none)
+        both?.apply(to: &initial)
+        var conditions = NetworkConditions(
+            up: schedule(initial, up, at.filter(\.isUp)), down: schedule(initial, down, at.filter(\.isDown)))
+        conditions.blocksUDP = blockUDP
+        conditions.rebindings = rebind.map(\.span)
+        conditions.seed = seed
+        return conditions
+    }
+
+    private func schedule(
+        _ initial: LinkConditions, _ own: LinkConditionsArgument?, _ changes: [LinkChangeArgument]
+    ) -> LinkSchedule {
+        var initial = initial
+        own?.apply(to: &initial)
+        return changes.reduce(LinkSchedule(initial)) { schedule, change in
+            schedule.changed(at: change.age) { change.conditions.apply(to: &$0) }
+        }
+    }
+
+    private func tell(_ statistics: LinkStatistics, _ direction: String, _ report: Report) {
+        report.event(
+            "passed",
+            [
+                "direction": .string(direction), "sent": .number(Double(statistics.sent)),
+                "delivered": .number(Double(statistics.delivered)), "lost": .number(Double(statistics.lost)),
+                "overflowed": .number(Double(statistics.overflowed)),
+                "oversized": .number(Double(statistics.oversized)), "cutOff": .number(Double(statistics.cutOff)),
+                "duplicated": .number(Double(statistics.duplicated)),
+            ],
+            sentence: "\(direction): \(statistics.delivered) of \(statistics.sent) packets arrived, "
+                + "\(statistics.lost) were lost, \(statistics.overflowed) found the queue full, "
+                + "\(statistics.oversized) were too large.")
     }
 }

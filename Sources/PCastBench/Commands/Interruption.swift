@@ -4,14 +4,23 @@ import Foundation
 enum Interruption {
     static func wait() async {
         let (signals, continuation) = AsyncStream<Void>.makeStream()
-        let sources = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { continuation.yield() }
-            source.resume()
-            return source
-        }
+        let sources = [SIGINT, SIGTERM].map { source(of: $0) { continuation.yield() } }
         for await _ in signals { break }
         sources.forEach { $0.cancel() }
+    }
+
+    /// Calls `action` at each SIGUSR1, until what it answers is cancelled.
+    static func onUserSignal(_ action: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
+        source(of: SIGUSR1, action)
+    }
+
+    private static func source(
+        of number: Int32, _ action: @escaping @Sendable () -> Void
+    ) -> any DispatchSourceSignal {
+        signal(number, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: number)
+        source.setEventHandler(handler: action)
+        source.resume()
+        return source
     }
 }

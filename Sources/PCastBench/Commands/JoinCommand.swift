@@ -1,6 +1,8 @@
 import ArgumentParser
 import PCast
 import PCastIO
+import PCastMedia
+import PCastNetwork
 
 /// `pcast-bench join`: from calling subscribe to the first picture.
 struct JoinCommand: AsyncParsableCommand {
@@ -66,8 +68,9 @@ struct JoinCommand: AsyncParsableCommand {
     private func measureFar(_ report: inout Report) async throws -> Quantiles {
         let far = IPAddress(v4: 0x7F00_0002)
         // The publisher stays near: only the viewer's network is far.
-        let conditions = NetworkConditions(
-            delay: .milliseconds(Int64(Self.addedRoundTrip / 2)), exempt: .loopbackV4)
+        var conditions = NetworkConditions(
+            LinkConditions(delay: .milliseconds(Int64(Self.addedRoundTrip / 2))))
+        conditions.exempt = .loopbackV4
         var links: [ImpairedLink] = []
         defer { links.forEach { $0.stop() } }
         var web: UInt16 = 0
@@ -76,12 +79,12 @@ struct JoinCommand: AsyncParsableCommand {
                 throw BenchFailure("the platform's address \(uri) has no port")
             }
             web = port
-            for port in Set([port, rtcPort]) {
-                links.append(
-                    try ImpairedLink(
-                        from: TransportAddress(ip: far, port: port), to: TransportAddress(ip: .loopbackV4, port: port),
-                        conditions))
+            let ports = Set([port, rtcPort]).map { port in
+                ImpairedLink.Port(
+                    address: TransportAddress(ip: far, port: port),
+                    server: TransportAddress(ip: .loopbackV4, port: port))
             }
+            links.append(try ImpairedLink(ports, conditions))
         }
         defer { live.stop() }
         let viewing = try Viewing(live, uri: "http://\(far):\(web)")

@@ -1,59 +1,48 @@
 import Glibc
 import PCastMedia
 
-/// One connection through the proxy: two sockets, and what is on its way between them.
+/// One connection through the proxy: two sockets. Its bytes are on their way in the path that all share.
 struct ImpairedConnection {
-    /// One direction.
-    private struct Flow {
-        /// Reading pauses beyond this many bytes, as a window does.
-        private static let window = 4 << 20
-
-        private var chunks: [(arrival: Instant, bytes: ArraySlice<UInt8>)] = []
-        private var waiting = 0
-        private(set) var hasEnded = false
+    /// What has arrived in one direction, for a socket that may not take it at once.
+    private struct Outbox {
+        private var bytes: [UInt8] = []
+        private var hasEnd = false
         private(set) var isDone = false
 
-        var wantsToRead: Bool { !hasEnded && waiting < Self.window }
-        var next: Instant? { chunks.first?.arrival }
+        var isWaiting: Bool { !isDone && (!bytes.isEmpty || hasEnd) }
 
-        mutating func read(
-            _ socket: Int32, _ buffer: UnsafeMutableRawBufferPointer, arriving arrival: Instant
-        ) {
-            let count = recv(socket, buffer.baseAddress, buffer.count, 0)
-            if count < 0, errno == EAGAIN || errno == EINTR { return }
-            if count <= 0 { hasEnded = true }
-            // No bytes: the end, which arrives after all that was sent before it.
-            chunks.append((max(arrival, chunks.last?.arrival ?? arrival), ArraySlice(buffer[..<max(0, count)])))
-            waiting += max(0, count)
+        /// - Parameter arrived: none are the end.
+        mutating func append(_ arrived: [UInt8]) {
+            if arrived.isEmpty { hasEnd = true } else { bytes += arrived }
         }
 
-        mutating func write(to socket: Int32, at now: Instant) {
-            while let first = chunks.first, first.arrival <= now {
-                guard !first.bytes.isEmpty else {
-                    shutdown(socket, Int32(SHUT_WR))
-                    isDone = true
-                    return chunks.removeAll()
-                }
-                let sent = first.bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        mutating func write(to socket: Int32) {
+            while !bytes.isEmpty, !isDone {
+                let sent = bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
                 guard sent > 0 else {
                     if errno != EAGAIN, errno != ENOTCONN, errno != EINTR { isDone = true }
                     return
                 }
-                waiting -= sent
-                chunks[0].bytes = first.bytes.dropFirst(sent)
-                if chunks[0].bytes.isEmpty { chunks.removeFirst() }
+                bytes.removeFirst(sent)
             }
+            guard hasEnd, !isDone else { return }
+            shutdown(socket, Int32(SHUT_WR))
+            isDone = true
         }
     }
 
+    let number: Int
+    /// From when on a client on a real network could have sent.
+    let opened: Instant
     private let client: ProxySocket
     private let server: ProxySocket
-    private let opened: Instant
-    private var up = Flow()
-    private var down = Flow()
+    private var up = Outbox()
+    private var down = Outbox()
+    private var hasClientEnded = false
+    private var hasServerEnded = false
 
-    /// - Parameter opened: from when on a client on a real network could have sent.
-    init(client: ProxySocket, server: ProxySocket, opened: Instant) {
+    init(_ number: Int, client: ProxySocket, server: ProxySocket, opened: Instant) {
+        self.number = number
         self.client = client
         self.server = server
         self.opened = opened
@@ -61,27 +50,62 @@ struct ImpairedConnection {
 
     var isOver: Bool { up.isDone && down.isDone }
 
-    var deadline: Instant? { Instant.earlier(up.next, down.next) }
-
-    /// The client's and the server's, to be waited for.
-    var descriptors: [pollfd] {
-        [
-            // A negative one is passed over.
-            pollfd(fd: up.wantsToRead ? client.number : -1, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: down.wantsToRead ? server.number : -1, events: Int16(POLLIN), revents: 0),
+    /// The client's and the server's, to be waited for. Who has not taken what came is not read from, as TCP's window
+    /// does it.
+    func descriptors(hasRoomUp: Bool, hasRoomDown: Bool, at now: Instant) -> [pollfd] {
+        let readsClient = !hasClientEnded && hasRoomUp && !up.isWaiting && now >= opened
+        let readsServer = !hasServerEnded && hasRoomDown && !down.isWaiting
+        return [
+            Self.descriptor(client, reads: readsClient, writes: down.isWaiting),
+            Self.descriptor(server, reads: readsServer, writes: up.isWaiting),
         ]
     }
 
-    mutating func read(
-        clientReports: Int16, serverReports: Int16, _ buffer: UnsafeMutableRawBufferPointer, at now: Instant,
-        delay: TimeSpan
-    ) {
-        if clientReports != 0 { up.read(client.number, buffer, arriving: max(now, opened) + delay) }
-        if serverReports != 0 { down.read(server.number, buffer, arriving: now + delay) }
+    /// A negative one is passed over.
+    private static func descriptor(_ socket: ProxySocket, reads: Bool, writes: Bool) -> pollfd {
+        let events = (reads ? POLLIN : 0) | (writes ? POLLOUT : 0)
+        return pollfd(fd: events == 0 ? -1 : socket.number, events: Int16(events), revents: 0)
     }
 
-    mutating func write(at now: Instant) {
-        up.write(to: server.number, at: now)
-        down.write(to: client.number, at: now)
+    mutating func serve(
+        port: Int, client clientReport: Int16, server serverReport: Int16, _ buffer: UnsafeMutableRawBufferPointer,
+        into path: inout ImpairedPath, at now: Instant
+    ) {
+        if clientReport & Int16(POLLOUT) != 0 { down.write(to: client.number) }
+        if serverReport & Int16(POLLOUT) != 0 { up.write(to: server.number) }
+        let readable = Int16(POLLIN | POLLHUP | POLLERR)
+        if clientReport & readable != 0, !hasClientEnded, now >= opened {
+            hasClientEnded = read(client, port, isUp: true, buffer, into: &path, at: now)
+        }
+        if serverReport & readable != 0, !hasServerEnded {
+            hasServerEnded = read(server, port, isUp: false, buffer, into: &path, at: now)
+        }
+    }
+
+    /// Reads as much as the path takes.
+    ///
+    /// - Returns: whether that was the end.
+    private func read(
+        _ socket: ProxySocket, _ port: Int, isUp: Bool, _ buffer: UnsafeMutableRawBufferPointer,
+        into path: inout ImpairedPath, at now: Instant
+    ) -> Bool {
+        while path.hasRoom(isUp: isUp) {
+            let count = recv(socket.number, buffer.baseAddress, ImpairedPath.segmentSize, 0)
+            if count < 0, errno == EAGAIN || errno == EINTR { return false }
+            let bytes = Array(buffer[..<max(0, count)])
+            path.send(.segment(port: port, connection: number, bytes), isUp: isUp, at: now)
+            if count <= 0 { return true }
+        }
+        return false
+    }
+
+    mutating func arrive(_ bytes: [UInt8], isUp: Bool) {
+        if isUp {
+            up.append(bytes)
+            up.write(to: server.number)
+        } else {
+            down.append(bytes)
+            down.write(to: client.number)
+        }
     }
 }

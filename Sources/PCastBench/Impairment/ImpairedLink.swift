@@ -1,41 +1,54 @@
 import PCastIO
 import PCastMedia
+import PCastNetwork
 import Synchronization
 
-/// A bad network between an address of this machine and a server, for UDP and TCP on one port, on two threads.
+/// A bad network between addresses of this machine and a server's, for UDP and TCP on the same ports: one path, which
+/// all ports share, on a thread.
 final class ImpairedLink: Sendable {
-    private static let longestWait = TimeSpan.milliseconds(50)
-
-    private let isStopped: Flag
-    private let threads: [WorkerThread]
-
-    /// What the threads look at.
-    private final class Flag: Sendable {
-        let value = Atomic(false)
+    /// Where clients come, and where that leads.
+    struct Port: Sendable {
+        let address: TransportAddress
+        let server: TransportAddress
     }
 
-    /// - Throws: `BenchFailure` when the address cannot be had.
-    init(from address: TransportAddress, to server: TransportAddress, _ conditions: NetworkConditions) throws {
-        guard address.ip.v4 != nil, server.ip.v4 != nil else { throw BenchFailure("the proxy speaks IPv4") }
-        let flag = Flag()
-        isStopped = flag
-        let datagrams = Handover(try DatagramImpairment(from: address, to: server, conditions))
-        let connections = Handover(try ConnectionImpairment(from: address, to: server, conditions))
-        threads = [
-            try WorkerThread(name: "impair-udp") {
-                while !flag.value.load(ordering: .relaxed) { datagrams.value.turn(for: Self.longestWait) }
-                datagrams.value.close()
-            },
-            try WorkerThread(name: "impair-tcp") {
-                while !flag.value.load(ordering: .relaxed) { connections.value.turn(for: Self.longestWait) }
-                connections.value.close()
-            },
-        ]
+    /// What the thread looks at, and what it tells.
+    private final class State: Sendable {
+        let isStopped = Atomic(false)
+        let rebindings = Atomic(0)
+        let statistics = Mutex((up: LinkStatistics(), down: LinkStatistics()))
     }
+
+    private let state = State()
+    private let thread: WorkerThread
+
+    /// - Throws: `BenchFailure` when an address cannot be had.
+    init(_ ports: [Port], _ conditions: NetworkConditions) throws {
+        guard ports.allSatisfy({ $0.address.ip.v4 != nil && $0.server.ip.v4 != nil }) else {
+            throw BenchFailure("the proxy speaks IPv4")
+        }
+        let proxy = Handover(try ImpairedPorts(ports, conditions))
+        thread = try WorkerThread(name: "impair") { [state] in
+            var rebindings = 0
+            while !state.isStopped.load(ordering: .relaxed) {
+                let asked = state.rebindings.load(ordering: .relaxed)
+                if asked != rebindings { proxy.value.rebind() }
+                rebindings = asked
+                proxy.value.turn()
+                state.statistics.withLock { $0 = proxy.value.statistics }
+            }
+            proxy.value.close()
+        }
+    }
+
+    var statistics: (up: LinkStatistics, down: LinkStatistics) { state.statistics.withLock { $0 } }
+
+    /// Gives all clients other addresses towards the server.
+    func rebind() { state.rebindings.add(1, ordering: .relaxed) }
 
     func stop() {
-        isStopped.value.store(true, ordering: .relaxed)
-        threads.forEach { $0.join() }
+        state.isStopped.store(true, ordering: .relaxed)
+        thread.join()
     }
 
     /// A value made on one thread and then used by one other alone.

@@ -1,24 +1,26 @@
 import PCastMedia
+import PCastNetwork
 
-/// How a network treats what passes, in each direction.
+/// How a network treats what passes between clients and a server.
 struct NetworkConditions: Sendable {
-    /// One way.
-    var delay = TimeSpan.zero
-    /// Up to this much is added to the delay, evenly spread; datagrams may overtake each other by it.
-    var jitter = TimeSpan.zero
-    /// The share of datagrams that vanish, 0 to 1. Connections lose nothing: TCP would repair it.
-    var loss = 0.0
+    /// From clients to the server, and back.
+    var up: LinkSchedule
+    var down: LinkSchedule
+    /// No datagram passes.
+    var blocksUDP = false
+    /// When, after the beginning, clients' datagrams begin to come from other addresses, as behind a translator that
+    /// has forgotten them.
+    var rebindings: [TimeSpan] = []
     /// The same treatment from the same seed and traffic.
     var seed: UInt64 = 1
     /// Datagrams of clients at this address pass as if there were no such network.
     var exempt: IPAddress?
 
-    func delay(using generator: inout SeededGenerator) -> TimeSpan {
-        guard jitter > .zero else { return delay }
-        return delay + .nanoseconds(Int64.random(in: 0...jitter.nanoseconds, using: &generator))
+    init(up: LinkSchedule, down: LinkSchedule) {
+        self.up = up
+        self.down = down
     }
 
-    func loses(using generator: inout SeededGenerator) -> Bool {
-        loss > 0 && Double.random(in: 0..<1, using: &generator) < loss
-    }
+    /// The same in both directions.
+    init(_ conditions: LinkConditions) { self.init(up: LinkSchedule(conditions), down: LinkSchedule(conditions)) }
 }

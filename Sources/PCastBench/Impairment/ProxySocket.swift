@@ -46,6 +46,13 @@ final class ProxySocket {
         }
     }
 
+    /// What has gone wrong with a connection, as an `errno`; 0 for nothing.
+    var error: Int32 {
+        var error: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        return getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
+    }
+
     func accept() -> ProxySocket? {
         let accepted = Glibc.accept(number, nil, nil)
         guard accepted >= 0 else { return nil }

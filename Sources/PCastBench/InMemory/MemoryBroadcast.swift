@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRelay
 import PCastWebRTC
 

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 
 /// Encoded frames as a publisher of 720p30 makes them, for those who look at no more than a payload format does:
 /// 2.5 Mbit/s of video, sound of 48 kbit/s.

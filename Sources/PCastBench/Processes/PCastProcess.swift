@@ -13,11 +13,19 @@ final class PCastProcess: Sendable {
     /// - Parameters:
     ///   - arguments: without `--json`, which is added.
     ///   - environment: beside what this process has; secrets belong here, where other users cannot see them.
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    ///   - namespace: whose network it has; nil for this process's.
+    init(
+        _ arguments: [String], environment: [String: String] = [:], in namespace: NetworkNamespace? = nil
+    ) throws {
         command = "pcast " + arguments.joined(separator: " ")
         let output = Pipe()
-        process.executableURL = try Self.program()
-        process.arguments = arguments + ["--json"]
+        if let prefix = namespace?.prefix {
+            process.executableURL = try SystemProgram.url(of: prefix[0])
+            process.arguments = try prefix.dropFirst() + [Self.program().path] + arguments + ["--json"]
+        } else {
+            process.executableURL = try Self.program()
+            process.arguments = arguments + ["--json"]
+        }
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice

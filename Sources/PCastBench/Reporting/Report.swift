@@ -16,6 +16,10 @@ struct Report {
     ///
     /// - Parameter pass: nil for a row that has no target.
     mutating func row(_ name: String, _ figures: Figures, pass: Bool? = nil) {
+        row(name, Array(figures), pass: pass)
+    }
+
+    mutating func row(_ name: String, _ figures: [(key: String, value: Double?)], pass: Bool? = nil) {
         if isJSON {
             var object = Self.event("row")
             object["name"] = .string(name)
@@ -35,7 +39,9 @@ struct Report {
     /// The last line.
     ///
     /// - Throws: the exit status 1 when a target was missed.
-    func finish(_ figures: Figures, targets: [Target]) throws {
+    func finish(_ figures: Figures, targets: [Target]) throws { try finish(Array(figures), targets: targets) }
+
+    func finish(_ figures: [(key: String, value: Double?)], targets: [Target]) throws {
         let missed = targets.filter { target in
             !target.holds(for: figures.first { $0.key == target.figure }?.value)
         }
@@ -53,7 +59,7 @@ struct Report {
         if !missed.isEmpty { throw ExitCode(1) }
     }
 
-    private func tell(_ figures: Figures, _ targets: [Target], _ missed: [Target]) {
+    private func tell(_ figures: [(key: String, value: Double?)], _ targets: [Target], _ missed: [Target]) {
         Self.print("")
         for (name, value) in figures {
             let target = targets.first { $0.figure == name }

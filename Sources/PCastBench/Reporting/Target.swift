@@ -2,6 +2,7 @@
 struct Target: Sendable {
     enum Bound: Sendable {
         case atMost(Double)
+        case atLeast(Double)
         /// Whatever its sign.
         case within(Double)
         case exactly(Double)
@@ -20,6 +21,7 @@ struct Target: Sendable {
         guard let value else { return false }
         return switch bound {
         case .atMost(let limit): value <= limit
+        case .atLeast(let limit): value >= limit
         case .within(let limit): abs(value) <= limit
         case .exactly(let limit): value == limit
         }
@@ -27,13 +29,14 @@ struct Target: Sendable {
 
     var limit: Double {
         switch bound {
-        case .atMost(let limit), .within(let limit), .exactly(let limit): limit
+        case .atMost(let limit), .atLeast(let limit), .within(let limit), .exactly(let limit): limit
         }
     }
 
     var text: String {
         switch bound {
         case .atMost(let limit): "at most \(Report.text(limit))"
+        case .atLeast(let limit): "at least \(Report.text(limit))"
         case .within(let limit): "within ±\(Report.text(limit))"
         case .exactly(let limit): "exactly \(Report.text(limit))"
         }

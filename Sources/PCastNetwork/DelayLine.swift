@@ -1,28 +1,24 @@
-import PCastMedia
+internal import PCastMedia
 
-/// What is on its way, by when it arrives: a binary heap, in the order of insertion where instants are equal. It holds
-/// so many at most, and refuses further ones as a full queue of a router does.
+/// What is on its way, by when it arrives: a binary heap, in the order of insertion where instants are equal.
 struct DelayLine<Element> {
-    private static var capacity: Int { 16_384 }
-
-    private struct Entry {
+    fileprivate struct Entry {
         let instant: Instant
         let number: UInt64
         let element: Element
 
         static func < (left: Entry, right: Entry) -> Bool {
-            (left.instant, left.number) < (right.instant, right.number)
+            left.instant == right.instant ? left.number < right.number : left.instant < right.instant
         }
     }
 
     private var entries: [Entry] = []
     private var inserted: UInt64 = 0
 
+    var count: Int { entries.count }
     var next: Instant? { entries.first?.instant }
 
-    /// - Returns: false when it is full.
-    mutating func insert(_ element: Element, at instant: Instant) -> Bool {
-        guard entries.count < Self.capacity else { return false }
+    mutating func insert(_ element: Element, at instant: Instant) {
         entries.append(Entry(instant: instant, number: inserted, element: element))
         inserted += 1
         var index = entries.count - 1
@@ -30,7 +26,6 @@ struct DelayLine<Element> {
             entries.swapAt(index, (index - 1) / 2)
             index = (index - 1) / 2
         }
-        return true
     }
 
     /// Removes and answers the first whose instant has come.
@@ -40,12 +35,17 @@ struct DelayLine<Element> {
         guard !entries.isEmpty else { return first.element }
         entries[0] = last
         var index = 0
-        while let child = [2 * index + 1, 2 * index + 2].filter({ $0 < entries.count })
-            .min(by: { entries[$0] < entries[$1] }), entries[child] < entries[index]
-        {
+        while true {
+            var child = 2 * index + 1
+            guard child < entries.count else { break }
+            if child + 1 < entries.count, entries[child + 1] < entries[child] { child += 1 }
+            guard entries[child] < entries[index] else { break }
             entries.swapAt(index, child)
             index = child
         }
         return first.element
     }
 }
+
+extension DelayLine: Sendable where Element: Sendable {}
+extension DelayLine.Entry: Sendable where Element: Sendable {}

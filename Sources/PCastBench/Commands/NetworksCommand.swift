@@ -1,0 +1,63 @@
+import ArgumentParser
+import PCastEdgeAuth
+
+/// `pcast-bench networks`: what a stream is like over bad networks.
+struct NetworksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "networks",
+        abstract: "720p30 at 2 Mbit/s with sound over bad networks, between processes of their own.",
+        discussion: """
+            Platform, publisher and viewers each have a network namespace, joined by links of this program's own \
+            through which every packet of theirs passes; that needs root (`unshare --user --map-root-user --net` gives \
+            as much where it is allowed). Each row is one network, on the viewer's way to the platform or on the \
+            publisher's.
+            """)
+
+    @Option(help: "How long rows of a network that stays as it is are watched.")
+    var seconds = 30
+
+    @Option(help: ArgumentHelp("Only these, or all that begin so, separated by commas.", valueName: "names"))
+    var rows: String?
+
+    @Flag(help: "Names the rows, and measures nothing.")
+    var list = false
+
+    @OptionGroup var options: ReportOptions
+
+    static let all: [NetworkRow] = NetworkScene.Hop.allCases.flatMap { hop in
+        NetworkRow.steady(hop) + NetworkRow.narrow(hop) + NetworkRow.interrupted(hop)
+    }
+
+    private var chosen: [NetworkRow] {
+        guard let rows else { return Self.all }
+        let names = rows.split(separator: ",")
+        return Self.all.filter { row in names.contains { row.name.hasPrefix($0) } }
+    }
+
+    func validate() throws {
+        guard seconds >= 3 else { throw ValidationError("--seconds is at least 3.") }
+        guard !chosen.isEmpty else { throw ValidationError("--rows: there is no such row; --list names them.") }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        if list { return chosen.forEach { report.event("name", ["name": .string($0.name)], sentence: $0.name) } }
+        var passed = 0
+        for row in chosen {
+            do {
+                let figures = try await row.measure(seconds)
+                let pass = row.passes(figures)
+                passed += pass ? 1 : 0
+                report.row(row.name, figures, pass: pass)
+            } catch let failure as BenchFailure {
+                report.event(
+                    "failure", ["name": .string(row.name), "reason": .string(failure.description)],
+                    sentence: "\(row.name): \(failure)")
+                report.row(row.name, [], pass: false)
+            }
+        }
+        try report.finish(
+            ["rows": Double(chosen.count), "missed": Double(chosen.count - passed)],
+            targets: [Target("missed", .exactly(0))])
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import PCastIO
+import PCastMedia
+
+/// Connections between clients and one server.
+struct ConnectionPort {
+    /// Further connections wait at the door.
+    private static let maximumConnections = 256
+
+    private let number: Int
+    private let door: ProxySocket
+    private let server: TransportAddress
+    /// What a connection's first bytes make up for: the kernel has answered the client at once.
+    private let opening: TimeSpan
+    private var connections: [ImpairedConnection] = []
+    private var opened = 0
+
+    init(
+        _ number: Int, from address: TransportAddress, to server: TransportAddress, opening: TimeSpan
+    ) throws {
+        self.number = number
+        self.server = server
+        self.opening = opening
+        door = try ProxySocket(.stream)
+        try door.bind(address)
+        try door.listen()
+    }
+
+    /// The door's first, then each connection's two.
+    func descriptors(_ path: borrowing ImpairedPath, at now: Instant) -> [pollfd] {
+        let isOpen = connections.count < Self.maximumConnections
+        let first = pollfd(fd: door.number, events: isOpen ? Int16(POLLIN) : 0, revents: 0)
+        let up = path.hasRoom(isUp: true)
+        let down = path.hasRoom(isUp: false)
+        return [first] + connections.flatMap { $0.descriptors(hasRoomUp: up, hasRoomDown: down, at: now) }
+    }
+
+    /// When a connection may be read that is not yet open for the client.
+    func deadline(after now: Instant) -> Instant? { connections.map(\.opened).filter { $0 > now }.min() }
+
+    mutating func read(
+        _ reports: ArraySlice<pollfd>, _ buffer: UnsafeMutableRawBufferPointer, into path: inout ImpairedPath,
+        at now: Instant
+    ) {
+        let reports = Array(reports)
+        for index in connections.indices {
+            connections[index].serve(
+                port: number, client: reports[2 * index + 1].revents, server: reports[2 * index + 2].revents, buffer,
+                into: &path, at: now)
+        }
+        connections.removeAll(where: \.isOver)
+        if reports[0].revents != 0 { acceptAll(at: now) }
+    }
+
+    private mutating func acceptAll(at now: Instant) {
+        while connections.count < Self.maximumConnections, let client = door.accept() {
+            guard let server = try? ProxySocket(.stream), (try? server.connect(self.server)) != nil else { continue }
+            opened += 1
+            connections.append(
+                ImpairedConnection(opened, client: client, server: server, opened: now + opening))
+        }
+    }
+
+    mutating func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
+        guard case .segment(_, let connection, let bytes) = journey,
+            let index = connections.firstIndex(where: { $0.number == connection })
+        else { return }
+        connections[index].arrive(bytes, isUp: isUp)
+    }
+}

@@ -1,0 +1,98 @@
+import Glibc
+import PCastIO
+import PCastMedia
+
+/// Datagrams between clients and one server. Each client has a socket of its own towards the server, which so tells
+/// them apart.
+struct DatagramPort {
+    private struct Client {
+        let address: TransportAddress
+        var socket: ProxySocket
+        var lastHeard: Instant
+    }
+
+    /// Further clients are not served; one that is silent for so long is forgotten.
+    private static let maximumClients = 512
+    private static let patience = TimeSpan.seconds(60)
+
+    private let number: Int
+    private let door: ProxySocket
+    private let server: TransportAddress
+    private let exempt: IPAddress?
+    private var clients: [Client] = []
+
+    /// - Parameter number: of the port among the proxy's.
+    init(_ number: Int, from address: TransportAddress, to server: TransportAddress, exempt: IPAddress?) throws {
+        self.number = number
+        door = try ProxySocket(.datagrams)
+        try door.bind(address)
+        self.server = server
+        self.exempt = exempt
+    }
+
+    /// The door's first, then each client's.
+    var descriptors: [pollfd] {
+        ([door] + clients.map(\.socket)).map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
+    }
+
+    /// - Parameter reports: of `descriptors`, as they were waited for.
+    mutating func read(
+        _ reports: ArraySlice<pollfd>, _ buffer: UnsafeMutableRawBufferPointer, into path: inout ImpairedPath,
+        at now: Instant
+    ) {
+        let reports = Array(reports)
+        for index in clients.indices where reports[index + 1].revents != 0 {
+            while let (count, _) = clients[index].socket.receive(into: buffer) {
+                let address = clients[index].address
+                let journey = ImpairedPath.Journey.datagram(port: number, client: address, Array(buffer[..<count]))
+                if address.ip == exempt {
+                    arrive(journey, isUp: false)
+                } else {
+                    path.send(journey, isUp: false, at: now)
+                }
+            }
+        }
+        // Afterwards, as it adds clients whose sockets nobody has waited for.
+        if reports[0].revents != 0 { readDoor(buffer, into: &path, at: now) }
+        clients.removeAll { now - $0.lastHeard > Self.patience }
+    }
+
+    private mutating func readDoor(
+        _ buffer: UnsafeMutableRawBufferPointer, into path: inout ImpairedPath, at now: Instant
+    ) {
+        while let (count, address) = door.receive(into: buffer) {
+            if let index = clients.firstIndex(where: { $0.address == address }) {
+                clients[index].lastHeard = now
+            } else if let socket = newSocket() {
+                clients.append(Client(address: address, socket: socket, lastHeard: now))
+            } else {
+                continue
+            }
+            let journey = ImpairedPath.Journey.datagram(port: number, client: address, Array(buffer[..<count]))
+            if address.ip == exempt { arrive(journey, isUp: true) } else { path.send(journey, isUp: true, at: now) }
+        }
+    }
+
+    private func newSocket() -> ProxySocket? {
+        guard clients.count < Self.maximumClients, let socket = try? ProxySocket(.datagrams) else { return nil }
+        return (try? socket.connect(server)) == nil ? nil : socket
+    }
+
+    /// Gives each client another address towards the server; what is sent to the former one is lost.
+    mutating func rebind() {
+        for index in clients.indices where clients[index].address.ip != exempt {
+            if let socket = newSocket() { clients[index].socket = socket }
+        }
+    }
+
+    /// What a socket does not take is lost, as on any network.
+    func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
+        guard case .datagram(_, let client, let bytes) = journey else { return }
+        if isUp {
+            guard let client = clients.first(where: { $0.address == client }) else { return }
+            send(client.socket.number, bytes, bytes.count, 0)
+        } else {
+            _ = ProxySocket.with(client) { sendto(door.number, bytes, bytes.count, 0, $0, $1) }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+import PCastIO
+import PCastMedia
+import PCastNetwork
+
+/// The proxy's thread: its ports, and the path that what comes to them takes.
+struct ImpairedPorts {
+    private static let longestWait = TimeSpan.milliseconds(50)
+
+    private var datagrams: [DatagramPort] = []
+    private var connections: [ConnectionPort] = []
+    private var path: ImpairedPath
+    private let blocksUDP: Bool
+    private var rebindings: ArraySlice<Instant>
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+
+    init(_ ports: [ImpairedLink.Port], _ conditions: NetworkConditions) throws {
+        let now = MonotonicClock.now()
+        path = ImpairedPath(conditions, at: now)
+        blocksUDP = conditions.blocksUDP
+        rebindings = conditions.rebindings.sorted().map { now + $0 }[...]
+        let opening = conditions.up.initial.delay + conditions.down.initial.delay
+        for (number, port) in ports.enumerated() {
+            datagrams.append(
+                try DatagramPort(number, from: port.address, to: port.server, exempt: conditions.exempt))
+            connections.append(try ConnectionPort(number, from: port.address, to: port.server, opening: opening))
+        }
+    }
+
+    var statistics: (up: LinkStatistics, down: LinkStatistics) { (path.up.statistics, path.down.statistics) }
+
+    func close() { buffer.deallocate() }
+
+    mutating func rebind() {
+        for number in datagrams.indices { datagrams[number].rebind() }
+    }
+
+    /// Waits a moment, and does what is to be done.
+    mutating func turn() {
+        let before = MonotonicClock.now()
+        let parts =
+            datagrams.map(\.descriptors) + connections.map { $0.descriptors(path, at: before) }
+        var descriptors = Array(parts.joined())
+        var next = Instant.earlier(path.deadline, rebindings.first) ?? before + Self.longestWait
+        for port in connections { next = Instant.earlier(next, port.deadline(after: before)) ?? next }
+        ProxySocket.wait(&descriptors, for: min(max(.zero, next - before), Self.longestWait))
+        let now = MonotonicClock.now()
+        if let due = rebindings.first, due <= now {
+            rebindings = rebindings.dropFirst()
+            rebind()
+        }
+        read(descriptors, parts.map(\.count), at: now)
+        deliver(at: MonotonicClock.now())
+    }
+
+    private mutating func read(_ descriptors: [pollfd], _ counts: [Int], at now: Instant) {
+        var first = 0
+        for (index, count) in counts.enumerated() {
+            let reports = descriptors[first..<first + count]
+            first += count
+            if index < datagrams.count {
+                datagrams[index].read(reports, buffer, into: &path, at: now)
+            } else {
+                connections[index - datagrams.count].read(reports, buffer, into: &path, at: now)
+            }
+        }
+    }
+
+    private mutating func deliver(at now: Instant) {
+        while let journey = path.up.receive(at: now) { arrive(journey, isUp: true) }
+        while let journey = path.down.receive(at: now) { arrive(journey, isUp: false) }
+    }
+
+    private mutating func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
+        switch journey {
+        case .datagram(let port, _, _): if !blocksUDP { datagrams[port].arrive(journey, isUp: isUp) }
+        case .segment(let port, _, _): connections[port].arrive(journey, isUp: isUp)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import Glibc
+
+/// A network interface of a namespace whose packets come to this process instead of a wire (Linux's TUN driver).
+final class TunnelDevice: Sendable {
+    /// To be read and written by one thread.
+    let descriptor: Int32
+
+    /// linux/if_tun.h: TUNSETIFF, and IFF_TUN with IFF_NO_PI.
+    private static let setInterface: UInt = 0x4004_54CA
+    private static let flags: Int16 = 0x1001
+
+    /// - Parameter address: with the prefix's length, such as 10.0.0.1/16.
+    init(_ name: String, address: String, in namespace: NetworkNamespace) throws {
+        descriptor = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw BenchFailure("/dev/net/tun: \(String(cString: strerror(errno)))") }
+        // struct ifreq: 16 bytes of name, then the flags.
+        var request = [UInt8](repeating: 0, count: 40)
+        request.replaceSubrange(0..<name.utf8.count, with: Array(name.utf8))
+        request.withUnsafeMutableBytes { $0.storeBytes(of: Self.flags, toByteOffset: 16, as: Int16.self) }
+        let result = request.withUnsafeMutableBytes { ioctl(descriptor, Self.setInterface, $0.baseAddress!) }
+        guard result == 0 else {
+            let reason = String(cString: strerror(errno))
+            close(descriptor)
+            throw BenchFailure("a tunnel cannot be made: \(reason)")
+        }
+        do {
+            try SystemProgram.run("ip", ["link", "set", name, "netns", namespace.name])
+            try namespace.ip(["address", "add", address, "dev", name])
+            try namespace.ip(["link", "set", name, "up"])
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The next packet that its namespace sends.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> [UInt8]? {
+        let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+        return count > 0 ? Array(buffer[..<count]) : nil
+    }
+
+    /// What its namespace does not take is lost.
+    func write(_ packet: [UInt8]) { _ = packet.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) } }
+}

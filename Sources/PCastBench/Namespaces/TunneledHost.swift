@@ -1,0 +1,90 @@
+import PCastMedia
+import PCastNetwork
+
+/// A machine behind a bad network, as the thread has it that carries its packets.
+struct TunneledHost: Sendable {
+    /// What a firewall on the way lets pass.
+    enum Firewall: Sendable { case open, tcpOnly, tcpPort443Only }
+
+    let device: TunnelDevice
+    let number: UInt8
+    var up: NetworkLink<IPPacket>
+    var down: NetworkLink<IPPacket>
+    var firewall: Firewall
+    private(set) var fragments = 0
+    private var translation: AddressTranslation
+    private var isTranslating = false
+    private var upBytes: [LinkFlow: Int] = [:]
+    private var downBytes: [LinkFlow: Int] = [:]
+
+    init(_ plan: TunneledNetwork.Plan, number: UInt8, device: TunnelDevice, at now: Instant) {
+        self.device = device
+        self.number = number
+        let seed = plan.conditions.seed &+ UInt64(number) << 32
+        up = NetworkLink(plan.conditions.up, seed: seed, at: now)
+        down = NetworkLink(plan.conditions.down, seed: seed &+ 1, at: now)
+        firewall = plan.firewall
+        translation = AddressTranslation(outside: Self.address(number))
+    }
+
+    static func address(_ number: UInt8) -> IPAddress { IPAddress(v4: 0x0A4D_0002 + UInt32(number) << 8) }
+
+    /// From now on datagrams come from other ports, and what is sent to those before is lost.
+    mutating func rebind() {
+        isTranslating = true
+        translation.rebind()
+    }
+
+    private func passes(_ packet: IPPacket, port: UInt16) -> Bool {
+        switch firewall {
+        case .open: true
+        case .tcpOnly: packet.transport == .tcp
+        case .tcpPort443Only: packet.transport == .tcp && port == 443
+        }
+    }
+
+    // MARK: Packets
+
+    mutating func send(_ packet: IPPacket, at now: Instant) {
+        var packet = packet
+        if packet.isFragment { fragments += 1 }
+        guard passes(packet, port: packet.destination.port) else { return }
+        if isTranslating, packet.transport == .udp { packet.source = translation.translate(packet.source) }
+        up.send(packet, size: packet.bytes.count, at: now)
+    }
+
+    mutating func sendBack(_ packet: IPPacket, at now: Instant) {
+        if packet.isFragment { fragments += 1 }
+        guard passes(packet, port: packet.source.port) else { return }
+        down.send(packet, size: packet.bytes.count, at: now)
+    }
+
+    /// What has crossed the link.
+    mutating func receive(at now: Instant) -> IPPacket? {
+        guard let packet = up.receive(at: now) else { return nil }
+        upBytes[LinkFlow(packet, port: packet.source.port), default: 0] += packet.bytes.count
+        return packet
+    }
+
+    mutating func deliver(at now: Instant) {
+        while var packet = down.receive(at: now) {
+            if isTranslating, packet.transport == .udp {
+                guard let inner = translation.inner(of: packet.destination) else { continue }
+                packet.destination = inner
+            }
+            downBytes[LinkFlow(packet, port: packet.destination.port), default: 0] += packet.bytes.count
+            device.write(packet.bytes)
+        }
+    }
+
+    /// What has passed since this was asked last.
+    mutating func takeSample(at now: Instant) -> LinkSample {
+        defer {
+            upBytes.removeAll(keepingCapacity: true)
+            downBytes.removeAll(keepingCapacity: true)
+        }
+        return LinkSample(
+            instant: now, upWait: up.takeLongestWait(), downWait: down.takeLongestWait(), upBytes: upBytes,
+            downBytes: downBytes)
+    }
+}

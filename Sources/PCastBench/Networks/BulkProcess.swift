@@ -1,0 +1,22 @@
+import Foundation
+
+/// A process of this program that sends or receives all that a TCP connection takes.
+final class BulkProcess {
+    private let process = Process()
+
+    /// - Parameter arguments: of `bulk-worker`.
+    init(_ arguments: [String], in namespace: NetworkNamespace) throws {
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        process.executableURL = try SystemProgram.url(of: namespace.prefix[0])
+        process.arguments = namespace.prefix.dropFirst() + [own, "bulk-worker"] + arguments
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    func stop() {
+        if process.isRunning { process.terminate() }
+        process.waitUntilExit()
+    }
+}

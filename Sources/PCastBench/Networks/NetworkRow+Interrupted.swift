@@ -1,0 +1,130 @@
+import PCastIO
+import PCastMedia
+import PCastNetwork
+
+/// Rows of networks that stop for a while, change, or let only some things pass.
+extension NetworkRow {
+    static func interrupted(_ hop: NetworkScene.Hop) -> [NetworkRow] {
+        [
+            stalling(hop), cut(hop), moving(hop, "rebinding") { $0.network.change(0) { $0.rebind() } },
+            moving(hop, "address-change") { try $0.network.moveAddress(of: 0) },
+            blocked(hop, "udp-blocked", .tcpOnly),
+        ]
+    }
+
+    private static func options(_ hop: NetworkScene.Hop, stall: Stall? = nil) -> NetworkScene.Options {
+        var options = NetworkScene.Options()
+        options.hop = hop
+        options.conditions = LinkConditions(delay: .milliseconds(10), stall: stall)
+        return options
+    }
+
+    /// The buffer grows at the first stalls; from then on a stall changes nothing that is seen.
+    private static func stalling(_ hop: NetworkScene.Hop) -> NetworkRow {
+        let targets = [Target("longestFreeze", .atMost(300)), Target("growths", .atMost(1))]
+        return NetworkRow(name: "stall-\(hop.rawValue)", targets: targets) { seconds in
+            let stall = Stall(.milliseconds(200), each: .seconds(5))
+            return try await WatchedScene.run(options(hop, stall: stall)) { watched in
+                try await watched.wait(Double(max(seconds, 20)))
+                let watching = try watched.watching(since: watched.start)
+                return [
+                    ("longestFreeze", watching.longestFreeze), ("growths", watching.latencyGrowths),
+                    ("freezeCount", watching.freezeCount), ("framesPerSecond", watching.framesPerSecond),
+                    ("latencyP50", watching.latencyP50),
+                ]
+            }
+        }
+    }
+
+    /// Nothing passes for 4 s.
+    private static func cut(_ hop: NetworkScene.Hop) -> NetworkRow {
+        let targets = [
+            Target("viewerTold", .atMost(2)), Target("publisherTold", .atMost(2)), Target("pictureBack", .atMost(3)),
+        ]
+        let isViewer = hop == .viewer
+        return NetworkRow(
+            name: "cut-4s-\(hop.rawValue)", targets: isViewer ? [targets[0], targets[2]] : targets
+        ) { _ in
+            try await WatchedScene.run(options(hop)) { watched in
+                let fall = watched.change { $0.isDown = true }
+                async let viewer = watched.quality(
+                    "no-data", isViewer ? ["none", "download-limited"] : ["publisher-limited"], of: watched.viewer,
+                    since: fall, within: .seconds(4))
+                async let publisher = watched.quality(
+                    "no-data", ["none", "upload-limited"], of: watched.scene.publisher, since: fall,
+                    within: .seconds(4))
+                try await watched.wait(4)
+                let rise = watched.change { $0.isDown = false }
+                let back = await watched.pictures(since: rise, within: .seconds(15))
+                return await [
+                    ("viewerTold", viewer), ("publisherTold", isViewer ? nil : publisher), ("pictureBack", back),
+                ]
+            }
+        }
+    }
+
+    /// An end has another address from one moment to the next.
+    private static func moving(
+        _ hop: NetworkScene.Hop, _ name: String, _ move: @escaping @Sendable (NetworkScene) throws -> Void
+    ) -> NetworkRow {
+        let targets = [Target("longestFreeze", .atMost(1_000)), Target("framesPerSecond", .atLeast(25))]
+        return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { _ in
+            try await WatchedScene.run(options(hop)) { watched in
+                try move(watched.scene)
+                try await watched.wait(10)
+                let watching = try watched.watching(since: watched.start - .seconds(2))
+                return [
+                    ("longestFreeze", watching.longestFreeze), ("framesPerSecond", watching.framesPerSecond),
+                    ("freezeCount", watching.freezeCount),
+                ]
+            }
+        }
+    }
+
+    /// A firewall lets little pass, from the beginning.
+    private static func blocked(
+        _ hop: NetworkScene.Hop, _ name: String, _ firewall: TunneledHost.Firewall
+    ) -> NetworkRow {
+        let targets = [
+            Target("firstFrame", .atMost(3_000)), Target("framesPerSecond", .atLeast(25)),
+            Target("datagrams", .exactly(0)),
+        ]
+        return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { seconds in
+            var options = options(hop)
+            options.firewall = firewall
+            return try await WatchedScene.run(options) { watched in
+                try await watched.wait(Double(seconds))
+                let watching = try watched.watching(since: watched.start)
+                let first = try await watched.viewer.first("firstFrame").number("milliseconds")
+                let all = watched.samples(from: Instant(nanoseconds: 0))
+                return [
+                    ("firstFrame", first), ("framesPerSecond", watching.framesPerSecond),
+                    ("freezeShare", watching.freezeShare), ("latencyP50", watching.latencyP50),
+                    ("datagrams", all.rate(watched.bytes, where: \.isUDP)),
+                ]
+            }
+        }
+    }
+}
+
+extension Watching {
+    /// An upper bound of the longest freeze, in milliseconds: the most that freezes took from one statistics to the
+    /// next.
+    var longestFreeze: Double? {
+        let sums = values("freezeDuration")
+        guard sums.count >= 2 else { return nil }
+        return zip(sums, sums.dropFirst()).map { $1 - $0 }.max()
+    }
+
+    /// How often the lag grew by 60 ms or more above all that it had been before.
+    var latencyGrowths: Double? {
+        let lags = values("latencyP50")
+        guard var highest = lags.first else { return nil }
+        var growths = 0.0
+        for lag in lags where lag > highest + 60 {
+            highest = lag
+            growths += 1
+        }
+        return growths
+    }
+}

@@ -1,0 +1,140 @@
+import PCastIO
+import PCastMedia
+import PCastNetwork
+
+/// Rows of links that carry less than the stream has.
+extension NetworkRow {
+    static func narrow(_ hop: NetworkScene.Hop) -> [NetworkRow] {
+        [falling(hop), falling(hop, layers: 3), tiny(hop), download(hop), twoFlows(hop)]
+    }
+
+    private static func options(_ hop: NetworkScene.Hop, rate: Int64) -> NetworkScene.Options {
+        var options = NetworkScene.Options()
+        options.hop = hop
+        options.conditions = LinkConditions(
+            delay: .milliseconds(20), rate: .kilobits(rate), queue: .span(.milliseconds(300)))
+        return options
+    }
+
+    /// 4, then 0.8 for 20 s, then 4 Mbit/s.
+    private static func falling(_ hop: NetworkScene.Hop, layers: Int = 1) -> NetworkRow {
+        let targets = [
+            Target("queueingDelay", .atMost(100)), Target("linkUse", .atLeast(0.75)),
+            Target("recoverySeconds", .atMost(15)),
+        ]
+        let name = layers > 1 ? "falls-layers" : "falls"
+        return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { _ in
+            var options = options(hop, rate: 4_000)
+            if layers > 1 { options.publish = ["--layers", "\(layers)"] }
+            return try await WatchedScene.run(options) { watched in
+                try await watched.wait(10)
+                let fall = watched.change { $0.rate = .kilobits(800) }
+                let full = watched.rate(watched.samples(from: fall - .seconds(5), until: fall))
+                try await watched.wait(20)
+                let rise = watched.change { $0.rate = .kilobits(4_000) }
+                let low = watched.samples(from: fall + .seconds(3), until: rise)
+                try await watched.wait(18)
+                let recovery = (0..<160).first { tenth in
+                    let start = rise + .milliseconds(100) * Int64(tenth)
+                    let second = watched.samples(from: start, until: start + .seconds(1))
+                    return watched.rate(second) >= 0.8 * full
+                }
+                let watching = try watched.watching(since: fall)
+                return [
+                    ("fullRate", full), ("queueingDelay", watched.longestWait(low)),
+                    ("linkUse", watched.rate(low) / 800_000),
+                    ("recoverySeconds", recovery.map { Double($0 + 10) / 10 }),
+                    ("framesPerSecond", watching.framesPerSecond), ("freezeShare", watching.freezeShare),
+                ]
+            }
+        }
+    }
+
+    /// To 100 kbit/s for 15 s.
+    private static func tiny(_ hop: NetworkScene.Hop) -> NetworkRow {
+        let targets = [
+            Target("viewerTold", .atMost(3)), Target("publisherTold", .atMost(3)), Target("soundShare", .atLeast(0.9)),
+            Target("pictureBack", .atMost(5)),
+        ]
+        // A viewer's limit is told to a publisher when at least half of its viewers have it (seed 004).
+        let viewerReasons = hop == .viewer ? ["download-limited"] : ["publisher-limited"]
+        let publisherReasons = hop == .viewer ? ["network-limited"] : ["upload-limited"]
+        return NetworkRow(name: "narrow-100-\(hop.rawValue)", targets: targets) { _ in
+            try await WatchedScene.run(options(hop, rate: 4_000)) { watched in
+                try await watched.wait(5)
+                let fall = watched.change { $0.rate = .kilobits(100) }
+                let viewer = await watched.quality(
+                    "audio-only", viewerReasons, of: watched.viewer, since: fall, within: .seconds(8))
+                let publisher = await watched.quality(
+                    "audio-only", publisherReasons, of: watched.scene.publisher, since: fall, within: .seconds(4))
+                try await watched.wait(8)
+                let sound = try watched.watching(since: fall + .seconds(4)).concealedShare.map { 1 - $0 }
+                let rise = watched.change { $0.rate = .kilobits(4_000) }
+                let back = await watched.pictures(since: rise, within: .seconds(20))
+                return [
+                    ("viewerTold", viewer), ("publisherTold", publisher), ("soundShare", sound), ("pictureBack", back),
+                ]
+            }
+        }
+    }
+
+    /// A download by TCP through the same queue of 200 ms; on the publisher's way an upload.
+    private static func download(_ hop: NetworkScene.Hop) -> NetworkRow {
+        let targets = [Target("share", .atLeast(0.25)), Target("queueingDelay", .atMost(210))]
+        return NetworkRow(name: "tcp-download-\(hop.rawValue)", targets: targets) { seconds in
+            var options = options(hop, rate: 4_000)
+            options.conditions.queue = .span(.milliseconds(200))
+            return try await WatchedScene.run(options) { watched in
+                let network = watched.scene.network
+                let address = "\(TunneledNetwork.serverAddress):9000"
+                let server = try BulkProcess(
+                    ["--listen", address] + (hop == .viewer ? ["--sends"] : []), in: network.server)
+                defer { server.stop() }
+                let client = try BulkProcess(
+                    ["--connect", address] + (hop == .viewer ? [] : ["--sends"]), in: network.hosts[0])
+                defer { client.stop() }
+                try await watched.wait(5)
+                let start = MonotonicClock.now()
+                try await watched.wait(Double(seconds))
+                let samples = watched.samples(from: start)
+                let watching = try watched.watching(since: start)
+                return [
+                    ("share", watched.rate(samples) / 4_000_000),
+                    ("downloadShare", samples.rate(watched.bytes) { !$0.isUDP } / 4_000_000),
+                    ("queueingDelay", watched.longestWait(samples)), ("framesPerSecond", watching.framesPerSecond),
+                    ("freezeShare", watching.freezeShare), ("latencyP50", watching.latencyP50),
+                ]
+            }
+        }
+    }
+
+    /// Two viewers, or two publishers, on 3 Mbit/s.
+    private static func twoFlows(_ hop: NetworkScene.Hop) -> NetworkRow {
+        let targets = [Target("smallerShare", .atLeast(0.35)), Target("largerShare", .atMost(0.65))]
+        return NetworkRow(name: "two-flows-\(hop.rawValue)", targets: targets) { seconds in
+            try await WatchedScene.run(options(hop, rate: 3_000)) { watched in
+                let second = hop == .viewer ? try watched.scene.view() : try await watched.scene.publishAnother()
+                defer { second.stop() }
+                // Somebody has to watch the other publisher's, or it rests.
+                let other = hop == .publisher ? try await watched.scene.viewAnother(second) : nil
+                defer { other?.stop() }
+                try await watched.wait(15)
+                let start = MonotonicClock.now()
+                try await watched.wait(Double(seconds))
+                var bytes: [UInt16: Int] = [:]
+                for sample in watched.samples(from: start) {
+                    for (flow, count) in sample[keyPath: watched.bytes] where flow.isUDP {
+                        bytes[flow.port, default: 0] += count
+                    }
+                }
+                let flows = bytes.values.sorted().suffix(2)
+                let total = Double(bytes.values.reduce(0, +))
+                return [
+                    ("smallerShare", flows.count == 2 ? Double(flows.first ?? 0) / total : 0),
+                    ("largerShare", Double(flows.last ?? 0) / total),
+                    ("linkUse", watched.rate(watched.samples(from: start)) / 3_000_000),
+                ]
+            }
+        }
+    }
+}

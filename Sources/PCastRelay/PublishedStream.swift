@@ -49,6 +49,15 @@ struct PublishedStream: ~Copyable {
         return stale
     }
 
+    /// What a viewer is sent at most, with some room for what varies.
+    var wantedBitrate: Bitrate {
+        let measured = video.rate.bitsPerSecond + audio.rate.bitsPerSecond
+        guard measured > 0 else { return MediaSender.assumedBitrate }
+        return max(Bitrate(bitsPerSecond: measured * 5 / 4), Self.leastWanted)
+    }
+
+    private static let leastWanted = Bitrate.kilobits(600)
+
     var deadline: Instant? {
         let checks = transport.deadline
         return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks

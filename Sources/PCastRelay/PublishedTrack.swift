@@ -12,6 +12,8 @@ struct PublishedTrack: ~Copyable {
     /// Nil where the publisher has no such track; the log is empty then, and stays so.
     let carried: CarriedFormat?
     var log: PacketLog
+    /// What arrives of it.
+    private(set) var rate = ArrivalRate()
     var captureClock: CaptureClock?
     /// Viewers that have it in their answers.
     var takers = 0
@@ -34,6 +36,7 @@ struct PublishedTrack: ~Copyable {
     /// too old.
     mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Bool? {
         guard log.accepts(sequence: packet.sequence) else { return nil }
+        rate.arrived(payload.count, at: now)
         let startsKeyFrame =
             type == .video && !payload.isEmpty
             && KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: Span(_unsafeBytes: payload))

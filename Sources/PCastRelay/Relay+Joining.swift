@@ -47,7 +47,7 @@ extension Relay {
         let audioFormat = streams[place].audio.carried
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
-        let answer = try answer(offer, credentials: credentials, capabilities: Self.capabilities) { type, ordinal in
+        let answer = try answer(offer, credentials: credentials, capabilities: Self.viewing) { type, ordinal in
             guard ordinal == 0 else { return nil }
             switch type {
             case .video: return videoFormat.map { .send($0, from: video) }
@@ -58,7 +58,8 @@ extension Relay {
         let transport = try transport(answer.session, credentials: credentials, at: now)
         let sender = MediaSender(
             answer.session.media, cname: cname, playoutDelay: PlayoutDelay(minimum: .zero, maximum: .seconds(10)),
-            using: &generator)
+            startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
+            wantedBitrate: streams[place].wantedBitrate, using: &generator)
         let index = viewers.insert(
             Viewer(
                 peer: peer, stream: place, transport: transport,
@@ -122,6 +123,13 @@ extension Relay {
             .mid, .transportSequenceNumber, .absoluteSendTime, .playoutDelay, .videoOrientation, .audioLevel,
             .absoluteCaptureTime,
         ], feedback: [.nack, .pli, .fir, .transportCC])
+
+    /// Viewers that do not report arrivals may tell what they estimate.
+    private static var viewing: MediaCapabilities {
+        var capabilities = capabilities
+        capabilities.feedback.insert(.remb)
+        return capabilities
+    }
 
     /// Of what is sent to us we can say that nobody takes it; viewers of ours can only leave.
     private static let publishingFeedback: RTCPFeedback = [.pause, .pauseWithoutWait]

@@ -144,6 +144,8 @@ extension Relay {
                 control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             if requests.keyFrame { requestKeyFrame(stream: stream) }
         }
+        viewers[index].sender.wantedBitrate = streams[stream].wantedBitrate
+        noteTurn(viewer: index, at: now)
         if streams[stream].video.exists {
             viewers[index].sender.resolveRequests(.video, in: streams[stream].video.log, at: now)
         }

@@ -5,8 +5,9 @@ import PCastWebRTC
 extension Relay {
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         // Sending media may bring forth reports and requests, which go at once.
-        while !busyPeers.isEmpty || !busyStreams.isEmpty {
+        while !busyPeers.isEmpty || !busyStreams.isEmpty || !pacedViewers.isEmpty {
             if pollControl(into: &batch, at: now) || forward(into: &batch, at: now) { return true }
+            if resume(into: &batch, at: now) { return true }
         }
         return false
     }
@@ -25,6 +26,17 @@ extension Relay {
             if forward(stream: index, into: &batch, at: now) { return true }
             busyStreams.removeLast()
             streams[index].hasPackets = false
+        }
+        return false
+    }
+
+    /// Goes on with the viewers that the pacer had held back; the others do not wait for them.
+    private mutating func resume(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        while let place = pacedViewers.last {
+            if forward(stream: viewers[place].stream, to: place, into: &batch, at: now) { return true }
+            pacedViewers.removeLast()
+            viewers[place].hasTurn = false
+            schedule(viewer: place)
         }
         return false
     }
@@ -86,7 +98,8 @@ extension Relay {
             return true
         }
         // A track's first report goes with its first packets (RTCP1).
-        if let report = viewer.pointee.sender.deadline, report <= now { noteControl(.viewer(place)) }
+        if let report = viewer.pointee.sender.reportDeadline, report <= now { noteControl(.viewer(place)) }
+        if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: place) }
         return false
     }
 }

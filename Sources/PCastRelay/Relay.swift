@@ -25,6 +25,8 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// Streams and peers that have something to send.
     var busyStreams: [Int] = []
     var busyPeers: [PeerPlace] = []
+    /// Viewers whose pacer lets them go on.
+    var pacedViewers: [Int] = []
 
     /// Datagrams of nobody known.
     public internal(set) var strangers = 0
@@ -61,8 +63,13 @@ public struct Relay: ~Copyable, DatagramMachine {
             case .viewer(let index):
                 guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
                 viewers[index].scheduled = nil
-                viewers[index].transport.advance(to: now)
-                follow(viewer: index, at: now)
+                let isDue = viewers[index].hasDeadline(at: now)
+                if isDue {
+                    viewers[index].transport.advance(to: now)
+                    viewers[index].sender.advance(to: now)
+                }
+                noteTurn(viewer: index, at: now)
+                if isDue { follow(viewer: index, at: now) } else { schedule(viewer: index) }
             }
         }
         if deadlines.count > 64 + 8 * peerCount { forgetOldDeadlines() }
@@ -89,7 +96,9 @@ public struct Relay: ~Copyable, DatagramMachine {
     }
 
     mutating func schedule(viewer index: Int) {
-        guard !viewers[index].hasControl, let deadline = viewers[index].deadline else { return }
+        guard !viewers[index].hasControl, !viewers[index].hasTurn, let deadline = viewers[index].deadline else {
+            return
+        }
         if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
         viewers[index].scheduled = deadline
         deadlines.insert(deadline, .viewer(index))
@@ -105,6 +114,13 @@ public struct Relay: ~Copyable, DatagramMachine {
             viewers[index].hasControl = true
         }
         busyPeers.append(place)
+    }
+
+    /// Lets a viewer go on that the pacer held back, if it may now.
+    mutating func noteTurn(viewer index: Int, at now: Instant) {
+        guard let held = viewers[index].sender.pacingDeadline, held <= now, !viewers[index].hasTurn else { return }
+        viewers[index].hasTurn = true
+        pacedViewers.append(index)
     }
 
     mutating func notePackets(stream index: Int) {
@@ -237,6 +253,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             places[stream.peer] = nil
             forget(stream.routes, of: place)
         case .viewer(let index):
+            pacedViewers.removeAll { $0 == index }
             let viewer = viewers.remove(index)
             places[viewer.peer] = nil
             forget(viewer.routes, of: place)

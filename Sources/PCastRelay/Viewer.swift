@@ -14,6 +14,8 @@ struct Viewer: ~Copyable {
     var isWatching = false
     var isAway = false
     var isEnding = false
+    /// It waits for its turn among those that the pacer held back.
+    var hasTurn = false
     var scheduled: Instant?
 
     /// A key frame that was in the log already may be shown to a joiner while it is younger than this (KEY2).
@@ -43,6 +45,13 @@ struct Viewer: ~Copyable {
         return transport.canSend ? Instant.earlier(checks, sender.deadline) : checks
     }
 
+    /// Whether anything but the pacer wants to go on now.
+    func hasDeadline(at now: Instant) -> Bool {
+        if let checks = transport.deadline, checks <= now { return true }
+        guard transport.canSend, let deadline = sender.unpacedDeadline else { return false }
+        return deadline <= now
+    }
+
     /// Writes checks, handshakes and reports that are due; true when the batch is full.
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
@@ -62,7 +71,7 @@ struct Viewer: ~Copyable {
                 track.type, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
             {
             case .sent: count += 1
-            case .idle: return false
+            case .idle, .paced: return false
             case .full: return true
             }
         }

@@ -1,5 +1,6 @@
 import PCastIO
 import PCastMedia
+import PCastRTP
 import PCastWebRTC
 import Synchronization
 
@@ -34,9 +35,12 @@ final class MediaCall: Sendable {
     /// As they were when the call was closed.
     private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
 
-    /// - Parameter received: is called on the loop's thread, which it must not hold up.
+    /// - Parameters:
+    ///   - estimated: is told what may be sent, each time that changes.
+    ///   - received: both are called on the loop's thread, which they must not hold up.
     init(
         _ purpose: PeerConnection.Purpose, at platform: PlatformAddress,
+        estimated: @escaping @Sendable (BandwidthEstimate) -> Void = { _ in },
         received: @escaping @Sendable (PeerConnection.Media) -> Void
     ) throws(PCastError) {
         let certificate = try ProcessCertificate.get()
@@ -56,6 +60,7 @@ final class MediaCall: Sendable {
                 },
                 afterTurn: { machine, now in
                     while let media = machine.pollFrame(at: now) { received(media) }
+                    if let estimate = machine.pollEstimate() { estimated(estimate) }
                     while let event = machine.pollEvent() { happened.yield(event) }
                 })
         } catch {
@@ -100,6 +105,11 @@ final class MediaCall: Sendable {
     /// Sends a frame; lost before the call is connected and after it is closed.
     func send(_ frame: EncodedFrame) {
         try? loop.submit { machine, now in machine.send(frame, at: now) }
+    }
+
+    /// Says what would be sent, all tracks together and on the wire, if the path carried it.
+    func setWanted(_ bitrate: Bitrate) {
+        try? loop.submit { machine, _ in machine.setWantedBitrate(bitrate) }
     }
 
     /// Counts since the call began, or of the whole of it after it was closed.

@@ -1,6 +1,7 @@
 import PCastDevices
 import PCastIO
 import PCastMedia
+import PCastRTP
 import PCastWebRTC
 import Synchronization
 
@@ -13,6 +14,9 @@ final class Publishing: Sendable {
         var sampler: Task<Void, Never>?
         /// What the platform said that nobody takes.
         var resting: Set<MediaType> = []
+        var estimate: BandwidthEstimate?
+        /// What the call was told that would be sent.
+        var wanted: Bitrate?
     }
 
     let call: MediaCall
@@ -25,6 +29,7 @@ final class Publishing: Sendable {
     private let media: LocalMedia
     private let video: VideoEncoding?
     private let audio: AudioEncoding?
+    private let audioBitrate: Bitrate?
     private let state = Mutex(State())
 
     init(
@@ -35,9 +40,10 @@ final class Publishing: Sendable {
         }
         let life = StreamLife()
         let limits = BandwidthLimits()
+        let estimates = Latest<BandwidthEstimate>()
         let call = try MediaCall(
             .publish(video: media.video == nil ? nil : options.videoCodec, audio: media.audio != nil), at: platform,
-            received: { _ in })
+            estimated: { estimates.set($0) }, received: { _ in })
         video = media.video.map { source in
             VideoEncoding(
                 codec: options.videoCodec, encoder: options.videoEncoder, bitrate: options.videoBitrate,
@@ -49,10 +55,12 @@ final class Publishing: Sendable {
                 channels: source.channels, bitrate: options.audioBitrate, encoded: { call.send($0) },
                 failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
+        audioBitrate = media.audio == nil ? nil : options.audioBitrate
         self.media = media
         self.call = call
         self.life = life
         self.limits = limits
+        estimates.follow { [weak self] in self?.divide($0) }
         life.whenEnded { [self] _ in stop() }
         media.life.whenEnded { [weak life] in life?.end($0) }
         Task { [weak self] in
@@ -92,6 +100,35 @@ final class Publishing: Sendable {
     private func requestKeyFrame() {
         video?.requestKeyFrame()
         media.video?.requestKeyFrame()
+    }
+
+    // MARK: Bandwidth
+
+    /// What is known of the way to the platform; nil before it is connected.
+    var estimate: BandwidthEstimate? { state.withLock { $0.estimate } }
+
+    /// Gives each encoder its share of what the path carries. Called on the loop's thread.
+    private func divide(_ estimate: BandwidthEstimate) {
+        state.withLock { $0.estimate = estimate }
+        guard let video else { return }
+        let shares = BandwidthAllocation.divide(estimate.target, sound: audioBitrate, layers: [layer(of: video)])
+        video.setAllowed(shares[0])
+    }
+
+    private func layer(of encoding: VideoEncoding) -> BandwidthAllocation.Layer {
+        BandwidthAllocation.Layer(
+            least: EncodingTarget.off, most: encoding.fullBitrate ?? Bitrate(bitsPerSecond: .max / 4))
+    }
+
+    /// Tells the call what there would be to send, when that has changed.
+    private func tellWanted() {
+        guard let video, video.fullBitrate != nil else { return }
+        let total = BandwidthAllocation.total(sound: audioBitrate, layers: [layer(of: video)])
+        let isNew = state.withLock { state in
+            defer { state.wanted = total }
+            return state.wanted != total
+        }
+        if isNew { call.setWanted(total) }
     }
 
     // MARK: Rest
@@ -153,6 +190,7 @@ final class Publishing: Sendable {
         var result = PublisherStatistics()
         result.isWatched = isWatched
         if let video { video.report(into: &result) }
+        tellWanted()
         guard let call = await call.statistics() else { return result }
         result.packetsSent = call.packetsSent
         result.packetsRetransmitted = call.packetsRetransmitted

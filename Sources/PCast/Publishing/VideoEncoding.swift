@@ -25,6 +25,10 @@ package final class VideoEncoding: Sendable {
     private let isResting = Atomic(false)
     private let captured = Atomic(0)
     private let target = Atomic<Int64>(0)
+    /// What the network leaves for it; negative while nobody says.
+    private let allowed = Atomic<Int64>(-1)
+    /// What it makes when nothing holds it back, as far as is known.
+    private let full = Atomic<Int64>(0)
     private let meter = Mutex(EncodingMeter())
     private let thread = Mutex<WorkerThread?>(nil)
 
@@ -72,6 +76,11 @@ package final class VideoEncoding: Sendable {
     }
 
     private func pass(_ frame: EncodedFrame) {
+        // It cannot be made smaller here; with no room for a picture it is left out.
+        if let allowedBitrate, allowedBitrate < EncodingTarget.off {
+            hasHole.store(true, ordering: .relaxed)
+            return
+        }
         if frame.isKeyFrame { hasHole.store(false, ordering: .relaxed) }
         guard !hasHole.load(ordering: .relaxed) else { return }
         meter.withLock { $0.encoded(in: .zero) }
@@ -87,6 +96,15 @@ package final class VideoEncoding: Sendable {
     func setResting(_ isResting: Bool) {
         if !isResting { requestKeyFrame() }
         self.isResting.store(isResting, ordering: .releasing)
+    }
+
+    /// Says what may be spent on it from the next picture on; too little for a picture is none.
+    func setAllowed(_ bitrate: Bitrate) { allowed.store(bitrate.bitsPerSecond, ordering: .relaxed) }
+
+    /// What it spends when it may; nil before its first picture.
+    var fullBitrate: Bitrate? {
+        let bits = full.load(ordering: .relaxed)
+        return bits > 0 ? Bitrate(bitsPerSecond: bits) : nil
     }
 
     /// The next picture is encoded as one that can be decoded alone.
@@ -105,6 +123,9 @@ package final class VideoEncoding: Sendable {
         var encoder: (any VideoEncoder)?
         var decoder: (any VideoDecoder)?
         var current: (dimensions: Dimensions, bitrate: Bitrate)?
+        var adaptation = EncodingTarget()
+        var thinning = FrameThinning()
+        let scaler = PictureScaler()
         do {
             while let sample = queue.pop() {
                 if isResting.load(ordering: .acquiring) {
@@ -112,21 +133,45 @@ package final class VideoEncoding: Sendable {
                     continue
                 }
                 guard let frame = try picture(of: sample, by: &decoder) else { continue }
-                let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
-                if current?.dimensions != frame.dimensions {
+                let output = adaptation.output(
+                    for: source(frame), allowed: allowedBitrate, at: MonotonicClock.now())
+                target.store(output?.bitrate.bitsPerSecond ?? 0, ordering: .relaxed)
+                guard let output else {
+                    // What comes after a pause has to be decodable alone.
+                    requestKeyFrame()
+                    continue
+                }
+                guard thinning.takes(output.frameRate / frameRate) else { continue }
+                let bitrate = perPicture(output)
+                if current?.dimensions != output.dimensions {
                     encoder = try VideoEncoders.open(
-                        choice, codec: codec, dimensions: frame.dimensions, frameRate: frameRate, bitrate: bitrate)
+                        choice, codec: codec, dimensions: output.dimensions, frameRate: frameRate, bitrate: bitrate)
                 } else if current?.bitrate != bitrate {
                     try encoder?.setBitrate(bitrate)
                 }
-                current = (frame.dimensions, bitrate)
-                target.store(bitrate.bitsPerSecond, ordering: .relaxed)
-                try encode(frame, with: encoder!)
+                current = (output.dimensions, bitrate)
+                try encode(try scaler.scale(frame, to: output.dimensions), with: encoder!)
             }
         } catch {
             queue.close()
             failed("the video encoder failed: \(error)")
         }
+    }
+
+    private var allowedBitrate: Bitrate? {
+        let bits = allowed.load(ordering: .relaxed)
+        return bits < 0 ? nil : Bitrate(bitsPerSecond: bits)
+    }
+
+    private func source(_ frame: VideoFrame) -> EncodingTarget.Source {
+        let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
+        full.store(bitrate.bitsPerSecond, ordering: .relaxed)
+        return EncodingTarget.Source(dimensions: frame.dimensions, frameRate: frameRate, bitrate: bitrate)
+    }
+
+    /// Encoders count pictures and not time: what the pictures left out would have had is the others'.
+    private func perPicture(_ output: EncodingTarget.Output) -> Bitrate {
+        Bitrate(bitsPerSecond: Int64(Double(output.bitrate.bitsPerSecond) * frameRate / output.frameRate))
     }
 
     /// What was coded in another codec than the stream's is decoded; nil when no picture comes of it.

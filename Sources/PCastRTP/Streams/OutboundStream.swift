@@ -57,6 +57,16 @@ public struct OutboundStream: Sendable {
         public let isRetransmission: Bool
     }
 
+    /// A packet that measures the path, whole in the room but for what it repeats.
+    public struct Probe {
+        public let headerSize: Int
+        /// Where what it repeats stands in the log, behind the original number, as in a retransmission; nil where it
+        /// is padding alone.
+        public let position: Int64?
+        /// Bytes of padding behind the header, already written.
+        public let paddingSize: Int
+    }
+
     public let parameters: Parameters
 
     /// How many packets before it each packet repeats, as far as they fit; of effect where the peer takes it.
@@ -174,6 +184,15 @@ public struct OutboundStream: Sendable {
     public func hasPackets(in log: borrowing PacketLog) -> Bool {
         guard let position else { return false }
         return position < log.end || hasResends
+    }
+
+    /// How many packets wait, and since when the first of the log's has; nil where none does.
+    @inline(__always)
+    public func waiting(in log: borrowing PacketLog) -> (count: Int, since: Instant?)? {
+        guard let position, position >= log.start else { return nil }
+        let count = Int(log.end - position)
+        if count > 0 { return (count + resends.count, log[position].arrival) }
+        return resends.isEmpty ? nil : (resends.count, nil)
     }
 
     public var hasResends: Bool { !resends.isEmpty }
@@ -312,16 +331,73 @@ public struct OutboundStream: Sendable {
             isRetransmission: true)
     }
 
-    private func values(
-        _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
-    ) -> RTPExtensionValues {
-        var values = entry.forwarded
+    // MARK: Probing
+
+    /// Whether it can send what no decoder sees: padding goes on a retransmission stream alone (CC8).
+    public var canProbe: Bool { parameters.retransmission != nil }
+
+    /// Below this a probe is padding, which may be as small as is wanted; above it repeats what was sent last, which
+    /// may even be of use.
+    private static let smallProbeSize = 1000
+    /// Around padding: IPv4, UDP, header, extensions and tag.
+    private static let probeOverhead = 75
+
+    public private(set) var probesSent = 0
+
+    /// Writes a packet that measures the path, of about `size` bytes on the wire; nil where the peer has no retransmission stream.
+    public mutating func nextProbe(
+        of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Probe? {
+        guard let retransmission = parameters.retransmission else { return nil }
+        probesSent += 1
+        if size > Self.smallProbeSize, let newestSequence, let newest = log.position(ofSequence: newestSequence) {
+            let position = fullestPosition(upTo: newest, in: log)
+            let packet = writeRetransmission(
+                of: log[position], at: position, sendTime: sendTime,
+                transportSequenceNumber: &transportSequenceNumber, into: room)
+            packetsRetransmitted -= 1
+            return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
+        }
+        let header = RTPHeader(
+            payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
+            timestamp: last?.timestamp ?? 0, ssrc: retransmission.ssrc,
+            paddingSize: min(max(size - Self.probeOverhead, 1), 255))
+        retransmissionSequence &+= 1
+        var values = RTPExtensionValues()
+        stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
+        let layout = header.write(into: room, extensions: values, map: parameters.extensions)
+        header.writePadding(into: room, at: layout.size)
+        return Probe(headerSize: layout.size, position: nil, paddingSize: header.paddingSize)
+    }
+
+    /// Of the last packets sent the largest, the newest first.
+    private func fullestPosition(upTo newest: Int64, in log: borrowing PacketLog) -> Int64 {
+        var fullest = newest
+        var position = newest
+        while position >= max(log.start, newest - 7), log[position].sequence >= firstSequence {
+            if log[position].length > log[fullest].length { fullest = position }
+            position -= 1
+        }
+        return fullest
+    }
+
+    private func stamp(
+        _ values: inout RTPExtensionValues, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
+    ) {
         values.mid = parameters.mid
         values.absoluteSendTime = sendTime
         if parameters.extensions.id(of: .transportSequenceNumber) != nil {
             values.transportSequenceNumber = transportSequenceNumber
             transportSequenceNumber &+= 1
         }
+    }
+
+    private func values(
+        _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
+    ) -> RTPExtensionValues {
+        var values = entry.forwarded
+        stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         if let playoutDelay = parameters.playoutDelay { values.playoutDelay = playoutDelay }
         return values
     }

@@ -74,6 +74,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private var localAudio: Held<LocalTrack>?
     /// After a pause nothing but a key frame may follow.
     private var awaitsKeyFrame = false
+    private var targetTold: Bitrate?
     private var videoBuffer: Held<JitterBuffer>?
     private var audioBuffer: Held<JitterBuffer>?
     private var events: [Event] = []
@@ -204,6 +205,24 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     public func receivingCodec(_ type: MediaType) -> Codec? {
         (type == .video ? receiver?.video : receiver?.audio)?.media.codec
     }
+
+    /// What is known of the path that media is sent along; nil for who sends none.
+    public var estimate: BandwidthEstimate? { sender?.estimate }
+
+    /// The estimate, when what may be sent has changed since it was polled last: by a hundredth or more, or to or from
+    /// what is wanted; nil else.
+    public mutating func pollEstimate() -> BandwidthEstimate? {
+        guard let target = sender?.targetBitrate, transport?.value.isConnected == true else { return nil }
+        if let told = targetTold {
+            let step = abs(told.bitsPerSecond - target.bitsPerSecond)
+            guard step * 100 >= told.bitsPerSecond else { return nil }
+        }
+        targetTold = target
+        return estimate
+    }
+
+    /// What would be sent, all tracks together and on the wire, if the path carried it.
+    public mutating func setWantedBitrate(_ bitrate: Bitrate) { sender?.wantedBitrate = bitrate }
 
     // MARK: Receiving
 
@@ -422,7 +441,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             switch sender?.send(type, from: log, through: transport!.value, into: &batch, capture: capture, at: now) {
             case .sent: continue
             case .full: return true
-            case .idle, nil: return false
+            case .idle, .paced, nil: return false
             }
         }
     }

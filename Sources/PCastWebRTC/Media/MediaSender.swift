@@ -14,6 +14,8 @@ public struct MediaSender: Sendable {
         case sent
         /// Nothing waits.
         case idle
+        /// Something waits, and may leave at the deadline.
+        case paced
         /// The batch is full.
         case full
     }
@@ -32,6 +34,9 @@ public struct MediaSender: Sendable {
     private var pauseEvents: [PauseEvent] = []
 
     private var transportSequenceNumber: UInt16
+    /// What the path to the peer carries.
+    private var bandwidth: BandwidthEstimator
+    private var pacer: Pacer
     private let reporterSSRC: UInt32
     private let cname: [UInt8]
     /// The peer's receiver reference time, to be answered with the next report (RTCP5).
@@ -48,16 +53,22 @@ public struct MediaSender: Sendable {
     /// - Parameters:
     ///   - media: the sections in which we send.
     ///   - playoutDelay: asked of video receivers; nil leaves it to them.
+    ///   - startBitrate: what the path is taken to carry before anything is known of it.
+    ///   - wantedBitrate: what is sent when the path carries it; see `wantedBitrate`.
     public init(
         _ media: [NegotiatedMedia], cname: String, playoutDelay: PlayoutDelay?,
+        startBitrate: Bitrate = Self.assumedBitrate, wantedBitrate: Bitrate = Self.assumedBitrate,
         using generator: inout some RandomNumberGenerator
     ) {
         self.cname = Array(cname.utf8.prefix(255))
         transportSequenceNumber = UInt16.random(in: 0..<0x8000, using: &generator)
+        var canProbe = false
         for section in media {
             let track = OutboundTrack(section, using: &generator, playoutDelay: playoutDelay)
             switch section.type {
-            case .video where video == nil: video = track
+            case .video where video == nil:
+                video = track
+                canProbe = track?.stream.canProbe ?? false
             case .audio where audio == nil: audio = track
             default: continue
             }
@@ -69,7 +80,16 @@ public struct MediaSender: Sendable {
             }
         }
         reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
+        bandwidth = BandwidthEstimator(
+            start: startBitrate, wanted: wantedBitrate,
+            reportsArrivals: media.contains { $0.direction.sends && $0.feedback.contains(.transportCC) },
+            canProbe: canProbe)
+        pacer = Pacer(target: startBitrate)
     }
+
+    /// What a path is taken to carry before anything is known of it: a usual stream, so that joining is not slower
+    /// for it (CC12).
+    public static let assumedBitrate = Bitrate.kilobits(2_500)
 
     public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
 
@@ -88,19 +108,48 @@ public struct MediaSender: Sendable {
         _ type: MediaType, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
     ) -> Sending {
-        type == .video
+        if type == .video, video != nil {
+            guard let waiting = video!.stream.waiting(in: log) else {
+                return sendProbe(from: log, through: transport, into: &batch, at: now)
+            }
+            let waited = waiting.since.map { now - $0 } ?? .zero
+            guard pacer.mayPass(queued: waiting.count, waited: waited, at: now) else { return .paced }
+        }
+        let number = transportSequenceNumber
+        let length =
+            type == .video
             ? Self.send(
                 &video, from: log, through: transport, into: &batch, capture: capture, at: now,
                 counter: &transportSequenceNumber)
             : Self.send(
                 &audio, from: log, through: transport, into: &batch, capture: capture, at: now,
                 counter: &transportSequenceNumber)
+        switch length {
+        case .sent(let length): noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        case .idle: return .idle
+        case .full: return .full
+        }
+        return .sent
+    }
+
+    /// A datagram left, and bears the number if the counter went on.
+    @inline(__always)
+    private mutating func noteSent(_ length: Int, number: UInt16, cluster: UInt16, at now: Instant) {
+        guard length > 0 else { return }
+        pacer.sent(bytes: length + BandwidthEstimator.datagramOverhead, at: now)
+        bandwidth.sent(number == transportSequenceNumber ? nil : number, size: length, cluster: cluster, at: now)
+        if !pacer.isProbing { beginProbe(at: now) }
+    }
+
+    /// What became of a packet: the bytes of its datagram, none when it was refused.
+    private enum Written {
+        case sent(Int), idle, full
     }
 
     private static func send(
         _ track: inout OutboundTrack?, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant, counter: inout UInt16
-    ) -> Sending {
+    ) -> Written {
         guard track != nil, let path = transport.path else { return .idle }
         guard let room = batch.reserve() else { return .full }
         let packet = track!.stream.next(
@@ -118,7 +167,7 @@ public struct MediaSender: Sendable {
         }
         if !packet.isRetransmission { note(&track!, log[packet.position], capture: capture, at: now) }
         if length > 0 { batch.commit(length: length, to: path) }
-        return .sent
+        return .sent(length)
     }
 
     private static func note(
@@ -134,6 +183,66 @@ public struct MediaSender: Sendable {
             capturedAt: capture.wallTime(of: entry.timestamp), payloadSize: entry.length, at: now)
     }
 
+    // MARK: Bandwidth
+
+    /// What is known of the path to the peer.
+    public var estimate: BandwidthEstimate { bandwidth.estimate }
+
+    /// What may be sent, all tracks together, on the wire.
+    public var targetBitrate: Bitrate { bandwidth.targetBitrate }
+
+    /// What would be sent if the path carried it: the path is not asked for more than twice as much.
+    public var wantedBitrate: Bitrate {
+        get { bandwidth.wanted }
+        set { bandwidth.wanted = newValue }
+    }
+
+    /// Padding that a probe wants while no media waits.
+    private mutating func sendProbe(
+        from log: borrowing PacketLog, through transport: borrowing SecureTransport, into batch: inout DatagramBatch,
+        at now: Instant
+    ) -> Sending {
+        guard pacer.isProbing, !isPaused(.video), let path = transport.path else {
+            pacer.nothingWaits()
+            return .idle
+        }
+        guard pacer.mayProbe(at: now) else { return pacer.isProbing ? .paced : .idle }
+        guard let room = batch.reserve() else { return .full }
+        let number = transportSequenceNumber
+        let probe = video!.stream.nextProbe(
+            of: pacer.paddingSize ?? 0, in: log, sendTime: AbsoluteSendTime(now),
+            transportSequenceNumber: &transportSequenceNumber, into: room)
+        guard let probe else {
+            pacer.nothingWaits()
+            return .idle
+        }
+        var length = probe.headerSize + probe.paddingSize
+        if let position = probe.position {
+            let payload = log.payload(at: position)
+            length += RTXEncapsulation.headerSize
+            UnsafeMutableRawBufferPointer(rebasing: room[length...]).copyMemory(from: payload)
+            length += payload.count
+        }
+        length = transport.protectRTP(room, length: length, headerSize: probe.headerSize)
+        guard length > 0 else {
+            pacer.nothingWaits()
+            return .idle
+        }
+        batch.commit(length: length, to: path)
+        noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        return .sent
+    }
+
+    private mutating func beginProbe(at now: Instant) {
+        if let cluster = bandwidth.pollProbe() { pacer.begin(cluster, at: now) }
+    }
+
+    /// The pacer follows the estimate.
+    private mutating func followEstimate(at now: Instant) {
+        pacer.setTarget(bandwidth.targetBitrate)
+        if !pacer.isProbing { beginProbe(at: now) }
+    }
+
     // MARK: Control in
 
     /// Takes in a control packet of the peer's, as far as it concerns what we send.
@@ -142,7 +251,14 @@ public struct MediaSender: Sendable {
     ) -> Requests {
         var requests = Requests()
         switch packet {
-        case .receiverReport(_, let blocks), .senderReport(_, let blocks): read(blocks, in: datagram, wallTime)
+        case .receiverReport(_, let blocks), .senderReport(_, let blocks):
+            read(blocks, in: datagram, wallTime, at: now)
+        case .transportFeedback(let feedback):
+            bandwidth.receive(feedback, in: datagram, at: now)
+            followEstimate(at: now)
+        case .receiverEstimatedBitrate(let limit):
+            bandwidth.receive(receiverLimit: limit.bitrate, at: now)
+            followEstimate(at: now)
         case .negativeAcknowledgement(let nack): read(nack, in: datagram, budget: &budget)
         case .pictureLossIndication(_, let ssrc) where ssrc == video?.stream.parameters.ssrc:
             video?.pliCount += 1
@@ -163,19 +279,31 @@ public struct MediaSender: Sendable {
         return requests
     }
 
-    private mutating func read(_ blocks: ReportBlocks, in datagram: Span<UInt8>, _ wallTime: WallTime) {
+    private mutating func read(_ blocks: ReportBlocks, in datagram: Span<UInt8>, _ wallTime: WallTime, at now: Instant)
+    {
         for index in 0..<blocks.count {
             let block = blocks.block(index, in: datagram)
+            let previous: ReportBlock?
             if block.ssrc == video?.stream.parameters.ssrc {
+                previous = video?.receiverReport
                 video?.receiverReport = block
             } else if block.ssrc == audio?.stream.parameters.ssrc {
+                previous = audio?.receiverReport
                 audio?.receiverReport = block
                 audio?.followLoss(block)
             } else {
                 continue
             }
-            _ = roundTripTime.update(from: block, at: wallTime)
+            if roundTripTime.update(from: block, at: wallTime) != nil, let smoothed = roundTripTime.smoothed {
+                bandwidth.measured(roundTrip: smoothed)
+            }
+            if let previous {
+                bandwidth.receive(
+                    lost: Int(block.cumulativeLost) - Int(previous.cumulativeLost),
+                    expected: Int(block.highestSequenceNumber &- previous.highestSequenceNumber), at: now)
+            }
         }
+        followEstimate(at: now)
     }
 
     private mutating func read(_ nack: NegativeAcknowledgement, in datagram: Span<UInt8>, budget: inout Int) {
@@ -231,9 +359,11 @@ public struct MediaSender: Sendable {
     /// What the peer had tracks do; nil when nothing more.
     public mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
 
-    /// Time for pauses that others could have objected to.
+    /// Time for pauses that others could have objected to, and for probes.
     public mutating func advance(to now: Instant) {
         if !pauses.isEmpty { changePauses { $0.advance(to: now) } }
+        bandwidth.advance(to: now)
+        if !pacer.isProbing { beginProbe(at: now) }
     }
 
     private mutating func read(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
@@ -273,7 +403,19 @@ public struct MediaSender: Sendable {
 
     // MARK: Control out
 
+    /// When `poll`, `advance` or `send` want to be called.
     public var deadline: Instant? {
+        Instant.earlier(unpacedDeadline, pacer.deadline)
+    }
+
+    /// When `poll` or `advance` want to be called.
+    public var unpacedDeadline: Instant? { Instant.earlier(reportDeadline, bandwidth.deadline) }
+
+    /// When a packet that was held back may leave, or a probe goes on; nil where neither is.
+    public var pacingDeadline: Instant? { pacer.deadline }
+
+    /// When reports are due.
+    public var reportDeadline: Instant? {
         var deadline = Instant.earlier(video?.report.deadline, audio?.report.deadline)
         for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
         return deadline
@@ -284,7 +426,9 @@ public struct MediaSender: Sendable {
         through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
     ) -> Bool {
-        guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
+        guard transport.isConnected, let path = transport.path, let due = reportDeadline, now >= due else {
+            return false
+        }
         guard let room = batch.reserve() else { return true }
         var writer = RTCPWriter(room)
         if let report = video?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }

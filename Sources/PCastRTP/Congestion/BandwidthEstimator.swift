@@ -1,0 +1,328 @@
+public import PCastMedia
+
+/// What a path to a peer carries, as the sender finds out: after Google's congestion control as libwebrtc has it
+/// (draft-ietf-rmcat-gcc-02; Carlucci et al. 2017).
+///
+/// It is told every packet that leaves, media, sound, retransmissions and padding alike, and every report that comes
+/// back. A peer that reports arrivals (transport-wide feedback) is measured by delay, loss and probes; of others only
+/// loss and REMB are known.
+public struct BandwidthEstimator: Sendable {
+    /// No estimate leaves this range.
+    public static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
+
+    /// Bytes that a datagram has on the wire beside its own: IPv4 and UDP (CC10).
+    public static let datagramOverhead = 28
+
+    /// What the application would send if it could: there is no need to know of more than twice as much.
+    public var wanted: Bitrate
+
+    /// Arrivals are compared anew after a silence of this length, as libwebrtc does.
+    private static let silence = TimeSpan.seconds(Int64(2))
+    /// Probes wait for this long after the rate went down, and while a queue stands.
+    private static let calm = TimeSpan.seconds(Int64(2))
+    private static let calmQueue = TimeSpan.milliseconds(40)
+
+    private let reportsArrivals: Bool
+    private let canProbe: Bool
+
+    private var history = SentPacketHistory()
+    private var referenceTimes = ReferenceTimeUnwrapper()
+    private var groups = ArrivalGroups()
+    private var trend = Trendline()
+    private var detector = OveruseDetector()
+    private var acknowledged = AcknowledgedBitrate()
+    private var rate: RateController
+    private var loss = LossControl()
+    private var application = ApplicationLimit()
+    private var queue = QueueDelay()
+    private var foreign = ForeignQueue()
+    private var probes = ProbeController()
+    private var measurement = ProbeMeasurement()
+    private var receiverLimit: Bitrate?
+    private var expectsChangeFrom: Instant?
+    private var limitEnded: Instant?
+    private var lastReport: Instant?
+    private var measuredRoundTrip: TimeSpan?
+    private var reportedRoundTrip: TimeSpan?
+    /// A path that gives much less than before has a queue to be emptied until then.
+    private var drainsUntil: Instant?
+    /// What passed while that queue stood, in kilobits a second: all that the path carries.
+    private var fullRate: Double?
+    private var wasLowered = false
+
+    /// A probe succeeded, and more is sent since.
+    private var risenUntil: Instant?
+    private var lastHurry: Instant?
+    private static let riseTime = TimeSpan.milliseconds(400)
+    private static let riseQueue = TimeSpan.milliseconds(80)
+
+    private static let drainTime = TimeSpan.seconds(Int64(3))
+    private static let fall = 0.7
+
+    /// Kilobits a second.
+    private var target: Double
+
+    /// - Parameters:
+    ///   - start: the estimate before anything is known.
+    ///   - reportsArrivals: transport-wide feedback was agreed on.
+    ///   - canProbe: there is a stream for padding.
+    public init(start: Bitrate, wanted: Bitrate, reportsArrivals: Bool, canProbe: Bool) {
+        self.wanted = wanted
+        self.reportsArrivals = reportsArrivals
+        self.canProbe = canProbe && reportsArrivals
+        rate = RateController(start, in: Self.range)
+        target = rate.kilobits
+    }
+
+    /// What is known at the moment.
+    public var estimate: BandwidthEstimate {
+        BandwidthEstimate(
+            target: Bitrate(kilobits: target), acknowledged: acknowledged.bitrate, lossRate: loss.rate,
+            roundTrip: reportedRoundTrip ?? measuredRoundTrip, queueDelay: queue.value,
+            isApplicationLimited: application.isLimited,
+            isLimited: wasLowered && target < wanted.kilobits)
+    }
+
+    /// What may be sent.
+    public var targetBitrate: Bitrate { Bitrate(kilobits: target) }
+
+    // MARK: What leaves
+
+    /// A packet leaves.
+    ///
+    /// - Parameters:
+    ///   - number: its transport-wide number, if it bears one.
+    ///   - size: bytes of the datagram.
+    ///   - cluster: the probe that it belongs to, or 0.
+    @inline(__always)
+    public mutating func sent(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
+        let size = size + Self.datagramOverhead
+        application.sent(size, target: target, at: now)
+        guard reportsArrivals else { return }
+        if let number {
+            history.sent(number, size: size, cluster: cluster, at: now)
+        } else {
+            history.sentUnnumbered(size: size)
+        }
+    }
+
+    private var ceiling: Double {
+        min(ProbeController.headroom * wanted.kilobits, Self.range.upperBound.kilobits)
+    }
+
+    /// A probe that is to be sent now; nil when none is due.
+    public mutating func pollProbe() -> ProbeCluster? { canProbe ? probes.poll() : nil }
+
+    // MARK: What comes back
+
+    /// The peer's time for packets, from the datagram that the message was read from.
+    public mutating func receive(_ feedback: TransportFeedback, in datagram: Span<UInt8>, at now: Instant) {
+        guard reportsArrivals else { return }
+        if let lastReport, now - lastReport > Self.silence { compareAnew() }
+        lastReport = now
+        var tally = Tally()
+        let reference = referenceTimes.unwrap(feedback.referenceTime)
+        var reader = TransportFeedback.Reader(feedback)
+        while let status = reader.next(in: datagram) {
+            switch history.report(status.sequenceNumber, arrived: status.arrival != nil) {
+            case .arrived(let packet):
+                take(packet, arrival: reference + (status.arrival ?? .zero), &tally, at: now)
+            case .arrivedAfterAll(let packet):
+                take(packet, arrival: reference + (status.arrival ?? .zero), &tally, at: now)
+                tally.lost -= 1
+                tally.expected -= 1
+            case .lost:
+                tally.lost += 1
+                tally.expected += 1
+            case nil: continue
+            }
+        }
+        guard tally.expected != 0 || tally.lost != 0 else { return }
+        finish(tally, at: now)
+    }
+
+    /// What one report told.
+    private struct Tally {
+        var lost = 0
+        var expected = 0
+        var lastArrival: TimeSpan?
+        /// Time on the way there and back, without the wait for the report.
+        var roundTrip: TimeSpan?
+        var probed: Double?
+        var leastQueue: TimeSpan?
+    }
+
+    private mutating func take(
+        _ packet: SentPacketHistory.Packet, arrival: TimeSpan, _ tally: inout Tally, at now: Instant
+    ) {
+        tally.expected += 1
+        if let from = expectsChangeFrom, packet.sentAt > from {
+            acknowledged.expectChange()
+            expectsChangeFrom = nil
+        }
+        acknowledged.arrived(size: packet.size + packet.unnumberedSize, at: arrival)
+        queue.arrived(sentAt: packet.sentAt, arrival: arrival)
+        tally.leastQueue = min(tally.leastQueue ?? queue.latest, queue.latest)
+        if packet.cluster != 0, let probed = measurement.arrived(packet, arrival: arrival) { tally.probed = probed }
+        if let delta = groups.arrived(sentAt: packet.sentAt, arrival: arrival) {
+            trend.add(delta, arrival: arrival)
+            detector.update(trend, sendDelta: delta.send, arrival: arrival)
+        }
+        let waited = max((tally.lastArrival ?? arrival) - arrival, .zero)
+        tally.lastArrival = max(tally.lastArrival ?? arrival, arrival)
+        let roundTrip = now - packet.sentAt - waited
+        tally.roundTrip = min(tally.roundTrip ?? roundTrip, roundTrip)
+    }
+
+    private mutating func finish(_ tally: Tally, at now: Instant) {
+        if let sample = tally.roundTrip {
+            measuredRoundTrip = measuredRoundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+            if reportedRoundTrip == nil { rate.roundTrip = measuredRoundTrip! }
+        }
+        application.sent(0, target: target, at: now)
+        if application.endedAt != limitEnded {
+            limitEnded = application.endedAt
+            expectsChangeFrom = limitEnded
+        }
+        follow(tally, at: now)
+        loss.reported(lost: tally.lost, expected: tally.expected)
+        loss.update(
+            target: target, acknowledged: acknowledged.bitrate?.kilobits, queueDelay: queue.value ?? .zero,
+            roundTrip: rate.roundTrip, at: now)
+        settle(at: now)
+        updateProbes(at: now)
+    }
+
+    /// The rate that the delay allows, or a probe has found.
+    private mutating func follow(_ tally: Tally, at now: Instant) {
+        let before = rate.kilobits
+        let arriving = acknowledged.bitrate?.kilobits
+        if let delay = tally.leastQueue {
+            foreign.update(delay: delay, rate: before, loss: loss.rate - loss.inherent, at: now)
+        }
+        if detector.usage != .overusing, let probed = tally.probed, probed > rate.kilobits {
+            rate.probed(probed, at: now)
+            loss.probed(probed)
+            risenUntil = now + (measuredRoundTrip ?? .zero) + Self.riseTime
+        } else if foreign.isForeign {
+            let usual = loss.inherent * Double(tally.expected)
+            rate.compete(
+                isLosing: Double(tally.lost) > usual + 3 * usual.squareRoot(), fairRate: foreign.fairRate,
+                acknowledged: arriving, at: now)
+        } else if detector.usage != .overusing || !isExpectedQueue(at: now) {
+            rate.update(
+                detector.usage, acknowledged: arriving, isApplicationLimited: wasLimited(at: now), at: now)
+        }
+        guard rate.kilobits < before else { return }
+        wasLowered = true
+        if rate.kilobits < Self.fall * before {
+            drainsUntil = now + Self.drainTime
+            fullRate = nil
+        }
+    }
+
+    /// A growing delay that calls for nothing: of the larger frames that follow a probe's success, before what arrives
+    /// of them is measured; and of a queue that is being emptied already.
+    private mutating func isExpectedQueue(at now: Instant) -> Bool {
+        let delay = queue.value ?? .zero
+        if let risenUntil, now < risenUntil, delay < Self.riseQueue { return true }
+        if detector.usage == .overusing, delay > Self.riseQueue, lastHurry.map({ now - $0 > Self.riseTime }) ?? true {
+            // The path has changed, and a slow mean of what arrived does not tell.
+            lastHurry = now
+            acknowledged.expectChange()
+        }
+        guard drainsUntil != nil, let arriving = acknowledged.bitrate else { return false }
+        return arriving.kilobits > target
+    }
+
+    /// What arrives is no measure of the path, or was none a moment ago.
+    private func wasLimited(at now: Instant) -> Bool {
+        application.isLimited || application.endedAt.map { now - $0 < Self.riseTime } ?? false
+    }
+
+    private mutating func compareAnew() {
+        groups = ArrivalGroups()
+        trend = Trendline()
+        detector = OveruseDetector()
+    }
+
+    private mutating func settle(at now: Instant) {
+        let share = drainShare(at: now)
+        var kilobits = reportsArrivals ? rate.kilobits : max(wanted.kilobits, rate.kilobits)
+        if let limit = loss.limit, limit < kilobits {
+            kilobits = limit
+            wasLowered = true
+        }
+        if let receiverLimit, receiverLimit.kilobits < kilobits {
+            kilobits = receiverLimit.kilobits
+            wasLowered = true
+        }
+        kilobits *= share
+        target = max(kilobits, Self.range.lowerBound.kilobits)
+        if target >= wanted.kilobits { wasLowered = false }
+    }
+
+    /// After a fall, less than arrives is sent until the queue is gone; not for longer, for a queue that stays is
+    /// someone else's.
+    private mutating func drainShare(at now: Instant) -> Double {
+        guard let until = drainsUntil, let delay = queue.value else { return 1 }
+        let excess = delay - Self.calmQueue
+        guard until > now, excess > .zero else {
+            drainsUntil = nil
+            if excess <= .zero, let fullRate { rate.drained(full: fullRate, at: now) }
+            return 1
+        }
+        if let arriving = acknowledged.bitrate?.kilobits { fullRate = min(fullRate ?? arriving, arriving) }
+        return max(1 - excess.seconds / 0.4, 0.5)
+    }
+
+    private mutating func updateProbes(at now: Instant) {
+        guard canProbe else { return }
+        // With the first report: one who sends none is not asked.
+        guard probes.hasBegun else {
+            probes.begin(estimate: target, ceiling: ceiling, at: now)
+            return
+        }
+        let isCalm = rate.lastDecreaseTime.map { now - $0 > Self.calm } ?? true
+        probes.update(
+            estimate: target, wanted: wanted.kilobits, ceiling: ceiling, isLimited: application.isLimited,
+            mayRise: detector.usage == .normal && isCalm && (queue.value ?? .zero) < Self.calmQueue, at: now)
+    }
+
+    /// What the peer counted of one of our streams since its last report; of peers that do not report arrivals, that
+    /// is how loss is known.
+    public mutating func receive(lost: Int, expected: Int, at now: Instant) {
+        guard !reportsArrivals, expected > 0 else { return }
+        loss.reported(lost: lost, expected: expected)
+        loss.update(
+            target: target, acknowledged: nil, queueDelay: nil,
+            roundTrip: reportedRoundTrip ?? rate.roundTrip, at: now)
+        settle(at: now)
+    }
+
+    /// The peer's own estimate (REMB); nothing is known better by those who report arrivals.
+    public mutating func receive(receiverLimit: Bitrate, at now: Instant) {
+        guard !reportsArrivals else { return }
+        self.receiverLimit = receiverLimit
+        settle(at: now)
+    }
+
+    /// The time to the peer and back, as sender reports measure it.
+    public mutating func measured(roundTrip: TimeSpan) {
+        reportedRoundTrip = roundTrip
+        rate.roundTrip = roundTrip
+    }
+
+    // MARK: Time
+
+    /// When `advance` wants to be called: for a probe that no report brings about.
+    public var deadline: Instant? {
+        canProbe ? probes.deadline(isLimited: application.isLimited) : nil
+    }
+
+    public mutating func advance(to now: Instant) {
+        guard let deadline, now >= deadline else { return }
+        application.sent(0, target: target, at: now)
+        updateProbes(at: now)
+    }
+}

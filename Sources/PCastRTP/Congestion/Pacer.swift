@@ -1,0 +1,137 @@
+public import PCastMedia
+
+/// Spreads what leaves over time: at two and a half times the target, in bursts of at most 5 ms of that.
+///
+/// It holds no packets: whoever has some asks whether the next may pass, and if not, comes again at the deadline. Sound
+/// is not asked about, and counts all the same. A frame that would wait for longer than 200 ms is paced faster, so
+/// that a key frame is not late by more than that (CC11).
+public struct Pacer: Sendable {
+    /// libwebrtc's pacing factor.
+    static let factor = 2.5
+    static let burst = TimeSpan.milliseconds(5)
+    static let longestWait = TimeSpan.milliseconds(200)
+    /// What a probe may be ahead of its rate.
+    private static let probeBurst = TimeSpan.milliseconds(2)
+    private static let probePatience = TimeSpan.milliseconds(500)
+    /// What the next packet may be, in bytes on the wire.
+    private static let packetSize = 1250.0
+
+    /// The rate of media in bytes a second.
+    private var rate: Double
+    /// At which the debt is worked off: the rate, or more while much waits.
+    private var pace: Double
+    /// What left and is not yet worked off, in bytes.
+    private var debt = 0.0
+    private var updatedAt: Instant?
+    /// When what was held back may pass.
+    private var heldUntil: Instant?
+    private var probe: Probe?
+
+    private struct Probe {
+        var cluster: ProbeCluster
+        /// When its first packet left.
+        var start: Instant?
+        var size = 0
+        var count = 0
+        var until: Instant
+
+        var bytesPerSecond: Double { Double(cluster.rate.bitsPerSecond) / 8 }
+
+        /// When the next packet is due.
+        var next: Instant? {
+            start.map { $0 + TimeSpan(seconds: Double(size) / bytesPerSecond) - Pacer.probeBurst }
+        }
+    }
+
+    public init(target: Bitrate) {
+        rate = Self.rate(target)
+        pace = rate
+    }
+
+    public mutating func setTarget(_ target: Bitrate) { rate = Self.rate(target) }
+
+    private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
+
+    /// Whether the next packet may leave now; if not, it is asked again at the deadline.
+    ///
+    /// - Parameters:
+    ///   - queued: packets that wait.
+    ///   - waited: how long the oldest of them has.
+    @inline(__always)
+    public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
+        if probe != nil { return mayProbe(at: now) }
+        if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
+        updatedAt = now
+        // What has to leave within the longest wait sets the pace when the target does not.
+        let left = max(Self.longestWait - waited, .milliseconds(5))
+        pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
+        let excess = debt - max(pace * Self.burst.seconds - Self.packetSize, 0)
+        heldUntil = excess > 0 ? now + TimeSpan(seconds: excess / pace) + .nanoseconds(1) : nil
+        return excess <= 0
+    }
+
+    /// A packet leaves, paced or not.
+    ///
+    /// - Parameter bytes: on the wire.
+    @inline(__always)
+    public mutating func sent(bytes: Int, at now: Instant) {
+        if updatedAt == nil { updatedAt = now }
+        debt += Double(bytes)
+        if probe != nil { countProbe(bytes, at: now) }
+    }
+
+    // MARK: Probes
+
+    /// The probe that packets belong to which leave now; 0 for none.
+    @inline(__always)
+    public var cluster: UInt16 { probe?.cluster.id ?? 0 }
+
+    public var isProbing: Bool { probe != nil }
+
+    /// How large packets of padding shall be, so that as few as there have to be make the probe whole; nil without one.
+    public var paddingSize: Int? { probe.map { $0.cluster.size / ProbeCluster.minimumPackets } }
+
+    /// Media that waits goes at the probe's rate from now on, and padding where none does.
+    public mutating func begin(_ cluster: ProbeCluster, at now: Instant) {
+        probe = Probe(cluster: cluster, until: now + Self.probePatience)
+        heldUntil = now
+    }
+
+    /// Whether the probe wants a packet now.
+    public mutating func mayProbe(at now: Instant) -> Bool {
+        guard let probe else { return false }
+        if now >= probe.until {
+            endProbe()
+            return false
+        }
+        guard let next = probe.next, next > now else { return true }
+        heldUntil = next
+        return false
+    }
+
+    private mutating func countProbe(_ bytes: Int, at now: Instant) {
+        if probe!.start == nil { probe!.start = now }
+        probe!.size += bytes
+        probe!.count += 1
+        let isWhole = probe!.size >= probe!.cluster.size && probe!.count >= ProbeCluster.minimumPackets
+        if isWhole { endProbe() } else { heldUntil = probe!.next }
+    }
+
+    /// Nothing waits to be sent, and a probe cannot go on.
+    public mutating func nothingWaits() {
+        if probe != nil { endProbe() }
+        heldUntil = nil
+    }
+
+    /// What the probe sent ahead of the usual pace is not made up for by silence.
+    private mutating func endProbe() {
+        probe = nil
+        heldUntil = nil
+        debt = min(debt, rate * Self.burst.seconds)
+    }
+
+    // MARK: Time
+
+    /// When something that was held back may pass, or a probe goes on.
+    public var deadline: Instant? { heldUntil }
+}

@@ -1,0 +1,46 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRTP
+
+@Suite struct ArrivalGroupsTests {
+    private func at(_ milliseconds: Double) -> Instant { Instant(nanoseconds: Int64(milliseconds * 1e6)) }
+    private func after(_ milliseconds: Double) -> TimeSpan { TimeSpan(nanoseconds: Int64(milliseconds * 1e6)) }
+
+    @Test("CC5: what leaves within 5 ms is one group, and two whole groups are compared")
+    func groups() {
+        var groups = ArrivalGroups()
+        #expect(groups.arrived(sentAt: at(0), arrival: after(100)) == nil)
+        #expect(groups.arrived(sentAt: at(4), arrival: after(106)) == nil)
+        #expect(groups.arrived(sentAt: at(20), arrival: after(130)) == nil)
+        #expect(groups.arrived(sentAt: at(23), arrival: after(138)) == nil)
+        #expect(
+            groups.arrived(sentAt: at(40), arrival: after(160)) == .init(send: after(19), arrival: after(32)))
+    }
+
+    @Test("CC5: what a bottleneck lets go in one burst is one group, for 100 ms at most")
+    func burst() {
+        var groups = ArrivalGroups()
+        // Sent 20 ms apart, arriving 1 ms apart after a stall.
+        for index in 0..<90 {
+            let delta = groups.arrived(sentAt: at(Double(index) * 20), arrival: after(2_000 + Double(index)))
+            #expect(delta == nil)
+        }
+        var deltas = 0
+        for index in 90..<250 {
+            let delta = groups.arrived(sentAt: at(Double(index) * 20), arrival: after(2_000 + Double(index)))
+            if delta != nil { deltas += 1 }
+        }
+        #expect(deltas > 0 && deltas < 20)
+    }
+
+    @Test("packets out of order, and a clock that jumps, say nothing")
+    func disorder() {
+        var groups = ArrivalGroups()
+        _ = groups.arrived(sentAt: at(100), arrival: after(100))
+        #expect(groups.arrived(sentAt: at(50), arrival: after(110)) == nil)
+        _ = groups.arrived(sentAt: at(120), arrival: after(120))
+        #expect(groups.arrived(sentAt: at(140), arrival: after(9_140)) == .init(send: after(20), arrival: after(20)))
+        #expect(groups.arrived(sentAt: at(160), arrival: after(9_160)) == nil)
+    }
+}

@@ -1,0 +1,219 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+/// The estimator alone, against a link on virtual time.
+@Suite struct BandwidthEstimatorTests {
+    private func scene(
+        rate: Double, source: Double, loss: Double = 0, jitter: TimeSpan = .zero, seed: UInt64,
+        change: (inout CongestionFlow) -> Void = { _ in }
+    ) -> CongestionScene {
+        var link = CongestionLink(rate: rate, queueLimit: .milliseconds(300), seed: seed)
+        link.loss = loss
+        link.jitter = jitter
+        var flow = CongestionFlow(source: source, seed: seed &* 31)
+        change(&flow)
+        return CongestionScene(link: link, flows: [flow])
+    }
+
+    @Test("a path of 3 Mbit/s is used to 75 % or more, and its queue stays short", arguments: [1, 2, 3] as [UInt64])
+    func converges(seed: UInt64) {
+        var scene = scene(rate: 3e6, source: 5e6, seed: seed)
+        scene.run(for: .seconds(Int64(5)))
+        scene.worstQueue = .zero
+        let rate = scene.rate(for: .seconds(Int64(30)))
+        #expect((0.75...0.97).contains(rate / 3e6))
+        #expect(scene.worstQueue < .milliseconds(150))
+        #expect(scene.flows[0].estimator.estimate.isLimited)
+    }
+
+    @Test(
+        "from 4 to 0.8 Mbit/s: the queue is gone after 3 s, the rest is used, and most is back 12 s after the return",
+        arguments: [1, 2, 3, 4] as [UInt64])
+    func fallsAndRises(seed: UInt64) {
+        var scene = scene(rate: 4e6, source: 4e6, seed: seed)
+        scene.run(for: .seconds(Int64(10)))
+        scene.link.rate = 0.8e6
+        scene.run(for: .seconds(Int64(3)))
+        scene.worstQueue = .zero
+        let fallen = scene.rate(for: .seconds(Int64(17)))
+        #expect(scene.worstQueue < .milliseconds(150))
+        #expect((0.75...1).contains(fallen / 0.8e6))
+        scene.link.rate = 4e6
+        scene.run(for: .seconds(Int64(12)))
+        let risen = scene.rate(for: .seconds(Int64(3)))
+        #expect(risen > 0.8 * 4e6)
+    }
+
+    @Test(
+        "CC15: random loss of 2, 5 and 10 % does not starve the stream", arguments: [0.02, 0.05, 0.10],
+        [5, 6] as [UInt64])
+    func cc15(loss: Double, seed: UInt64) {
+        var scene = scene(rate: 6e6, source: 2e6, loss: loss, jitter: .milliseconds(10), seed: seed)
+        scene.run(for: .seconds(Int64(5)))
+        let rate = scene.rate(for: .seconds(Int64(30)))
+        #expect(rate > 0.85 * (1 - loss) * 2e6)
+        #expect(abs(scene.flows[0].estimator.estimate.lossRate - loss) < 0.05)
+    }
+
+    @Test("two that begin together share a link", arguments: [2, 3, 4] as [UInt64])
+    func shares(seed: UInt64) {
+        let flows = [
+            CongestionFlow(source: 2e6, seed: seed &* 7), CongestionFlow(index: 1, source: 2e6, seed: seed &* 11),
+        ]
+        var scene = CongestionScene(
+            link: CongestionLink(rate: 3e6, queueLimit: .milliseconds(300), seed: seed), flows: flows)
+        scene.run(for: .seconds(Int64(60)))
+        let total = Double(scene.flows[0].arrivedBytes + scene.flows[1].arrivedBytes)
+        #expect((0.35...0.65).contains(Double(scene.flows[0].arrivedBytes) / total))
+        #expect(total * 8 / 60 > 0.75 * 3e6)
+    }
+
+    @Test("a download on the same link leaves a quarter or more", arguments: [100, 300, 600] as [Int64])
+    func besideDownload(queueLimit: Int64) {
+        var scene = CongestionScene(
+            link: CongestionLink(rate: 3e6, queueLimit: .milliseconds(queueLimit), seed: 1),
+            flows: [CongestionFlow(source: 4e6, seed: 2)], download: LossBasedFlow(index: 1))
+        scene.run(for: .seconds(Int64(8)))
+        let before = scene.download?.arrivedBytes ?? 0
+        let rate = scene.rate(for: .seconds(Int64(52)))
+        #expect(rate > 0.25 * 3e6)
+        let other = Double((scene.download?.arrivedBytes ?? 0) - before) * 8 / 52
+        #expect(other > 0.25 * 3e6)
+    }
+
+    @Test("CC7: a stream that cannot grow finds room for twice itself by probes, and asks for no more")
+    func cc7() {
+        var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
+            $0.isRigid = true
+            $0.start(at: .kilobits(900))
+        }
+        scene.run(for: .seconds(Int64(15)))
+        #expect(scene.flows[0].target >= 1.8e6)
+        #expect(scene.flows[0].target < 4e6)
+        #expect(scene.flows[0].estimator.estimate.isApplicationLimited)
+        #expect(!scene.flows[0].estimator.estimate.isLimited)
+        let probes = scene.flows[0].probes
+        scene.run(for: .seconds(Int64(30)))
+        #expect(scene.flows[0].probes == probes)
+    }
+
+    @Test("CC7: what is estimated without probes stays below one and a half of what arrives")
+    func cc7WithoutProbes() {
+        var scene = scene(rate: 20e6, source: 1e6, seed: 3) {
+            $0 = CongestionFlow(source: 1e6, start: .kilobits(900), canProbe: false, seed: 4)
+            $0.isRigid = true
+        }
+        scene.run(for: .seconds(Int64(20)))
+        #expect(scene.flows[0].probes == 0)
+        #expect((1.2e6...1.9e6).contains(scene.flows[0].target))
+    }
+
+    @Test("CC9: sound alone holds the estimate above itself, and finds the room for a picture within 5 s of its return")
+    func cc9() {
+        var scene = scene(rate: 3e6, source: 2e6, seed: 5)
+        scene.run(for: .seconds(Int64(8)))
+        scene.link.rate = 0.1e6
+        scene.run(for: .seconds(Int64(2)))
+        scene.flows[0].hasVideo = false
+        scene.run(for: .seconds(Int64(10)))
+        #expect(scene.flows[0].target < 0.2e6)
+        #expect(scene.link.queueDelay < .milliseconds(60))
+        scene.link.rate = 3e6
+        scene.run(for: .seconds(Int64(5)))
+        #expect(scene.flows[0].target > 0.5e6)
+    }
+
+    @Test("CC9: sound alone for five minutes does not wear the estimate down")
+    func cc9Long() {
+        var scene = scene(rate: 3e6, source: 2e6, jitter: .milliseconds(10), seed: 6)
+        scene.run(for: .seconds(Int64(10)))
+        scene.flows[0].hasVideo = false
+        scene.run(for: .seconds(Int64(300)))
+        #expect(scene.flows[0].target > 1.5e6)
+    }
+
+    @Test("CC10: a packet counts with its IP and UDP headers")
+    func cc10() {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(300), wanted: .kilobits(300), reportsArrivals: true, canProbe: false)
+        var flow = TransportFeedbackRecorder()
+        var now = Instant(nanoseconds: 1_000_000_000)
+        for number in 0..<UInt16(1000) {
+            estimator.sent(number, size: 100, at: now)
+            flow.received(number, at: now + .milliseconds(20))
+            now += .milliseconds(10)
+            if let bytes = flow.report(at: now + .milliseconds(20)) {
+                estimator.read(bytes, at: now + .milliseconds(40))
+            }
+        }
+        // 128 bytes each 10 ms.
+        let rate = Double(estimator.estimate.acknowledged?.bitsPerSecond ?? 0)
+        #expect(abs(rate - 102_400) < 6_000)
+    }
+
+    @Test("CC12: it begins with what is assumed, and not at the bottom")
+    func cc12() {
+        let estimator = BandwidthEstimator(
+            start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
+        #expect(estimator.targetBitrate == .kilobits(2_500))
+        #expect(!estimator.estimate.isLimited)
+    }
+
+    @Test("CC3: reports of packets that were never sent, 65,535 of them, change nothing")
+    func cc3() throws {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
+        var flow = TransportFeedbackRecorder()
+        let start = Instant(nanoseconds: 1_000_000_000)
+        for number in 0..<UInt16(50) { estimator.sent(number, size: 1_000, at: start) }
+        for number in 30_000..<UInt16(34_000) { flow.received(number, at: start) }
+        let report = flow.report(at: start + .milliseconds(200))
+        estimator.read(try #require(report), at: start + .milliseconds(250))
+        #expect(estimator.estimate.acknowledged == nil)
+        #expect(estimator.estimate.lossRate == 0)
+        #expect(estimator.targetBitrate == .kilobits(2_500))
+    }
+
+    @Test("CC4: lost reports are not lost packets")
+    func cc4() {
+        var scene = scene(rate: 6e6, source: 2e6, seed: 8) { $0.reportLoss = 0.3 }
+        scene.run(for: .seconds(Int64(5)))
+        let rate = scene.rate(for: .seconds(Int64(20)))
+        #expect(rate > 0.9 * 2e6)
+        #expect(scene.flows[0].estimator.estimate.lossRate < 0.01)
+    }
+
+    @Test("REMB bounds who reports no arrivals, and loss above 10 % takes by steps from who tells nothing else")
+    func withoutArrivals() {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: false, canProbe: true)
+        var now = Instant(nanoseconds: 1_000_000_000)
+        estimator.receive(receiverLimit: .kilobits(700), at: now)
+        #expect(estimator.targetBitrate == .kilobits(700))
+        #expect(estimator.estimate.isLimited)
+        estimator.receive(receiverLimit: .kilobits(9_000), at: now)
+        #expect(estimator.targetBitrate >= .kilobits(2_000))
+        for _ in 0..<10 {
+            now += .seconds(Int64(1))
+            estimator.receive(lost: 30, expected: 150, at: now)
+        }
+        #expect(estimator.targetBitrate < .kilobits(1_200))
+        #expect(estimator.pollProbe() == nil)
+        let lowered = estimator.targetBitrate
+        for _ in 0..<10 {
+            now += .seconds(Int64(1))
+            estimator.receive(lost: 0, expected: 150, at: now)
+        }
+        #expect(estimator.targetBitrate > lowered)
+    }
+
+    @Test("the queue's delay and the round trip are what the link makes them")
+    func measures() {
+        var scene = scene(rate: 5e6, source: 1e6, seed: 9)
+        scene.run(for: .seconds(Int64(10)))
+        let estimate = scene.flows[0].estimator.estimate
+        #expect(estimate.queueDelay.map { $0 < .milliseconds(20) } == true)
+        #expect(estimate.roundTrip.map { $0 > .milliseconds(45) && $0 < .milliseconds(90) } == true)
+    }
+}

@@ -1,0 +1,123 @@
+import PCastMedia
+import PCastRTP
+
+/// A sender of video and sound that follows its estimate, and a receiver that reports arrivals, on virtual time.
+struct CongestionFlow {
+    private struct Report {
+        var bytes: [UInt8]
+        var arrival: Instant
+    }
+
+    let index: Int
+    /// What the encoder makes at most, in bits a second; it makes what it may.
+    var source: Double
+    /// The encoder goes on with its rate whatever is estimated, as a relay's single layer does.
+    var isRigid = false
+    var hasVideo = true
+    /// Whether the peer has a stream for padding.
+    let canProbe: Bool
+    /// Of the reports, how many do not arrive.
+    var reportLoss = 0.0
+
+    private(set) var estimator: BandwidthEstimator
+    private var pacer: Pacer
+    private var recorder = TransportFeedbackRecorder()
+    private var reports: [Report] = []
+    private var number: UInt16 = 65_000
+    private var waiting: [(size: Int, since: Instant)] = []
+    private var nextFrame = Instant(nanoseconds: 0)
+    private var nextSound = Instant(nanoseconds: 3_000_000)
+    private var generator: SplitMixGenerator
+
+    /// Bytes that left and that arrived, in all.
+    private(set) var sentBytes = 0
+    private(set) var arrivedBytes = 0
+    private(set) var longestWait = TimeSpan.zero
+    private(set) var probes = 0
+
+    init(
+        index: Int = 0, source: Double, start: Bitrate = .kilobits(2_500), canProbe: Bool = true, seed: UInt64
+    ) {
+        self.index = index
+        self.source = source
+        self.canProbe = canProbe
+        estimator = BandwidthEstimator(
+            start: start, wanted: Bitrate(bitsPerSecond: Int64(source * 1.1)), reportsArrivals: true,
+            canProbe: canProbe)
+        pacer = Pacer(target: start)
+        generator = SplitMixGenerator(seed: seed)
+    }
+
+    /// Begins with another estimate than usual.
+    mutating func start(at start: Bitrate) {
+        estimator = BandwidthEstimator(
+            start: start, wanted: estimator.wanted, reportsArrivals: true, canProbe: canProbe)
+        pacer = Pacer(target: start)
+    }
+
+    var target: Double { Double(estimator.targetBitrate.bitsPerSecond) }
+
+    mutating func advance(to now: Instant, link: inout CongestionLink) {
+        while let report = reports.first, report.arrival <= now {
+            reports.removeFirst()
+            estimator.read(report.bytes, at: now)
+            pacer.setTarget(estimator.targetBitrate)
+        }
+        estimator.advance(to: now)
+        if !pacer.isProbing, let cluster = estimator.pollProbe() {
+            pacer.begin(cluster, at: now)
+            probes += 1
+        }
+        if now >= nextSound {
+            nextSound += .milliseconds(20)
+            send(120, at: now, link: &link)
+        }
+        if now >= nextFrame { makeFrame() }
+        while let first = waiting.first,
+            pacer.mayPass(queued: waiting.count, waited: now - first.since, at: now)
+        {
+            waiting.removeFirst()
+            longestWait = max(longestWait, now - first.since)
+            send(first.size, at: now, link: &link)
+        }
+        while waiting.isEmpty, pacer.isProbing, pacer.mayProbe(at: now) {
+            let size = pacer.paddingSize ?? 0
+            send(size > 1_000 ? 1_200 : min(size, 330) - BandwidthEstimator.datagramOverhead, at: now, link: &link)
+        }
+    }
+
+    private mutating func makeFrame() {
+        let now = nextFrame
+        nextFrame += .microseconds(33_333)
+        guard hasVideo else { return }
+        let rate = isRigid ? source : min(source, max((target - 60_000) * 0.93, 30_000))
+        var left = Int(rate / 30 / 8 * Double.random(in: 0.8...1.2, using: &generator))
+        while left > 0 {
+            waiting.append((min(left, 1_150) + 50, now))
+            left -= 1_150
+        }
+    }
+
+    private mutating func send(_ size: Int, at now: Instant, link: inout CongestionLink) {
+        let cluster = pacer.cluster
+        let wire = size + BandwidthEstimator.datagramOverhead
+        pacer.sent(bytes: wire, at: now)
+        estimator.sent(number, size: size, cluster: cluster, at: now)
+        sentBytes += wire
+        link.send(.init(flow: index, number: number, size: wire, sentAt: now))
+        number &+= 1
+    }
+
+    /// At the receiver.
+    mutating func arrived(_ packet: CongestionLink.Packet, at arrival: Instant) {
+        arrivedBytes += packet.size
+        recorder.received(packet.number, at: arrival)
+    }
+
+    mutating func report(at now: Instant, delay: TimeSpan) {
+        guard let bytes = recorder.report(at: now) else { return }
+        if Double.random(in: 0..<1, using: &generator) < reportLoss { return }
+        reports.append(Report(bytes: bytes, arrival: now + delay))
+    }
+
+}

@@ -1,0 +1,72 @@
+import PCastMedia
+
+/// A bottleneck on virtual time: a rate, a queue that drops at its end, a delay, jitter that keeps the order, and loss.
+struct CongestionLink {
+    struct Packet {
+        var flow: Int
+        var number: UInt16
+        var size: Int
+        var sentAt: Instant
+    }
+
+    /// Bits a second.
+    var rate: Double
+    /// Of the queue, at the rate.
+    var queueLimit: TimeSpan
+    var delay = TimeSpan.milliseconds(25)
+    var jitter = TimeSpan.zero
+    /// Of the packets, how many are lost by chance.
+    var loss = 0.0
+
+    private var queue: [Packet] = []
+    private var head = 0
+    private var queuedBytes = 0
+    private var credit = 0.0
+    private var underway: [(packet: Packet, arrival: Instant)] = []
+    private var lastArrival = Instant(nanoseconds: 0)
+    private var generator: SplitMixGenerator
+
+    init(rate: Double, queueLimit: TimeSpan, seed: UInt64) {
+        self.rate = rate
+        self.queueLimit = queueLimit
+        generator = SplitMixGenerator(seed: seed)
+    }
+
+    /// What a packet that comes now would wait.
+    var queueDelay: TimeSpan { TimeSpan(seconds: Double(queuedBytes) * 8 / rate) }
+
+    /// False when there was no room.
+    @discardableResult
+    mutating func send(_ packet: Packet) -> Bool {
+        guard queueDelay < queueLimit else { return false }
+        queue.append(packet)
+        queuedBytes += packet.size
+        return true
+    }
+
+    /// Lets a step of time pass; answers what arrived in it.
+    mutating func advance(to now: Instant, step: TimeSpan) -> [(packet: Packet, arrival: Instant)] {
+        credit += rate / 8 * step.seconds
+        while head < queue.count, credit >= Double(queue[head].size) {
+            let packet = queue[head]
+            head += 1
+            credit -= Double(packet.size)
+            queuedBytes -= packet.size
+            if Double.random(in: 0..<1, using: &generator) < loss { continue }
+            let extra = TimeSpan(seconds: Double.random(in: 0...1, using: &generator) * jitter.seconds)
+            lastArrival = max(lastArrival, now + delay + extra)
+            underway.append((packet, lastArrival))
+        }
+        if head == queue.count {
+            queue.removeAll(keepingCapacity: true)
+            head = 0
+            credit = 0
+        }
+        var arrived: [(Packet, Instant)] = []
+        while let first = underway.first, first.arrival <= now {
+            arrived.append(first)
+            underway.removeFirst()
+        }
+        return arrived
+    }
+}

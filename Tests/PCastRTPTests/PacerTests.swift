@@ -1,0 +1,117 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@Suite struct PacerTests {
+    private static let start = Instant(nanoseconds: 5_000_000_000)
+
+    /// Lets `count` packets that wait since the start pass, and answers when each did.
+    private func passing(
+        _ count: Int, size: Int = 1_250, by pacer: inout Pacer, from start: Instant = Self.start
+    ) -> [TimeSpan] {
+        var now = start
+        var times: [TimeSpan] = []
+        while times.count < count {
+            if pacer.mayPass(queued: count - times.count, waited: now - start, at: now) {
+                pacer.sent(bytes: size, at: now)
+                times.append(now - start)
+            } else if let deadline = pacer.deadline {
+                #expect(deadline > now)
+                now = deadline
+            } else {
+                Issue.record("held back, and no deadline")
+                return times
+            }
+        }
+        return times
+    }
+
+    @Test("a burst is at most 5 ms of the pace, and the rest leaves at two and a half times the target")
+    func bursts() {
+        var pacer = Pacer(target: .kilobits(4_000))
+        let times = passing(40, by: &pacer)
+        // 10 Mbit/s: 6,250 bytes in 5 ms, and 1 ms for each packet.
+        for index in times.indices {
+            let burst = times[index...].prefix { $0 - times[index] < .microseconds(10) }
+            #expect(burst.count * 1_250 <= 6_250)
+        }
+        #expect(abs((times[39] - times[0]).milliseconds - 35) < 3)
+    }
+
+    @Test("a packet a frame passes at once, however low the target")
+    func single() {
+        var pacer = Pacer(target: .kilobits(100))
+        var now = Self.start
+        for _ in 0..<50 {
+            #expect(pacer.mayPass(queued: 1, waited: .zero, at: now) == true)
+            pacer.sent(bytes: 200, at: now)
+            now += .milliseconds(20)
+        }
+    }
+
+    @Test("CC11: a key frame of 100 packets leaves within 200 ms at any target", arguments: [50, 300, 1_000, 5_000])
+    func cc11(kilobits: Int64) throws {
+        var pacer = Pacer(target: .kilobits(kilobits))
+        let last = try #require(passing(100, by: &pacer).last)
+        #expect(last <= .milliseconds(210))
+    }
+
+    @Test("CC11: sound counts, and is not asked about")
+    func sound() {
+        var pacer = Pacer(target: .kilobits(200))
+        #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == true)
+        for _ in 0..<20 { pacer.sent(bytes: 200, at: Self.start) }
+        #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == false)
+    }
+
+    @Test("a probe goes at its own rate, takes the media that waits, and is over when it is whole")
+    func probe() throws {
+        var pacer = Pacer(target: .kilobits(500))
+        var estimator = BandwidthEstimator(
+            start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
+        var recorder = TransportFeedbackRecorder()
+        for number in 0..<UInt16(30) {
+            estimator.sent(number, size: 500, at: Self.start)
+            recorder.received(number, at: Self.start + .milliseconds(Int64(number)))
+        }
+        #expect(estimator.pollProbe() == nil)
+        let report = recorder.report(at: Self.start + .milliseconds(150))
+        estimator.read(try #require(report), at: Self.start + .milliseconds(150))
+        let polled = estimator.pollProbe()
+        let cluster = try #require(polled)
+        #expect(cluster.rate > .kilobits(1_000))
+        var now = Self.start + .milliseconds(200)
+        pacer.begin(cluster, at: now)
+        #expect(pacer.cluster == cluster.id)
+        var sent = 0
+        while pacer.isProbing, sent < 100 {
+            if pacer.mayProbe(at: now) {
+                pacer.sent(bytes: 300, at: now)
+                sent += 1
+            } else {
+                now = try #require(pacer.deadline)
+            }
+        }
+        #expect(sent >= ProbeCluster.minimumPackets)
+        let span = now - Self.start - .milliseconds(200)
+        #expect(span > .milliseconds(8) && span < .milliseconds(20))
+        #expect(pacer.cluster == 0)
+    }
+
+    @Test("a probe that nothing can be sent for ends, and leaves no deadline behind")
+    func abandoned() throws {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
+        var recorder = TransportFeedbackRecorder()
+        estimator.sent(0, size: 500, at: Self.start)
+        recorder.received(0, at: Self.start)
+        let report = recorder.report(at: Self.start + .milliseconds(150))
+        estimator.read(try #require(report), at: Self.start)
+        let cluster = estimator.pollProbe()
+        var pacer = Pacer(target: .kilobits(500))
+        pacer.begin(try #require(cluster), at: Self.start)
+        pacer.nothingWaits()
+        #expect(!pacer.isProbing)
+        #expect(pacer.deadline == nil)
+    }
+}

@@ -1,0 +1,68 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRTP
+
+@Suite struct SentPacketHistoryTests {
+    private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+
+    @Test("CC3: a packet is reported once; one that came after all is told so, and not twice")
+    func once() {
+        var history = SentPacketHistory()
+        history.sent(65_535, size: 1_000, cluster: 0, at: at(0))
+        history.sent(0, size: 900, cluster: 3, at: at(1))
+        let first = SentPacketHistory.Packet(sentAt: at(0), size: 1_000, unnumberedSize: 0, cluster: 0)
+        let second = SentPacketHistory.Packet(sentAt: at(1), size: 900, unnumberedSize: 0, cluster: 3)
+        #expect(history.report(65_535, arrived: false) == .lost(first))
+        #expect(history.report(65_535, arrived: false) == nil)
+        #expect(history.report(65_535, arrived: true) == .arrivedAfterAll(first))
+        #expect(history.report(65_535, arrived: true) == nil)
+        #expect(history.report(0, arrived: true) == .arrived(second))
+        #expect(history.report(0, arrived: false) == nil)
+        #expect(history.report(1, arrived: true) == nil)
+        #expect(history.report(40_000, arrived: true) == nil)
+    }
+
+    @Test("what left without a number is told with the next that has one")
+    func unnumbered() {
+        var history = SentPacketHistory()
+        history.sentUnnumbered(size: 120)
+        history.sentUnnumbered(size: 130)
+        history.sent(7, size: 1_000, cluster: 0, at: at(0))
+        let packet = SentPacketHistory.Packet(sentAt: at(0), size: 1_000, unnumberedSize: 250, cluster: 0)
+        #expect(history.report(7, arrived: true) == .arrived(packet))
+    }
+
+    @Test("it takes no memory before the first packet, grows to two seconds of the rate, and no further")
+    func memory() {
+        var history = SentPacketHistory()
+        #expect(history.capacity == 0)
+        // 210 packets a second.
+        for index in 0..<3_000 {
+            history.sent(UInt16(truncatingIfNeeded: index), size: 1_200, cluster: 0, at: at(Int64(index) * 1000 / 210))
+        }
+        #expect(history.capacity == 512)
+        #expect(history.count == 512)
+        #expect(history.report(UInt16(2_999), arrived: true) != nil)
+        #expect(history.report(UInt16(2_999 - 511), arrived: true) != nil)
+        #expect(history.report(UInt16(2_999 - 512), arrived: true) == nil)
+        // As fast as can be.
+        for index in 3_000..<40_000 {
+            history.sent(UInt16(truncatingIfNeeded: index), size: 1_200, cluster: 0, at: at(14_300))
+        }
+        #expect(history.capacity == SentPacketHistory.maximumCapacity)
+        #expect(history.report(UInt16(39_999 - 4_095), arrived: true) != nil)
+    }
+
+    @Test("what it grew around is still known")
+    func growth() {
+        var history = SentPacketHistory()
+        for index in 0..<1_000 {
+            history.sent(UInt16(truncatingIfNeeded: 65_000 + index), size: index, cluster: 0, at: at(Int64(index)))
+        }
+        for index in 0..<1_000 {
+            let packet = SentPacketHistory.Packet(sentAt: at(Int64(index)), size: index, unnumberedSize: 0, cluster: 0)
+            #expect(history.report(UInt16(truncatingIfNeeded: 65_000 + index), arrived: true) == .arrived(packet))
+        }
+    }
+}

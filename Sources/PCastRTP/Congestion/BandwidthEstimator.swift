@@ -16,6 +16,10 @@ public struct BandwidthEstimator: Sendable {
     /// What the application would send if it could: there is no need to know of more than twice as much.
     public var wanted: Bitrate
 
+    /// A path is known up to this, whatever is wanted of it at the moment: a stream that was small for a while finds
+    /// its room when it grows.
+    private static let alwaysKnown = Bitrate.kilobits(2_500)
+
     /// Arrivals are compared anew after a silence of this length, as libwebrtc does.
     private static let silence = TimeSpan.seconds(Int64(2))
     /// Probes wait for this long after the rate went down, and while a queue stands.
@@ -107,7 +111,9 @@ public struct BandwidthEstimator: Sendable {
     }
 
     private var ceiling: Double {
-        min(ProbeController.headroom * wanted.kilobits, Self.range.upperBound.kilobits)
+        min(
+            max(ProbeController.headroom * wanted.kilobits, Self.alwaysKnown.kilobits),
+            Self.range.upperBound.kilobits)
     }
 
     /// A probe that is to be sent now; nil when none is due.

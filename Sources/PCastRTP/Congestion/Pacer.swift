@@ -43,8 +43,10 @@ public struct Pacer: Sendable {
         }
     }
 
-    public init(target: Bitrate) {
-        rate = Self.rate(target)
+    /// - Parameter opening: the pace until a target is set for the first time, if it is more: the first picture of
+    ///   a call is not to wait for what nothing is known of.
+    public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0)) {
+        rate = max(Self.rate(target), Double(opening.bitsPerSecond) / 8)
         pace = rate
     }
 

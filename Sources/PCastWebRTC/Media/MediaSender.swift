@@ -84,12 +84,15 @@ public struct MediaSender: Sendable {
             start: startBitrate, wanted: wantedBitrate,
             reportsArrivals: media.contains { $0.direction.sends && $0.feedback.contains(.transportCC) },
             canProbe: canProbe)
-        pacer = Pacer(target: startBitrate)
+        pacer = Pacer(target: startBitrate, opening: Self.openingPace)
     }
 
     /// What a path is taken to carry before anything is known of it: a usual stream, so that joining is not slower
     /// for it (CC12).
     public static let assumedBitrate = Bitrate.kilobits(2_500)
+
+    /// How fast the first picture leaves, before the peer reports anything.
+    private static let openingPace = Bitrate.kilobits(25_000)
 
     public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
 

@@ -193,7 +193,7 @@ public struct BandwidthEstimator: Sendable {
         follow(tally, at: now)
         loss.reported(lost: tally.lost, expected: tally.expected)
         loss.update(
-            target: target, acknowledged: acknowledged.bitrate?.kilobits, queueDelay: queue.value ?? .zero,
+            target: rate.kilobits, acknowledged: acknowledged.bitrate?.kilobits, queueDelay: queue.value ?? .zero,
             roundTrip: rate.roundTrip, at: now)
         settle(at: now)
         updateProbes(at: now)
@@ -275,7 +275,10 @@ public struct BandwidthEstimator: Sendable {
         let excess = delay - Self.calmQueue
         guard until > now, excess > .zero else {
             drainsUntil = nil
-            if excess <= .zero, let fullRate { rate.drained(full: fullRate, at: now) }
+            if excess <= .zero, let fullRate {
+                rate.drained(full: fullRate, at: now)
+                loss.probed(RateController.beta * fullRate)
+            }
             return 1
         }
         if let arriving = acknowledged.bitrate?.kilobits { fullRate = min(fullRate ?? arriving, arriving) }

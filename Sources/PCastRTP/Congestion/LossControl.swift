@@ -78,7 +78,13 @@ struct LossControl: Sendable {
         if let decreasedAt, now - decreasedAt < Self.decreaseInterval + roundTrip { return }
         decreasedAt = now
         let stepped = min(limit ?? target, target) * (1 - fraction / 2)
-        limit = fraction > Self.severe ? min(stepped, acknowledged ?? stepped) : stepped
+        guard let acknowledged else {
+            limit = stepped
+            return
+        }
+        // What arrives is what the path carries: that tells where to go, and that there is no need to go further.
+        let found = RateController.beta * acknowledged
+        limit = fraction > Self.severe ? found : max(stepped, found)
     }
 
     private mutating func increase(target: Double, at now: Instant) {

@@ -25,10 +25,21 @@ public struct Platform: Sendable {
         let gatekeeper = Gatekeeper(configuration)
         let directory = StreamDirectory(router: router, gatekeeper: gatekeeper, logger: logger)
         let registry = SessionRegistry()
-        let server = server(router, gatekeeper, directory, registry)
+        let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }
+        let routes = routes(router, gatekeeper, directory, relay)
+        let talk = talk(gatekeeper, directory, registry, relay)
+        let secure = try secureServer(routes, router, address, relay, talk)
+        var opened: SecureServing?
+        if let secure { opened = try await SecureServing.begin(secure) }
+        let tls = opened
+        if let tls { relay?.listens(at: tls.port) }
+        defer { tls?.stop() }
+        let server = WebServer(
+            binding: .init(host: configuration.bindingHost, port: configuration.port), router: routes,
+            webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
         let configuration = configuration
         let onOpen: @Sendable (Int) async -> Void = { port in
-            await onListening(Self.listening(configuration, port: port, router: router))
+            await onListening(Self.listening(configuration, port: port, tlsPort: tls?.port, router: router))
         }
         // Tasks of their own, as the end has an order that a cancelled group has not.
         let following = Task { await directory.follow(router.events) }
@@ -40,6 +51,7 @@ public struct Platform: Sendable {
                 await directory.endAll(reason: .maintenance)
                 router.stop()
                 await following.value
+                tls?.stop()
                 serving.cancel()
             }
         }
@@ -89,30 +101,64 @@ public struct Platform: Sendable {
         return named + discovered.filter { !named.contains($0) }
     }
 
-    private func server(
-        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry
-    ) -> WebServer {
-        let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
-        routes.add(middleware: HeadRequestMiddleware())
-        routes.add(middleware: CrossOriginMiddleware())
-        for kind in [WebRTCDoor.Kind.whip, .whep] {
-            WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, logger: logger).addRoutes(to: routes)
-        }
-        PageDoor().addRoutes(to: routes)
-        AdministrationDoor(gatekeeper: gatekeeper, directory: directory, router: router).addRoutes(to: routes)
+    private static let webSocketPath = "/ws"
+
+    private func talk(
+        _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry, _ relay: RelayOffers?
+    ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
-        return WebServer(
-            binding: .init(host: configuration.bindingHost, port: configuration.port), router: routes,
-            webSocketPath: "/ws", logger: logger
-        ) { connection in
+        return { connection in
             await SignalingSession(
-                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, logger: logger
+                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, relay: relay,
+                logger: logger
             ).run()
         }
     }
 
+    /// What listens on the port of TLS; nil where there shall be none.
+    private func secureServer(
+        _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress, _ relay: RelayOffers?,
+        _ talk: @escaping @Sendable (WebSocketConnection) async throws -> Void
+    ) throws(PlatformError) -> WebServer? {
+        guard let port = configuration.tlsPort, let relay else { return nil }
+        let service = TURNService(
+            advertised: router.advertised, listen: address, rtcPort: router.rtcPort, secret: relay.secret,
+            clock: MonotonicClock.reference())
+        return WebServer(
+            binding: .init(host: configuration.bindingHost, port: port),
+            security: .init(try identity(), tunnels: TunnelServer(service, clock: { MonotonicClock.now() })),
+            router: routes, webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
+    }
+
+    private func identity() throws(PlatformError) -> TLSIdentity {
+        do {
+            if let certificate = configuration.tlsCertificate, let key = configuration.tlsKey {
+                return try TLSIdentity(certificate: certificate, key: key)
+            }
+            let made = try SelfSignedCertificate.generate(at: MonotonicClock.wallTime())
+            return try TLSIdentity(certificateDER: made.certificate, keyDER: made.key)
+        } catch {
+            throw .certificate("\(error)")
+        }
+    }
+
+    private func routes(
+        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?
+    ) -> Router<WebRequestContext> {
+        let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
+        routes.add(middleware: HeadRequestMiddleware())
+        routes.add(middleware: CrossOriginMiddleware())
+        for kind in [WebRTCDoor.Kind.whip, .whep] {
+            WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, relay: relay, logger: logger)
+                .addRoutes(to: routes)
+        }
+        PageDoor().addRoutes(to: routes)
+        AdministrationDoor(gatekeeper: gatekeeper, directory: directory, router: router).addRoutes(to: routes)
+        return routes
+    }
+
     private static func listening(
-        _ configuration: PlatformConfiguration, port: Int, router: MediaRouter
+        _ configuration: PlatformConfiguration, port: Int, tlsPort: Int?, router: MediaRouter
     ) -> PlatformListening {
         var host = configuration.host
         if let address = configuration.listenAddress, address.isUnspecified {
@@ -121,6 +167,6 @@ public struct Platform: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         return PlatformListening(
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
-            isOpenToThisMachine: configuration.isLoopback)
+            tlsPort: tlsPort, isOpenToThisMachine: configuration.isLoopback)
     }
 }

@@ -14,6 +14,14 @@ public struct PlatformConfiguration: Sendable {
     public var stunServers: [TransportAddress]
     /// Whose tokens are taken.
     public var applications: [Application]
+    /// The port of TLS, on which everything is that `port` has, and TURN for who gets no further than there; zero takes a
+    /// free one, nil opens none.
+    public var tlsPort: Int?
+    /// Files in PEM: the certificate with its chain, and its key. Nil makes a certificate that browsers warn of.
+    public var tlsCertificate: String?
+    public var tlsKey: String?
+    /// The host that clients are told for TURN; nil for the one that they have come by.
+    public var tlsName: String?
     /// Publishers and viewers at one time; further ones are told to try again later.
     public var maximumPeers: Int
 
@@ -34,7 +42,8 @@ public struct PlatformConfiguration: Sendable {
     public init(
         host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
         advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = [],
-        maximumPeers: Int = 20_000
+        maximumPeers: Int = 20_000, tlsPort: Int? = nil, tlsCertificate: String? = nil, tlsKey: String? = nil,
+        tlsName: String? = nil
     ) {
         self.host = host
         self.port = port
@@ -43,6 +52,10 @@ public struct PlatformConfiguration: Sendable {
         self.stunServers = stunServers
         self.applications = applications
         self.maximumPeers = maximumPeers
+        self.tlsPort = tlsPort
+        self.tlsCertificate = tlsCertificate
+        self.tlsKey = tlsKey
+        self.tlsName = tlsName
     }
 
     /// The address to listen on; nil when `host` is no address but a name other than `localhost`.

@@ -8,6 +8,8 @@ public struct PlatformListening: Sendable {
     public let rtcPort: UInt16
     /// What candidates name.
     public let advertised: [TransportAddress]
+    /// The port of TLS, where there is one.
+    public let tlsPort: Int?
     /// Anyone on this machine may watch and publish without a token.
     public let isOpenToThisMachine: Bool
 }

@@ -5,10 +5,15 @@ import PCastWebRTC
 struct PeerRoutes {
     /// The credentials of now and of before a restart (ICE12).
     static let maximumFragments = 2
+    static let maximumSources = 8
 
     /// Oldest first.
     private(set) var fragments: [String]
     private(set) var paths: [NetworkPath] = []
+    /// The SSRCs that the peer has sent with.
+    private(set) var sources: [UInt32] = []
+    /// Where it was asked last whether it is there.
+    var probedPath: NetworkPath?
 
     init(fragment: String) { fragments = [fragment] }
 
@@ -16,6 +21,13 @@ struct PeerRoutes {
     mutating func add(fragment: String) -> String? {
         fragments.append(fragment)
         return fragments.count > Self.maximumFragments ? fragments.removeFirst() : nil
+    }
+
+    /// False when it is known, or there are too many; a peer has three or four.
+    mutating func add(source: UInt32) -> Bool {
+        guard sources.count < Self.maximumSources, !sources.contains(source) else { return false }
+        sources.append(source)
+        return true
     }
 
     mutating func add(path: NetworkPath) {

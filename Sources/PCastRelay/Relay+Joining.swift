@@ -75,12 +75,14 @@ extension Relay {
     /// nominated.
     ///
     /// - Returns: ours, with our candidates.
-    public mutating func restart(_ peer: PeerID, remote: ICECredentials) throws(RelayError) -> TrickleFragment {
+    public mutating func restart(
+        _ peer: PeerID, remote: ICECredentials, at now: Instant
+    ) throws(RelayError) -> TrickleFragment {
         guard let place = places[peer] else { throw .unknownPeer }
         let credentials = newCredentials()
         switch place {
-        case .publisher(let index): streams[index].transport.restart(local: credentials, remote: remote)
-        case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote)
+        case .publisher(let index): streams[index].transport.restart(local: credentials, remote: remote, at: now)
+        case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
         }
         remember(fragment: credentials.ufrag, place)
         return TrickleFragment(

@@ -6,23 +6,21 @@ extension Relay {
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
-        guard let place = place(of: datagram, from: path) else {
+        if let place = place(of: datagram, from: path) {
+            handle(datagram, from: path, to: place, at: now)
+        } else if !handleMoved(datagram, from: path, at: now) {
             strangers += 1
-            return
         }
-        handle(datagram, from: path, to: place, at: now)
     }
 
-    private mutating func handle(
+    /// Answers whether it was media or control, and authentic.
+    @discardableResult
+    mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to place: PeerPlace, at now: Instant
-    ) {
+    ) -> Bool {
         switch place {
-        case .publisher(let index):
-            guard streams.contains(index) else { return }
-            receive(datagram, from: path, publisher: index, at: now)
-        case .viewer(let index):
-            guard viewers.contains(index) else { return }
-            receive(datagram, from: path, viewer: index, at: now)
+        case .publisher(let index): streams.contains(index) && receive(datagram, from: path, publisher: index, at: now)
+        case .viewer(let index): viewers.contains(index) && receive(datagram, from: path, viewer: index, at: now)
         }
     }
 
@@ -32,7 +30,7 @@ extension Relay {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
             message.messageClass == .request
-        else { return paths[path] }
+        else { return paths[path] ?? probedPaths[path] }
         guard let range = message.recipientRange(in: bytes) else { return nil }
         let fragment = String(decoding: datagram[range], as: UTF8.self)
         return fragments[fragment]
@@ -50,17 +48,24 @@ extension Relay {
 
     private mutating func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, publisher index: Int, at now: Instant
-    ) {
-        switch streams[index].transport.handle(datagram, from: path, at: now) {
+    ) -> Bool {
+        let received = streams[index].transport.handle(datagram, from: path, at: now)
+        rememberSources(.publisher(index))
+        switch received {
         case .rtp(let length):
             receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), stream: index, at: now)
+            if path != streams[index].transport.path { rememberProbe(.publisher(index)) }
             schedule(publisher: index)
+            return true
         case .rtcp(let length):
             receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), publisher: index, at: now)
+            if path != streams[index].transport.path { rememberProbe(.publisher(index)) }
             follow(publisher: index, at: now)
+            return true
         case .nothing:
             remember(path, .publisher(index))
             follow(publisher: index, at: now)
+            return false
         }
     }
 
@@ -121,15 +126,20 @@ extension Relay {
 
     private mutating func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, viewer index: Int, at now: Instant
-    ) {
-        switch viewers[index].transport.handle(datagram, from: path, at: now) {
-        case .rtp: break
+    ) -> Bool {
+        let received = viewers[index].transport.handle(datagram, from: path, at: now)
+        rememberSources(.viewer(index))
+        switch received {
+        case .rtp: return true
         case .rtcp(let length):
             receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), viewer: index, at: now)
+            if path != viewers[index].transport.path { rememberProbe(.viewer(index)) }
             follow(viewer: index, at: now)
+            return true
         case .nothing:
             remember(path, .viewer(index))
             follow(viewer: index, at: now)
+            return false
         }
     }
 

@@ -32,6 +32,8 @@ extension Relay {
     /// Forgets all that led to a peer.
     mutating func forget(_ routes: PeerRoutes, of place: PeerPlace) {
         for fragment in routes.fragments { fragments[fragment] = nil }
+        for source in routes.sources { sources.remove(source, place) }
+        forget(probe: routes.probedPath, of: place)
         for path in routes.paths {
             // The peer may be gone without having closed it.
             if path.transport != .udp, paths[path] == place { events.append(.closeConnection(path)) }

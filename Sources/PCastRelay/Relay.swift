@@ -19,6 +19,10 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter; see `PeerRoutes`.
     var fragments: [String: PeerPlace] = [:]
     var paths: [NetworkPath: PeerPlace] = [:]
+    /// Where peers may have moved to, while they are asked; one each.
+    var probedPaths: [NetworkPath: PeerPlace] = [:]
+    /// By what a peer is found that comes from nowhere known.
+    var sources = SourceIndex()
 
     var deadlines = DeadlineHeap()
     var events = EventQueue()

@@ -21,20 +21,34 @@ public struct WebServer: Sendable {
         }
     }
 
+    /// TLS, and who takes the connections within it that speak neither HTTP nor WebSocket.
+    public struct Security: Sendable {
+        public var identity: TLSIdentity
+        public var tunnels: TunnelServer?
+
+        public init(_ identity: TLSIdentity, tunnels: TunnelServer? = nil) {
+            self.identity = identity
+            self.tunnels = tunnels
+        }
+    }
+
     private let binding: Binding
+    private let security: Security?
     private let responder: RouterResponder<WebRequestContext>
     private let webSocketPath: String
     private let webSocket: @Sendable (WebSocketConnection) async throws -> Void
     private let logger: Logger
 
     /// - Parameters:
+    ///   - security: nil for no TLS.
     ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`.
     ///   - webSocket: runs as long as its connection; returning closes it.
     public init(
-        binding: Binding, router: Router<WebRequestContext>, webSocketPath: String, logger: Logger,
+        binding: Binding, security: Security? = nil, router: Router<WebRequestContext>, webSocketPath: String, logger: Logger,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) {
         self.binding = binding
+        self.security = security
         responder = router.buildResponder()
         self.webSocketPath = webSocketPath
         self.webSocket = webSocket
@@ -50,7 +64,7 @@ public struct WebServer: Sendable {
     /// - Throws: `WebError.addressInUse`.
     public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
         var configuration = ServiceGroupConfiguration(
-            services: [application(onListening)], gracefulShutdownSignals: [], logger: logger)
+            services: [security.map { secure($0, onListening) } ?? plain(onListening)], gracefulShutdownSignals: [], logger: logger)
         configuration.maximumGracefulShutdownDuration = Self.patience
         let group = ServiceGroup(configuration: configuration)
         // In a task of its own, as a cancelled one would cut its connections.
@@ -66,14 +80,32 @@ public struct WebServer: Sendable {
         }
     }
 
-    private func application(_ onListening: @escaping @Sendable (Int) async -> Void) -> some ApplicationProtocol {
-        let path = webSocketPath
-        let handler = webSocket
-        return Application(
-            responder: responder,
-            server: HTTPServerBuilder { responder in
+    private func plain(_ onListening: @escaping @Sendable (Int) async -> Void) -> any Service {
+        let (path, handler) = (webSocketPath, webSocket)
+        return application(
+            HTTPServerBuilder { responder in
                 WebSocketUpgradableChannel(http: HTTP1Channel(responder: responder), path: path, handler: handler)
-            },
+            }, onListening)
+    }
+
+    private func secure(
+        _ security: Security, _ onListening: @escaping @Sendable (Int) async -> Void
+    ) -> any Service {
+        let (path, handler) = (webSocketPath, webSocket)
+        return application(
+            HTTPServerBuilder { responder in
+                SecureChannel(
+                    web: WebSocketUpgradableChannel(
+                        http: HTTP1Channel(responder: responder), path: path, handler: handler),
+                    identity: security.identity, tunnels: security.tunnels)
+            }, onListening)
+    }
+
+    private func application(
+        _ server: HTTPServerBuilder, _ onListening: @escaping @Sendable (Int) async -> Void
+    ) -> any Service {
+        Application(
+            responder: responder, server: server,
             configuration: .init(
                 address: .hostname(binding.host, port: binding.port), serverName: nil, reuseAddress: true),
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },

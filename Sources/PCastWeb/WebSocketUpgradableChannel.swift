@@ -14,6 +14,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     enum Conversation: Sendable {
         case http(HTTPChannel)
         case webSocket(WebSocketConnection.Wrapped, WebSocketConnection.Request)
+        /// Somebody else's, until it is closed.
+        case tunnel
     }
 
     struct Value: ServerChildChannelValue {
@@ -26,43 +28,47 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     let handler: @Sendable (WebSocketConnection) async throws -> Void
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        let path = path
-        return channel.eventLoop.makeCompletedFuture {
-            let upgrader = NIOTypedWebSocketServerUpgrader<Conversation>(
-                maxFrameSize: WebSocketConnection.messageSizeLimit,
-                shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
-                upgradePipelineHandler: { channel, head in
-                    let request = WebSocketConnection.Request(
-                        host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"))
-                    return channel.eventLoop.makeCompletedFuture {
-                        .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)
-                    }
-                })
-            var configuration = NIOUpgradableHTTPServerPipelineConfiguration(
-                upgradeConfiguration: .init(
-                    upgraders: [upgrader],
-                    notUpgradingCompletionHandler: { channel in
-                        channel.eventLoop.makeCompletedFuture { .http(try Self.wrapHTTP(channel)) }
-                    }))
-            configuration.enablePipelining = false  // Hummingbird pipelines by itself
-            configuration.enableErrorHandling = false
-            configuration.enableResponseHeaderValidation = false
-            let upgrade = try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
-                configuration: configuration)
-            let upgrades = try channel.pipeline.syncOperations.handler(
-                type: NIOTypedHTTPServerUpgradeHandler<Conversation>.self)
-            try channel.pipeline.syncOperations.addHandler(
-                UpgradeRequestFilter(path: path), position: .before(upgrades))
-            let silence = SilentConnectionHandler()
-            try channel.pipeline.syncOperations.addHandler(silence)
-            let guarded = upgrade.assumeIsolated()
-            guarded.whenComplete { _ in channel.pipeline.syncOperations.removeHandler(silence, promise: nil) }
-            return Value(upgrade: upgrade, channel: channel)
+        channel.eventLoop.makeCompletedFuture {
+            Value(upgrade: try configure(channel, isSecure: false), channel: channel)
         }
     }
 
-    private static func wrapHTTP(_ channel: any Channel) throws -> HTTPChannel {
-        try channel.pipeline.syncOperations.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+    /// On the channel's event loop.
+    func configure(_ channel: any Channel, isSecure: Bool) throws -> EventLoopFuture<Conversation> {
+        let upgrader = NIOTypedWebSocketServerUpgrader<Conversation>(
+            maxFrameSize: WebSocketConnection.messageSizeLimit,
+            shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
+            upgradePipelineHandler: { channel, head in
+                let request = WebSocketConnection.Request(
+                    host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"))
+                return channel.eventLoop.makeCompletedFuture {
+                    .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)
+                }
+            })
+        var configuration = NIOUpgradableHTTPServerPipelineConfiguration(
+            upgradeConfiguration: .init(
+                upgraders: [upgrader],
+                notUpgradingCompletionHandler: { channel in
+                    channel.eventLoop.makeCompletedFuture { .http(try Self.wrapHTTP(channel, isSecure: isSecure)) }
+                }))
+        configuration.enablePipelining = false  // Hummingbird pipelines by itself
+        configuration.enableErrorHandling = false
+        configuration.enableResponseHeaderValidation = false
+        let upgrade = try channel.pipeline.syncOperations.configureUpgradableHTTPServerPipeline(
+            configuration: configuration)
+        let upgrades = try channel.pipeline.syncOperations.handler(
+            type: NIOTypedHTTPServerUpgradeHandler<Conversation>.self)
+        try channel.pipeline.syncOperations.addHandler(
+            UpgradeRequestFilter(path: path), position: .before(upgrades))
+        let silence = SilentConnectionHandler()
+        try channel.pipeline.syncOperations.addHandler(silence)
+        let guarded = upgrade.assumeIsolated()
+        guarded.whenComplete { _ in channel.pipeline.syncOperations.removeHandler(silence, promise: nil) }
+        return upgrade
+    }
+
+    private static func wrapHTTP(_ channel: any Channel, isSecure: Bool) throws -> HTTPChannel {
+        try channel.pipeline.syncOperations.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
         try channel.pipeline.syncOperations.addHandler(IdleConnectionHandler())
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
@@ -74,6 +80,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             case .http(let channel): await http.handle(value: channel, logger: logger)
             case .webSocket(let channel, let request):
                 try await WebSocketConnection.run(channel, masksFrames: false, request: request, handler)
+            case .tunnel: try await value.channel.closeFuture.get()
             }
         } catch {
             logger.debug("connection ended", metadata: ["error": "\(error)"])

@@ -6,6 +6,7 @@ import PCastMedia
 /// trap, what is written reads back, output stays within bounds.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case stun
+    case turn
     case rtp
     case rtcp
     case h264
@@ -33,6 +34,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     public func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         switch self {
         case .stun: try STUNTarget.run(bytes)
+        case .turn: try TURNTarget.run(bytes)
         case .rtp: try RTPTarget.run(bytes)
         case .rtcp: try RTCPTarget.run(bytes)
         case .h264: try PayloadTarget.run(.h264, bytes)
@@ -58,6 +60,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     public var corpus: [[UInt8]] {
         switch self {
         case .stun: STUNTarget.corpus
+        case .turn: TURNTarget.corpus
         case .rtp: RTPTarget.corpus
         case .rtcp: RTCPTarget.corpus
         case .h264: PayloadTarget.h264Corpus

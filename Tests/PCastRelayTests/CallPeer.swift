@@ -9,6 +9,8 @@ final class CallPeer: NetworkPeer {
     let addresses: [TransportAddress]
     var link: VirtualNetwork.Link
     var connection: PeerConnection
+    /// The relay's, to its offer.
+    var answer: SessionDescription?
     private(set) var events: [PeerConnection.Event] = []
     private(set) var video: [(frame: EncodedFrame, arrival: Instant)] = []
     private(set) var audio: [EncodedFrame] = []
@@ -108,6 +110,7 @@ extension VirtualNetwork {
         let description = try answer(id, connection.offer)
         try connection.accept(description, at: now)
         let peer = CallPeer(id, connection, addresses: addresses, link: link)
+        peer.answer = description
         add(peer)
         return peer
     }

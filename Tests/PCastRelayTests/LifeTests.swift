@@ -113,7 +113,7 @@ struct LifeTests {
         let (publisher, _) = try broadcasting(network)
         let ours = try #require(network.relay.fragments.first { $0.value == .publisher(0) })
         let remote = ICECredentials(ufrag: "peer", password: String(repeating: "p", count: 24))!
-        let fragment = try network.relay.restart(publisher.id, remote: remote)
+        let fragment = try network.relay.restart(publisher.id, remote: remote, at: network.now)
         for port in UInt16(1)...300 {
             network.inject(
                 check(fragment, from: "peer", nominates: false),
@@ -122,7 +122,7 @@ struct LifeTests {
                     remote: TransportAddress(ip: publisher.addresses[0].ip, port: port)))
         }
         #expect(network.relay.paths.count <= 2 * ICELiteAgent.maximumPaths)
-        for _ in 0..<50 { _ = try network.relay.restart(publisher.id, remote: remote) }
+        for _ in 0..<50 { _ = try network.relay.restart(publisher.id, remote: remote, at: network.now) }
         #expect(network.relay.fragments.count == 3 && network.relay.fragments[ours.key] == nil)
     }
 
@@ -134,7 +134,7 @@ struct LifeTests {
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(.vp8)
         let remote = ICECredentials(ufrag: "peer", password: String(repeating: "p", count: 24))!
-        let fragment = try network.relay.restart(viewer.id, remote: remote)
+        let fragment = try network.relay.restart(viewer.id, remote: remote, at: network.now)
         broadcast.send(20, from: publisher, by: network)
         network.run(for: .milliseconds(100))
         #expect(viewer.video.count == 20)

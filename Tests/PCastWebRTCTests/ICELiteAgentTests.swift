@@ -126,6 +126,8 @@ import Testing
         let request = try #require(parsedSTUN(bytes))
         #expect(request.recipient(bytes) == client.ufrag && request.verify(bytes, key: Array(client.password.utf8)))
         #expect(probe(&agent, path(2), start + .milliseconds(100)).isEmpty, "one at a time")
+        let again = probe(&agent, path(2), start + .milliseconds(300))
+        #expect(parsedSTUN(again)?.transactionID == request.transactionID, "the answer may take longer")
 
         let identifier = request.transactionID
         let answer = { (key: String) in

@@ -16,7 +16,7 @@ enum LocalAddresses {
 
     /// What bound sockets stand for: every address of an interface for an unspecified one.
     static func candidates(of bound: [TransportAddress]) -> [TransportAddress] {
-        let interfaces = ((try? LocalAddress.all()) ?? []).filter { !$0.isLoopback }
+        let interfaces = ((try? LocalAddress.all()) ?? []).filter { !$0.isLoopback && $0.isRunning }
         return bound.flatMap { address -> [TransportAddress] in
             guard address.ip.isUnspecified else { return [address] }
             let named = interfaces.filter { $0.ip.family == address.ip.family }.map(\.ip)

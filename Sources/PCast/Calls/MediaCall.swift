@@ -31,6 +31,8 @@ final class MediaCall: Sendable {
 
     private let loop: EventLoop<PeerConnection>
     private let happened: AsyncStream<PeerConnection.Event>.Continuation
+    private let restarting = ICERestarting()
+    private let detour = RelayDetour()
     private let agreed = Mutex<Set<MediaType>>([])
     /// As they were when the call was closed.
     private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
@@ -62,6 +64,9 @@ final class MediaCall: Sendable {
                     while let media = machine.pollFrame(at: now) { received(media) }
                     if let estimate = machine.pollEstimate() { estimated(estimate) }
                     while let event = machine.pollEvent() { happened.yield(event) }
+                },
+                onAddressChange: { machine, bound, now in
+                    machine.setLocalAddresses(LocalAddresses.candidates(of: bound), at: now)
                 })
         } catch {
             throw PCastError(.failed, .media, "no media connection could be begun: \(error)")
@@ -70,18 +75,31 @@ final class MediaCall: Sendable {
         self.happened = happened
         let (events, told) = AsyncStream.makeStream(of: Event.self)
         self.events = events
+        let (restarting, detour) = (restarting, detour)
         Task { [weak loop] in
-            for await event in raw { await Self.follow(event, on: loop, telling: told) }
+            for await event in raw {
+                await Self.follow(event, on: loop, telling: told)
+                restarting.follow(event, on: loop)
+                detour.follow(event)
+            }
+            restarting.stop()
+            detour.close()
             told.finish()
         }
     }
+
+    /// How ICE is restarted, should the platform not be heard any more.
+    ///
+    /// - Parameter exchange: brings an offer to the platform, and answers its answer; nil where that did not work.
+    func restartsICE(by exchange: @escaping ICERestarting.Exchange) { restarting.setExchange(exchange) }
 
     deinit { happened.finish() }
 
     /// Lets the connection begin.
     ///
+    /// - Parameter relays: TURN servers, for where nothing else leads to the platform.
     /// - Throws: `failed` when the answer does not fit the offer.
-    func accept(_ answer: String) async throws(PCastError) {
+    func accept(_ answer: String, relays: [TURNServerAddress] = []) async throws(PCastError) {
         do {
             let description = try SessionDescription(parsing: answer)
             let accepted: Result<[MediaType], SDPError> = try await loop.call { machine, now in
@@ -94,6 +112,7 @@ final class MediaCall: Sendable {
             }
             let sent = Set(try accepted.get())
             agreed.withLock { $0 = sent }
+            detour.prepare(relays, answer: description, on: loop)
         } catch {
             throw PCastError(.failed, .media, "the platform's answer cannot be used (\(error)): is it a PCast one?")
         }

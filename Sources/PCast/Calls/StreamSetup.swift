@@ -22,9 +22,10 @@ struct StreamSetup: Sendable {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
             let response = try await session.perform(request, listener: life).get()
-            let (stream, answer) = try Self.read(response)
+            let (stream, answer, relays) = try Self.read(response)
             life.setFarewell { info in Self.sayGoodbye(to: stream, info, session) }
-            try await call.accept(answer)
+            call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
+            try await call.accept(answer, relays: relays)
             return stream
         } catch {
             life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
@@ -59,7 +60,9 @@ struct StreamSetup: Sendable {
         return message
     }
 
-    private static func read(_ response: SignalingResponse) throws(PCastError) -> (StreamID, answer: String) {
+    private static func read(
+        _ response: SignalingResponse
+    ) throws(PCastError) -> (StreamID, answer: String, relays: [TURNServerAddress]) {
         guard case .setupStream(let setup) = response else {
             throw PCastError(.malformedResponse, asking: "SetupStream")
         }
@@ -76,7 +79,25 @@ struct StreamSetup: Sendable {
         guard stream.hasStreamID, answer.hasSessionDescription else {
             throw PCastError(.malformedResponse, asking: "SetupStream")
         }
-        return (StreamID(stream.streamID), answer.sessionDescription.sdp)
+        let relays = stream.rtcConfiguration.iceServers.flatMap { server in
+            server.urls.compactMap {
+                TURNServerAddress(uri: $0, username: server.username, credential: server.credential)
+            }
+        }
+        return (StreamID(stream.streamID), answer.sessionDescription.sdp, relays)
+    }
+
+    private static func restart(_ stream: StreamID, offer: String, _ session: SignalingSession) async -> String? {
+        var message = PCastSetRemoteDescription()
+        message.streamID = stream.description
+        message.apiVersion = ClientIdentity.apiVersion
+        message.sessionDescription = PCastSessionDescription()
+        message.sessionDescription.type = .offer
+        message.sessionDescription.sdp = offer
+        guard case .success(.setRemoteDescription(let response)) = await session.perform(.setRemoteDescription(message)),
+            RequestStatus(wire: response.status) == .ok, response.hasSessionDescription
+        else { return nil }
+        return response.sessionDescription.sdp
     }
 
     /// How long the platform's answer to a goodbye is waited for.

@@ -40,6 +40,27 @@ struct ServeCommand: AsyncCommand {
             valueName: "host:port"))
     var stun: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Serve everything by TLS on this port too, such as 443, and media for those who get no further.",
+            discussion: "Where neither UDP nor the media port gets through, media goes there (TURN). 0: a free one.",
+            valueName: "port"))
+    var tlsPort: UInt16?
+
+    @Option(
+        help: ArgumentHelp(
+            "The certificate of the TLS port with its chain, in PEM; without it one is made that browsers warn of.",
+            valueName: "file"))
+    var tlsCertificate: String?
+
+    @Option(help: ArgumentHelp("The key of --tls-certificate, in PEM.", valueName: "file"))
+    var tlsKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The host that clients are told for TURN. (default: the one that they have come by)", valueName: "host"))
+    var tlsName: String?
+
     @Option(help: ArgumentHelp("Where lasting things go; this version keeps none.", valueName: "directory"))
     var data: String?
 
@@ -74,7 +95,11 @@ struct ServeCommand: AsyncCommand {
                 rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
                 advertise: try settings.values("advertise", advertise).map(\.address),
                 stunServers: try settings.values("stun", stun).flatMap(NameResolution.resolve),
-                applications: applications.map(\.platformApplication)), console)
+                applications: applications.map(\.platformApplication),
+                tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
+                tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
+                tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName)),
+            console)
     }
 
     private func prepare(_ directory: String, _ console: Console) throws {
@@ -97,8 +122,16 @@ struct ServeCommand: AsyncCommand {
     private func announce(
         _ uri: String, _ listening: PlatformListening, _ applications: [ApplicationArgument], _ console: Console
     ) {
-        console.event("listening", ["uri": .string(uri), "rtcPort": .count(listening.rtcPort)])
+        console.event(
+            "listening",
+            [
+                "uri": .string(uri), "rtcPort": .count(listening.rtcPort),
+                "tlsPort": listening.tlsPort.map { .count($0) } ?? .null,
+            ])
         console.say("The platform listens at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
+        if let tlsPort = listening.tlsPort {
+            console.say("By TLS, for networks that let nothing else through, everything is on port \(tlsPort).")
+        }
         if listening.isOpenToThisMachine {
             console.say("Everyone on this computer may publish and watch: \(uri)/publish")
         } else {

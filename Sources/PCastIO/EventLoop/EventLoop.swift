@@ -23,18 +23,22 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///   - makeMachine: makes the machine, told the bound addresses.
     ///   - afterTurn: called on the loop's thread after each turn, to take events out; what it has the machine send
     ///     is sent in the same turn.
+    ///   - onAddressChange: called on the loop's thread when an interface or an address of this machine came, changed
+    ///     or went, with the bound addresses; nil where that matters to nobody.
     /// - Throws: `IOError`; `.addressInUse` when anyone else has an address, even where sharing it would be possible.
     public init(
         name: String, listen: [TransportAddress], tcpListen: Bool,
         makeMachine: ([TransportAddress]) -> sending M,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil
     ) throws(IOError) {
         let sockets = try LoopSockets(binding: listen, tcpListen: tcpListen)
         boundAddresses = sockets.udp.map(\.address)
         warnings = sockets.udp.compactMap(\.bufferWarning)
         mailbox = try LoopMailbox()
         let driver = try LoopDriver(
-            machine: makeMachine(boundAddresses), sockets: sockets, mailbox: mailbox, afterTurn: afterTurn)
+            machine: makeMachine(boundAddresses), sockets: sockets, mailbox: mailbox, afterTurn: afterTurn,
+            onAddressChange: onAddressChange)
         thread = try WorkerThread(name: name) { driver.run() }
     }
 

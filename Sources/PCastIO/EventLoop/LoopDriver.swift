@@ -11,6 +11,9 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private let sockets: LoopSockets
     private let mailbox: LoopMailbox<LoopItem<M>>
     private let afterTurn: @Sendable (inout M, Instant) -> Void
+    private let onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
+    /// Nil where nobody wants to know, or the system does not tell (some sandboxes).
+    private let addressWatch: AddressWatch?
     private let poller: Poller
     private var machine: M
     private var batch = DatagramBatch()
@@ -26,12 +29,17 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     init(
         machine: consuming sending M, sockets: LoopSockets, mailbox: LoopMailbox<LoopItem<M>>,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
     ) throws(IOError) {
         let poller = try Poller()
         try poller.add(mailbox.number, as: .mailbox)
         for (index, socket) in sockets.udp.enumerated() { try poller.add(socket.number, as: .socket(index)) }
         for (index, listener) in sockets.tcp.enumerated() { try poller.add(listener.number, as: .listener(index)) }
+        let watch = onAddressChange == nil ? nil : try? AddressWatch()
+        if let watch { try poller.add(watch.number, as: .addresses) }
+        addressWatch = watch
+        self.onAddressChange = onAddressChange
         self.poller = poller
         self.machine = machine
         self.sockets = sockets
@@ -88,6 +96,9 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             for item in mail.items { perform(item) }
         case .listener(let index): connections.accept(from: sockets.tcp[index], index: index, at: tick(), poller)
         case .connection(let number): handle(connection: number, event)
+        case .addresses:
+            addressWatch?.drain()
+            onAddressChange?(&machine, sockets.udp.map(\.address), tick())
         }
     }
 

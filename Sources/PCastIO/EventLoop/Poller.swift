@@ -9,6 +9,7 @@ struct Poller: ~Copyable {
         case socket(Int)
         case listener(Int)
         case connection(UInt32)
+        case addresses
 
         fileprivate var token: UInt64 {
             switch self {
@@ -16,6 +17,7 @@ struct Poller: ~Copyable {
             case .socket(let index): 1 << 32 | UInt64(index)
             case .listener(let index): 2 << 32 | UInt64(index)
             case .connection(let number): 3 << 32 | UInt64(number)
+            case .addresses: 4 << 32
             }
         }
 
@@ -25,7 +27,8 @@ struct Poller: ~Copyable {
             case 0: self = .mailbox
             case 1: self = .socket(Int(value))
             case 2: self = .listener(Int(value))
-            default: self = .connection(value)
+            case 3: self = .connection(value)
+            default: self = .addresses
             }
         }
     }

@@ -10,6 +10,9 @@ public struct LocalAddress: Hashable, Sendable {
 
     public let isLoopback: Bool
 
+    /// The interface has a carrier: what is sent gets somewhere.
+    public let isRunning: Bool
+
     /// The addresses of every interface that is up, in the kernel's order. IPv6 link-local addresses are left out:
     /// they mean nothing without their zone, which a candidate cannot name.
     public static func all() throws(IOError) -> [LocalAddress] {
@@ -34,5 +37,6 @@ public struct LocalAddress: Hashable, Sendable {
         ip = address.ip
         interface = String(cString: entry.ifa_name)
         isLoopback = flags & Int32(IFF_LOOPBACK) != 0
+        isRunning = flags & Int32(IFF_RUNNING) != 0
     }
 }

@@ -18,13 +18,17 @@ struct WebRTCDoor: Sendable {
     let kind: Kind
     let gatekeeper: Gatekeeper
     let directory: StreamDirectory
+    let relay: RelayOffers?
     let logger: Logger
     private let resources = WebRTCResources()
 
-    init(_ kind: Kind, gatekeeper: Gatekeeper, directory: StreamDirectory, logger: Logger) {
+    init(
+        _ kind: Kind, gatekeeper: Gatekeeper, directory: StreamDirectory, relay: RelayOffers?, logger: Logger
+    ) {
         self.kind = kind
         self.gatekeeper = gatekeeper
         self.directory = directory
+        self.relay = relay
         self.logger = logger
     }
 
@@ -113,17 +117,19 @@ struct WebRTCDoor: Sendable {
             await resources.remove(name)
             throw .ended
         }
-        return created(participation, name: name, tag: tag)
+        let turn = relay?.offer(to: participation.streamID, host: request.head.authority)
+        return created(participation, name: name, tag: tag, link: turn?.link)
     }
 
-    private func created(_ participation: Participation, name: String, tag: String) -> Response {
-        Response(
-            status: .created,
-            headers: [
-                .contentType: MediaTypeName.description, .location: "/\(kind.rawValue)/resource/\(name)", .eTag: tag,
-                .acceptPatch: MediaTypeName.trickle, .streamID: participation.streamID.description,
-                .cacheControl: "no-store",
-            ],
+    private func created(_ participation: Participation, name: String, tag: String, link: String?) -> Response {
+        var headers: HTTPFields = [
+            .contentType: MediaTypeName.description, .location: "/\(kind.rawValue)/resource/\(name)", .eTag: tag,
+            .acceptPatch: MediaTypeName.trickle, .streamID: participation.streamID.description,
+            .cacheControl: "no-store",
+        ]
+        headers[.link] = link
+        return Response(
+            status: .created, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))
     }
 

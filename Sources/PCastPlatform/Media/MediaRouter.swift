@@ -58,7 +58,7 @@ final class MediaRouter: Sendable {
     }
 
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(RelayError) -> TrickleFragment {
-        try await ask { relay, _ throws(RelayError) in try relay.restart(peer, remote: remote) }
+        try await ask { relay, now throws(RelayError) in try relay.restart(peer, remote: remote, at: now) }
     }
 
     /// A relay that does not keep up with what it is asked, or is stopping, is full.

@@ -33,6 +33,7 @@ export class Session {
   #connection; #endpoint; #token;
   #resource = null; #tag = null; #closed = false;
   #waiting = []; #holdsCandidates = true; #interruption = null;
+  #relays = []; #detour = null;
 
   /** Called once when the platform has closed the connection. */
   onEnded = () => {};
@@ -64,11 +65,22 @@ export class Session {
     this.#resource = new URL(response.headers.get("Location"), response.url).href;
     this.#tag = response.headers.get("ETag");
     this.streamID = response.headers.get("PCast-Stream-Id");
+    this.#relays = iceServers(response.headers.get("Link"));
     const answer = await response.text();
     if (this.#closed) { this.#delete(); return; }
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
     this.#watchTransport();
     this.#release();
+    if (this.#relays.length) this.#detour = setTimeout(() => this.#takeDetour(), 1000);
+  }
+
+  // Neither UDP nor TCP has led to the platform within a second: through its TURN server, by TLS. A browser asks it for
+  // candidates with a restart, so that who does not need it pays nothing for it.
+  #takeDetour() {
+    if (this.#closed || !this.#relays.length || this.#connection.connectionState === "connected") return;
+    this.#connection.setConfiguration({ ...this.#connection.getConfiguration(), iceServers: this.#relays });
+    this.#relays = [];
+    this.restart().catch(() => {});
   }
 
   /** Restarts ICE (RFC 9725, section 4.3.3): new credentials both ways, the same resource, stream and keys. */
@@ -107,6 +119,7 @@ export class Session {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#interruption);
+    clearTimeout(this.#detour);
     this.#connection.close();
     if (this.#resource) this.#delete();
   }
@@ -155,12 +168,28 @@ export class Session {
     return ["ice-ufrag", "ice-pwd"].map((name) => `a=${name}:${attribute(local, name)}`);
   }
 
-  // Two seconds without an answer: the network may be another one. A shorter gap mends itself.
+  // A browser says so when nothing has come for some seconds: the network may be another one. It is asked again, by then
+  // through the TURN server too, until it answers or the browser gives up, and once more then.
   #noteState() {
     clearTimeout(this.#interruption);
-    if (this.#connection.connectionState !== "disconnected") return;
-    this.#interruption = setTimeout(() => this.restart().catch(() => {}), 2000);
+    if (!["disconnected", "failed"].includes(this.#connection.connectionState)) return;
+    const again = () => {
+      if (this.#closed || this.#connection.connectionState === "connected") return;
+      if (this.#relays.length) this.#takeDetour();
+      else this.restart().catch(() => {});
+      this.#interruption = setTimeout(again, 3000);
+    };
+    this.#interruption = setTimeout(again, 500);
   }
+}
+
+/** The servers of Link headers with rel="ice-server" (RFC 9725, section 4.6). */
+export function iceServers(header) {
+  return [...(header ?? "").matchAll(/<(turns?:[^>]+|stuns?:[^>]+)>((?:\s*;\s*[a-z-]+="[^"]*")*)/gi)].flatMap(
+    ([, uri, list]) => {
+      const values = Object.fromEntries([...list.matchAll(/([a-z-]+)="([^"]*)"/gi)].map(([, name, value]) => [name, value]));
+      return values.rel === "ice-server" ? [{ urls: uri, username: values.username, credential: values.credential }] : [];
+    });
 }
 
 const attribute = (text, name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(text)?.[1].trim();

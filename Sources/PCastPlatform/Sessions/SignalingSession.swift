@@ -13,6 +13,7 @@ actor SignalingSession {
     private let gatekeeper: Gatekeeper
     private let directory: StreamDirectory
     private let registry: SessionRegistry
+    private let relay: RelayOffers?
     private let logger: Logger
     private let remoteAddress: IPAddress?
 
@@ -40,12 +41,13 @@ actor SignalingSession {
 
     init(
         _ connection: WebSocketConnection, gatekeeper: Gatekeeper, directory: StreamDirectory,
-        registry: SessionRegistry, logger: Logger
+        registry: SessionRegistry, relay: RelayOffers?, logger: Logger
     ) {
         self.connection = connection
         self.gatekeeper = gatekeeper
         self.directory = directory
         self.registry = registry
+        self.relay = relay
         self.logger = logger
         remoteAddress = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         conversation = ServerConversation(at: MonotonicClock.now())
@@ -163,6 +165,7 @@ actor SignalingSession {
         case .authenticate(let message): return .authenticate(await authenticate(message))
         case .setupStream(let message): return .setupStream(await setUp(message))
         case .destroyStream(let message): return .destroyStream(await destroy(message))
+        case .setRemoteDescription(let message): return .setRemoteDescription(await restart(message))
         case .bye: return await sayGoodbye(request)
         case .addIceCandidates, .updateStreamState:
             // A lite agent makes no checks, so candidates mean nothing to it; states are the client's own affair.
@@ -256,10 +259,12 @@ actor SignalingSession {
             await registry.forget(participation.streamID, in: sessionID)
             throw .ended
         }
-        return Self.response(participation)
+        return Self.response(participation, relay?.offer(to: participation.streamID, host: connection.request?.host))
     }
 
-    private static func response(_ participation: Participation) -> PCastCreateStreamResponse {
+    private static func response(
+        _ participation: Participation, _ relay: RelayOffers.Offer?
+    ) -> PCastCreateStreamResponse {
         var response = PCastCreateStreamResponse()
         response.status = RequestStatus.ok.wire
         response.streamID = participation.streamID.description
@@ -271,6 +276,13 @@ actor SignalingSession {
         answer.sessionDescription.type = .answer
         answer.sessionDescription.sdp = participation.answer.text
         response.createAnswerDescriptionResponse = answer
+        if let relay {
+            var server = PCastIceServer()
+            server.urls = [relay.uri]
+            server.username = relay.credentials.username
+            server.credential = relay.credentials.password
+            response.rtcConfiguration.iceServers = [server]
+        }
         return response
     }
 
@@ -283,6 +295,26 @@ actor SignalingSession {
         }
         await directory.end(stream, reason: StreamEndedReason(wire: message.reason), description: message.reason)
         response.status = RequestStatus.ok.wire
+        return response
+    }
+
+    /// A description of a stream that runs restarts its ICE; nothing else of it can be changed.
+    private func restart(_ message: PCastSetRemoteDescription) async -> PCastSetRemoteDescriptionResponse {
+        var response = PCastSetRemoteDescriptionResponse()
+        let stream = StreamID(message.streamID)
+        do throws(Refusal) {
+            guard let session, await registry.owns(stream, session.id) else { throw .ended }
+            guard message.sessionDescription.type == .offer,
+                let offer = try? SessionDescription(parsing: message.sessionDescription.sdp)
+            else { throw Refusal(.badRequest, "Send the offer of an ICE restart.") }
+            let answer = try await directory.restart(stream, offer: offer)
+            response.status = RequestStatus.ok.wire
+            response.sessionDescription.type = .answer
+            response.sessionDescription.sdp = answer.text
+        } catch {
+            logger.info("restart refused", metadata: ["why": "\(error.detail)"])
+            response.status = error.status.wire
+        }
         return response
     }
 

@@ -12,6 +12,8 @@ actor StreamDirectory {
         let origin: StreamID
         let isPublisher: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
+        /// What a restart's answer is made of.
+        var answer: SessionDescription?
         /// The words of whoever ended it on purpose.
         var ending: (reason: StreamEndedReason, description: String)?
     }
@@ -51,6 +53,7 @@ actor StreamDirectory {
         do {
             let answer = try await router.publish(
                 peer, stream: id, offer: offer, preferring: grant.preferredCodecs)
+            participants[peer]?.answer = answer
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
         } catch {
@@ -71,6 +74,7 @@ actor StreamDirectory {
         let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd)
         do {
             let answer = try await router.view(peer, stream: stream.id, offer: offer)
+            participants[peer]?.answer = answer
             logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
             return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
         } catch {
@@ -145,6 +149,28 @@ actor StreamDirectory {
         } catch {
             throw Self.refusal(error)
         }
+    }
+
+    /// The same by a whole offer.
+    ///
+    /// - Returns: the answer: the first one, with our new credentials and candidates.
+    func restart(_ id: StreamID, offer: SessionDescription) async throws(Refusal) -> SessionDescription {
+        guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
+        guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
+            let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
+        else { throw Refusal(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
+        guard offer.media.count == answer.media.count else {
+            throw Refusal(.badRequest, "A restart changes nothing but ICE: the sections stay.")
+        }
+        let ours = try await restart(peer, remote: remote)
+        answer.origin.sessionVersion += 1
+        for index in answer.media.indices where answer.media[index].iceUfrag != nil {
+            answer.media[index].iceUfrag = ours.iceUfrag
+            answer.media[index].icePwd = ours.icePwd
+            answer.media[index].candidates = ours.candidates
+        }
+        participants[peer]?.answer = answer
+        return answer
     }
 
     /// Streams of one application, oldest first, each with the number of its viewers.

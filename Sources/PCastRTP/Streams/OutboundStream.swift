@@ -399,8 +399,17 @@ public struct OutboundStream: Sendable {
         var values = entry.forwarded
         stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         if let playoutDelay = parameters.playoutDelay { values.playoutDelay = playoutDelay }
+        if entry.length > Self.roomyPayloadSize {
+            values.playoutDelay = nil
+            values.absoluteCaptureTime = nil
+        }
         return values
     }
+
+    /// A path of 1280 bytes, the least of IPv6 (RFC 8200, section 5), has 1232 for UDP's payload, of which the tag takes
+    /// 16, a retransmission's number 2, the header 12 and all extensions 44. Browsers make payloads of up to 1170 bytes;
+    /// these go without the extensions that others of the same frame carry as well.
+    static let roomyPayloadSize = 1232 - 16 - 2 - 12 - 44
 
     // MARK: Feedback
 

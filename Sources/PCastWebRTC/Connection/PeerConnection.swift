@@ -60,9 +60,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         case gap(JitterBuffer.Gap)
     }
 
-    private let configuration: Configuration
-    private let offerMade: Offer
-    private let credentials: ICECredentials
+    private var configuration: Configuration
+    private var offerMade: Offer
+    private var credentials: ICECredentials
+    /// Of the offer of a restart that is not answered yet.
+    private var restartCredentials: ICECredentials?
     private let tieBreaker: UInt64
     private let seed: UInt64
     private let isPublisher: Bool
@@ -274,6 +276,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 setPatience(roundTrip: roundTrip)
             }
             let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
+            if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
             followPauses()
             if requests?.keyFrame == true { noteKeyFrameRequest() }
         }
@@ -298,7 +301,10 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private mutating func followPauses() {
         while let event = sender?.pollPauseEvent() {
             switch event {
-            case .paused(let type): events.append(.paused(type))
+            case .paused(let type):
+                // What is not sent is not answered.
+                transport?.value.expectMedia(false)
+                events.append(.paused(type))
             case .resumed(let type):
                 if type == .video { awaitsKeyFrame = true }
                 events.append(.resumed(type))
@@ -454,6 +460,59 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// The driver opened the connection that an event asked for.
     public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
         transport?.value.pathOpened(path, at: now)
+        follow(at: now)
+    }
+
+    // MARK: Restart
+
+    /// Another offer, with new ICE credentials and everything else as it was: what restarts ICE where the platform is
+    /// not heard any more. Nil before the first answer.
+    ///
+    /// - Parameter generator: a secure one.
+    public mutating func makeRestartOffer(using generator: inout some RandomNumberGenerator) -> SessionDescription? {
+        guard transport != nil else { return nil }
+        let credentials = ICECredentials.random(using: &generator)
+        restartCredentials = credentials
+        offerMade = offerMade.restarted(credentials)
+        return offerMade.description
+    }
+
+    /// Takes in the platform's answer to the last offer of a restart: its credentials and candidates. Keys, tracks and
+    /// packets' numbers go on, and until a check succeeds so does the present path (ICE12).
+    ///
+    /// - Throws: `SDPError` when the answer does not fit; nothing has changed then.
+    public mutating func acceptRestart(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
+        guard let local = restartCredentials, transport != nil else { throw .answerDoesNotMatchOffer }
+        let remote = try offerMade.accept(answer).remoteTransport
+        guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
+            throw .missingICECredentials
+        }
+        restartCredentials = nil
+        credentials = local
+        transport?.value.restart(local: local, remote: theirs, at: now)
+        for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
+            transport?.value.addRemoteCandidate(candidate, at: now)
+        }
+        follow(at: now)
+    }
+
+    /// The driver's sockets have these addresses from now on: a network is gone, or there is a new one.
+    public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
+        configuration.addresses = addresses
+        transport?.value.setLocalAddresses(addresses, at: now)
+        follow(at: now)
+    }
+
+    /// A tunnel to the platform (TURN) begins at this loopback address: it is tried where nothing else works.
+    public mutating func addRelay(_ address: TransportAddress, at now: Instant) {
+        guard let port = configuration.addresses.first?.port else { return }
+        let local = TransportAddress(ip: address.ip, port: port)
+        transport?.value.addRelay(address, from: local, at: now)
+    }
+
+    /// The tunnel is gone.
+    public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
+        transport?.value.removeRelay(address, at: now)
         follow(at: now)
     }
 

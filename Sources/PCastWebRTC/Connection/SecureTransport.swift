@@ -121,6 +121,7 @@ public struct SecureTransport: ~Copyable {
             return .nothing
         }
         controlling?.noteReceived(at: now)
+        if path != self.path { probe(path, at: now) }
         return .rtp(length: length)
     }
 
@@ -143,14 +144,20 @@ public struct SecureTransport: ~Copyable {
         return .rtcp(length: length)
     }
 
-    /// Authentic SRTCP from an address that is not the selected one: the peer may have moved (ICE7).
+    /// An authentic packet, and no replay, from an address that is not the selected one: the peer may have moved (ICE7).
     private mutating func probe(_ path: NetworkPath, at now: Instant) {
-        guard lite != nil else { return }
+        guard lite != nil, receiver?.lastWasNewest == true else { return }
         let request = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             count = lite!.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &transactions)
         }
         if !request.isEmpty { enqueue(request, to: path) }
     }
+
+    /// Where the last question went whether the peer is there; its answer comes from nowhere known.
+    public var probedPath: NetworkPath? { lite?.probedPath }
+
+    /// An SSRC of the peer's that none of its packets had before the last few; nil when no more.
+    public func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
 
     private mutating func holdEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
         guard early.count < Self.earlyLimit, isValidated(path) else { return }
@@ -351,16 +358,33 @@ public struct SecureTransport: ~Copyable {
         controlling?.connectionFailed(to: address)
     }
 
-    /// Media or reports come all the time from now on, so that silence means trouble (DESIGN: after 300 ms).
-    public mutating func expectMedia() { controlling?.expectsMedia = true }
+    /// Whether media or reports come all the time from now on, so that silence of 300 ms means trouble.
+    public mutating func expectMedia(_ isExpected: Bool = true) { controlling?.expectsMedia = isExpected }
+
+    /// The addresses of our sockets are these from now on.
+    public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
+        controlling?.setLocalAddresses(addresses, at: now)
+        followAgent(at: now)
+    }
+
+    /// See `ICEControllingAgent.addRelay`.
+    public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
+        controlling?.addRelay(address, from: local, at: now)
+    }
+
+    public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
+        controlling?.removeRelay(address, at: now)
+        followAgent(at: now)
+    }
 
     public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
         controlling?.addRemoteCandidate(candidate, at: now)
     }
 
     /// New credentials on both sides; the old ones hold until the new pair is nominated (ICE12).
-    public mutating func restart(local: ICECredentials, remote: ICECredentials) {
+    public mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         lite?.restart(local: local, remote: remote)
+        controlling?.restart(local: local, remote: remote, at: now)
     }
 
     /// The round trip of the last check, where this side makes checks.

@@ -33,7 +33,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
             context: context, fingerprint: DTLSFingerprint(.sha256, of: X509Certificate.der(certificate)))
     }
 
-    private static func sign(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> OpaquePointer {
+    static func sign(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> OpaquePointer {
         guard let certificate = X509_new() else { throw failure("making a certificate") }
         let day = 86_400
         let seconds = Int(now.nanosecondsSinceEpoch / 1_000_000_000)

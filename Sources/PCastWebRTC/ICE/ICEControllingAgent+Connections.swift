@@ -56,6 +56,27 @@ extension ICEControllingAgent {
         checkOthers(at: now)
     }
 
+    /// A tunnel to the peer, such as one through TURN, begins at an address of this machine; what leaves for there from
+    /// `local` gets to the peer. The last resort of all: the driver opens one when nothing else has led to the peer.
+    public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
+        let priority = ICECandidate.priority(.relayed, transport: .udp)
+        let path = NetworkPath(local: local, remote: address)
+        guard let index = addPair(path, priority: priority, remotePriority: priority, at: now) else { return }
+        // What is there of an earlier tunnel by chance: the way is another.
+        if isChecking, pairs[index].check == nil { beginCheck(index, at: now) }
+    }
+
+    /// The tunnel is gone.
+    public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
+        guard let index = pairs.firstIndex(where: { !$0.isTCP && $0.path.remote == address }) else { return }
+        let isCut = index == selected || heldPath?.remote == address
+        if heldPath?.remote == address { heldPath = nil }
+        let kept = selected.map { pairs[$0].path }
+        pairs.remove(at: index)
+        selected = isCut ? nil : kept.flatMap { path in pairs.firstIndex { $0.path == path } }
+        if isCut { checkOthers(at: now) }
+    }
+
     /// A connection that is not needed, to be closed by the driver (ICE14).
     public mutating func takePathToClose() -> NetworkPath? { pathsToClose.popLast() }
 

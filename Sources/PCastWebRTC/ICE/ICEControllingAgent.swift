@@ -114,11 +114,33 @@ extension ICEControllingAgent {
         pair(candidate, at: now)
     }
 
-    /// A network came up: its address is tried at once, with all candidates of the peer.
-    public mutating func addLocalAddress(_ address: TransportAddress, at now: Instant) {
-        guard localAddresses.count < Self.maximumLocalAddresses, !localAddresses.contains(address) else { return }
-        localAddresses.append(address)
+    /// The addresses of our sockets are these from now on. Where the selected one is gone all others are tried at once,
+    /// and so is a new one where nothing is known to work.
+    public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
+        let addresses = Array(addresses.prefix(Self.maximumLocalAddresses))
+        let gone = localAddresses.filter { !addresses.contains($0) }
+        localAddresses.removeAll { gone.contains($0) }
+        let isCut = dropPairs(of: gone)
+        for address in addresses where !localAddresses.contains(address) { localAddresses.append(address) }
         for candidate in remoteCandidates { pair(candidate, at: now) }
+        if isCut { checkOthers(at: now) }
+    }
+
+    /// Answers whether the way that was in use is among them.
+    private mutating func dropPairs(of gone: [TransportAddress]) -> Bool {
+        let isGone = { (path: NetworkPath) in gone.contains { $0.ip == path.local.ip } }
+        let isCut = selectedPath.map(isGone) ?? false
+        for pair in pairs where isGone(pair.path) && isOpenConnection(pair) { closeLater(pair.path) }
+        if let path = heldPath, isGone(path) { heldPath = nil }
+        let kept = selected.map { pairs[$0].path }
+        pairs.removeAll { !$0.isTCP && isGone($0.path) }
+        for index in pairs.indices where isGone(pairs[index].path) {
+            pairs[index].state = .unopened
+            pairs[index].check = nil
+            pairs[index].hasHeardPeer = false
+        }
+        selected = isCut ? nil : kept.flatMap { path in pairs.firstIndex { $0.path == path } }
+        return isCut
     }
 
     mutating func begin(at now: Instant) {

@@ -55,21 +55,32 @@ extension ICELiteAgent {
         return path
     }
 
-    /// How long an unanswered probe keeps others from being sent.
+    /// How long an unanswered probe keeps others from being sent, and the same from being sent again.
     private static let probeInterval = TimeSpan.milliseconds(250)
 
-    /// The peer's authenticated SRTCP came from another address than the selected one: asks that address whether the
+    /// How long a probe may be answered.
+    private static let probeLifetime = TimeSpan.seconds(4 as Int64)
+
+    /// Where the last probe went.
+    var probedPath: NetworkPath? { outstandingProbe?.path }
+
+    /// The peer's authenticated packet came from another address than the selected one: asks that address whether the
     /// peer is there. Writes one binding request to be sent by `path`, and answers its size; 0 when there is nothing
-    /// to ask, or a probe is under way. The path is selected when the answer comes (ICE7).
+    /// to ask, or a probe is under way. The path is selected when the answer comes (ICE7). One that is repeated is the
+    /// same, so that the answer may take longer than until then.
     public mutating func probe(
         _ path: NetworkPath, at now: Instant, into buffer: UnsafeMutableRawBufferPointer,
         using generator: inout some RandomNumberGenerator
     ) -> Int {
         guard let remote = current.remote, path != selectedPath, consent.lastAuthenticated != nil else { return 0 }
         if let outstandingProbe, now < outstandingProbe.sent + Self.probeInterval { return 0 }
-        let transactionID = STUNTransactionID.random(using: &generator)
-        outstandingProbe = Probe(transactionID: transactionID, path: path, sent: now)
-        var writer = STUNMessageWriter(.request, transactionID: transactionID, into: buffer)
+        var probe = Probe(transactionID: .random(using: &generator), path: path, begun: now, sent: now)
+        if let last = outstandingProbe, last.path == path, now < last.begun + Self.probeLifetime {
+            probe = last
+            probe.sent = now
+        }
+        outstandingProbe = probe
+        var writer = STUNMessageWriter(.request, transactionID: probe.transactionID, into: buffer)
         writer.addUsername(recipient: remote.ufragBytes, sender: current.local.ufragBytes)
         writer.addPriority(ICECandidate.priority(.peerReflexive, transport: .udp))
         writer.addRole(.controlled(tieBreaker: generator.next()))

@@ -21,7 +21,8 @@ public struct ICELiteAgent: Sendable {
     struct Probe: Sendable {
         let transactionID: STUNTransactionID
         let path: NetworkPath
-        let sent: Instant
+        let begun: Instant
+        var sent: Instant
     }
 
     /// When full, the path that was silent longest makes room; never the selected one.

@@ -31,8 +31,9 @@ enum ICETimers {
     /// Of silence, before the selected pair is checked out of turn.
     static let silence = TimeSpan.milliseconds(300)
 
-    /// How long datagrams are tried before connections.
-    static let fallback = TimeSpan.milliseconds(1500)
+    /// How long datagrams are tried before connections are tried beside them: about as long as the first address of a
+    /// host gets before the second (RFC 8305, section 8, has 250 ms), with room for a way around the world.
+    static let fallback = TimeSpan.milliseconds(500)
 
     /// How long a call is tried.
     static let setup = TimeSpan.seconds(15 as Int64)

@@ -1,6 +1,6 @@
 /// Which of the last 64 SRTCP indexes of a sender have been seen (RFC 3711, section 3.3.2).
 struct SRTCPIndexWindow {
-    private var highest: UInt32 = 0
+    private(set) var highest: UInt32 = 0
     /// Bit n: `highest - n` was seen; zero before the first.
     private var seen: UInt64 = 0
 

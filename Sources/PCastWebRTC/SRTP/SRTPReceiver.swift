@@ -9,6 +9,12 @@ public final class SRTPReceiver {
     private let cipher: SRTPCipher
     private var streams = SRTPStreamTable<SRTPIndexWindow>()
     private var controls = SRTPStreamTable<SRTCPIndexWindow>()
+    /// Bounded by the two tables.
+    private var newSources: [UInt32] = []
+
+    /// The last authentic packet is the newest of its stream, so that where it came from is where its sender is now. An
+    /// older one may have been under way while its sender moved (as RFC 9000, section 9.3, has it for QUIC).
+    public private(set) var lastWasNewest = false
 
     public convenience init(_ keys: SRTPKeyingMaterial) {
         let cipher = SRTPCipher(
@@ -21,6 +27,9 @@ public final class SRTPReceiver {
         self.cipher = cipher
     }
 
+    /// The SSRC of a stream whose first authentic packet came; nil when no more.
+    public func takeNewSource() -> UInt32? { newSources.popLast() }
+
     /// The buffer is exactly the received packet.
     public func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let tail = profile.tagLength
@@ -32,6 +41,8 @@ public final class SRTPReceiver {
             var window = SRTPIndexWindow()
             window.mark(index)
             _ = streams.insert(header.ssrc, window)
+            newSources.append(header.ssrc)
+            lastWasNewest = true
             return .ok(length: plaintextLength)
         }
         let index = streams[position].estimate(header.sequenceNumber)
@@ -40,6 +51,7 @@ public final class SRTPReceiver {
             return .unauthentic
         }
         streams[position].mark(index)
+        lastWasNewest = streams[position].highest == index
         return .ok(length: plaintextLength)
     }
 
@@ -67,7 +79,10 @@ public final class SRTPReceiver {
             return .malformed
         }
         guard cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer) else { return .unauthentic }
-        controls[position ?? controls.insert(ssrc, SRTCPIndexWindow())].mark(trailer.index)
+        if position == nil { newSources.append(ssrc) }
+        let entry = position ?? controls.insert(ssrc, SRTCPIndexWindow())
+        controls[entry].mark(trailer.index)
+        lastWasNewest = controls[entry].highest == trailer.index
         return .ok(length: packet.count - tail)
     }
 

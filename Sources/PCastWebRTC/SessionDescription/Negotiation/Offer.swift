@@ -4,7 +4,7 @@ import PCastRTP
 /// Our offer, as a client makes it.
 public struct Offer: Sendable {
     /// What to send to the peer.
-    public let description: SessionDescription
+    public private(set) var description: SessionDescription
 
     /// - Parameter originSessionID: a random number below 2^63.
     public init(
@@ -18,6 +18,17 @@ public struct Offer: Sendable {
         description = SessionDescription(
             origin: SessionOrigin(sessionID: originSessionID), bundle: media.compactMap(\.mid),
             allowsMixedExtensions: true, isICELite: transport.isLite, media: media)
+    }
+
+    /// The same with other ICE credentials, by which ICE is restarted (RFC 8839, section 4.4.1.1.1).
+    public func restarted(_ credentials: ICECredentials) -> Offer {
+        var offer = self
+        offer.description.origin.sessionVersion += 1
+        for index in description.media.indices {
+            offer.description.media[index].iceUfrag = credentials.ufrag
+            offer.description.media[index].icePwd = credentials.password
+        }
+        return offer
     }
 
     private static func media(

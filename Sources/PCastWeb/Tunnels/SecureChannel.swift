@@ -1,0 +1,100 @@
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOSSL
+
+/// TLS on a connection, and within it whatever its first byte says: HTTP and WebSockets, or a tunnel.
+///
+/// So that one port, such as 443, is all that has to be open. A STUN message begins with two zero bits and has a type
+/// below 0x4000 (RFC 8489, section 5); no HTTP method begins so.
+struct SecureChannel: ServerChildChannel {
+    typealias Value = WebSocketUpgradableChannel.Value
+
+    let web: WebSocketUpgradableChannel
+    let identity: TLSIdentity
+    let tunnels: (any StreamAcceptor)?
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let promise = channel.eventLoop.makePromise(of: WebSocketUpgradableChannel.Conversation.self)
+        return channel.eventLoop.makeCompletedFuture {
+            do {
+                try channel.pipeline.syncOperations.addHandlers(
+                    NIOSSLServerHandler(context: identity.context),
+                    FirstByteHandler(web: web, tunnels: tunnels, promise: promise))
+            } catch {
+                promise.fail(error)
+                throw error
+            }
+            return Value(upgrade: promise.futureResult, channel: channel)
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async { await web.handle(value: value, logger: logger) }
+}
+
+/// Waits for the first byte, and lets those who understand it go on.
+final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private static let limit = TimeAmount.seconds(15)
+
+    private let web: WebSocketUpgradableChannel
+    private let tunnels: (any StreamAcceptor)?
+    private var promise: EventLoopPromise<WebSocketUpgradableChannel.Conversation>?
+    private var check: Scheduled<Void>?
+
+    init(
+        web: WebSocketUpgradableChannel, tunnels: (any StreamAcceptor)?,
+        promise: EventLoopPromise<WebSocketUpgradableChannel.Conversation>
+    ) {
+        self.web = web
+        self.tunnels = tunnels
+        self.promise = promise
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        check = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        check?.cancel()
+        promise?.fail(ChannelError.eof)
+        promise = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent { context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    /// Such as a handshake that failed.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = unwrapInboundIn(data)
+        guard let promise, let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else {
+            return context.fireChannelRead(data)
+        }
+        self.promise = nil
+        if first < 0x40 {
+            do {
+                guard let tunnels else { throw ChannelError.eof }
+                try tunnels.accept(context.channel, first: Array(bytes.readableBytesView))
+                promise.succeed(.tunnel)
+            } catch {
+                promise.fail(error)
+                return context.close(promise: nil)
+            }
+        } else {
+            do {
+                promise.completeWith(try web.configure(context.channel, isSecure: true))
+                context.fireChannelRead(data)
+            } catch {
+                promise.fail(error)
+                return context.close(promise: nil)
+            }
+        }
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+}

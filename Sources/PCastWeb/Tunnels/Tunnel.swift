@@ -1,0 +1,143 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+public import PCastMedia
+
+/// Drives a `StreamClientMachine` over TLS: a UDP address on loopback is its near end.
+///
+/// The server's certificate is not judged. What goes through is encrypted and authenticated from end to end (DTLS-SRTP),
+/// and credentials are never sent but proved, so that whoever stands between learns and changes nothing; it can cut the
+/// tunnel, as it can any.
+public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
+    /// What becomes of it.
+    public enum Event: Hashable, Sendable {
+        /// Datagrams pass between this UDP address and the far end.
+        case ready(TransportAddress)
+        /// It is over; told once.
+        case ended(String)
+    }
+
+    private let loop: any EventLoop
+    private let clock: @Sendable () -> Instant
+    private let told: @Sendable (Event) -> Void
+    private var machine: any StreamClientMachine
+    private var stream: (any Channel)?
+    private var port: (any Channel)?
+    private var near: TransportAddress?
+    private var timer: Scheduled<Void>?
+    private var hasEnded = false
+
+    private static let connectTimeout = TimeAmount.seconds(5)
+
+    /// - Parameters:
+    ///   - host: a name, or an address.
+    ///   - clock: the one that the machine's times are of.
+    ///   - told: called on an event loop, which it must not hold up.
+    public init(
+        _ machine: some StreamClientMachine, host: String, port: UInt16, clock: @escaping @Sendable () -> Instant,
+        told: @escaping @Sendable (Event) -> Void
+    ) {
+        loop = MultiThreadedEventLoopGroup.singleton.next()
+        self.machine = machine
+        self.clock = clock
+        self.told = told
+        loop.execute { self.open(host, port) }
+    }
+
+    /// Gives back what the far end holds for it, and closes.
+    public func close() {
+        loop.execute { [self] in
+            guard !hasEnded else { return }
+            work { machine, _ in machine.close() }
+            end("closed")
+        }
+    }
+
+    private func open(_ host: String, _ number: UInt16) {
+        let address = IPAddress(host)
+        DatagramPortHandler.open(at: .loopbackV4, on: loop) { [weak self] bytes, from in
+            self?.near = from
+            self?.work { $0.received(datagram: bytes, at: $1) }
+        }.whenComplete { [weak self] result in
+            guard let self, let channel = try? result.get() else {
+                self?.end("no UDP port could be opened")
+                return
+            }
+            port = channel
+            connect(host, number, isName: address == nil)
+        }
+    }
+
+    private func connect(_ host: String, _ number: UInt16, isName: Bool) {
+        let bootstrap = ClientBootstrap(group: loop)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connectTimeout(Self.connectTimeout)
+            .channelInitializer { [weak self] channel in
+                guard let self else { return channel.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
+                return channel.eventLoop.makeCompletedFuture {
+                    var configuration = TLSConfiguration.makeClientConfiguration()
+                    configuration.certificateVerification = .none
+                    let context = try NIOSSLContext(configuration: configuration)
+                    try channel.pipeline.syncOperations.addHandlers(
+                        NIOSSLClientHandler(context: context, serverHostname: isName ? host : nil),
+                        StreamHandler(received: { [weak self] bytes in self?.work { $0.received(bytes, at: $1) } }))
+                }
+            }
+        bootstrap.connect(host: host, port: Int(number)).whenComplete { [weak self] result in
+            guard let self, !hasEnded else {
+                try? result.get().close(promise: nil)
+                return
+            }
+            do {
+                let channel = try result.get()
+                stream = channel
+                channel.closeFuture.whenComplete { [weak self] _ in self?.end("the server closed the connection") }
+                work { $0.connected(at: $1) }
+            } catch {
+                end("\(host):\(number) cannot be reached: \(error)")
+            }
+        }
+    }
+
+    // MARK: The machine
+
+    private func work(_ body: (inout any StreamClientMachine, Instant) -> Void) {
+        guard !hasEnded else { return }
+        body(&machine, clock())
+        while let output = machine.pollOutput() { perform(output) }
+        schedule()
+    }
+
+    private func perform(_ output: StreamClientOutput) {
+        switch output {
+        case .send(let bytes, let mayBeDropped):
+            guard let stream, stream.isWritable || !mayBeDropped else { return }
+            stream.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
+        case .sendDatagram(let bytes):
+            guard let near else { return }
+            let envelope = AddressedEnvelope(remoteAddress: near.socketAddress, data: ByteBuffer(bytes: bytes))
+            port?.writeAndFlush(envelope, promise: nil)
+        case .ready:
+            if let address = TransportAddress(port?.localAddress) { told(.ready(address)) }
+        case .failed(let reason): end(reason)
+        }
+    }
+
+    private func schedule() {
+        timer?.cancel()
+        guard let deadline = machine.deadline, !hasEnded else { return }
+        let delay = max(.zero, deadline - clock())
+        timer = loop.scheduleTask(in: .nanoseconds(delay.nanoseconds)) { [weak self] in
+            self?.work { $0.advance(to: $1) }
+        }
+    }
+
+    private func end(_ reason: String) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        timer?.cancel()
+        port?.close(promise: nil)
+        if let stream { stream.writeAndFlush(ByteBuffer()).whenComplete { _ in stream.close(promise: nil) } }
+        told(.ended(reason))
+    }
+}

@@ -1,0 +1,115 @@
+import PCastMedia
+import Testing
+
+@testable import PCastWebRTC
+
+/// Our client with our server, for as long as a call may last.
+struct TURNClientTests {
+    private struct Call {
+        var stage = TURNStage()
+        var client: TURNClient
+        var received: [[UInt8]] = []
+
+        init(_ credentials: TURNCredentials, peer: TransportAddress = TURNStage.peer) {
+            client = TURNClient(credentials: credentials, peer: peer, seed: 4)
+            stage.connect(1)
+            client.connected(at: stage.now)
+            settle()
+        }
+
+        mutating func settle() {
+            for _ in 0..<20 {
+                while let output = client.poll() {
+                    switch output {
+                    case .send(let bytes): stage.send(bytes, 1)
+                    case .received(let bytes): received.append(bytes)
+                    }
+                }
+                if let bytes = stage.streams.removeValue(forKey: 1) { client.received(bytes, at: stage.now) }
+            }
+        }
+
+        mutating func run(_ span: TimeSpan) {
+            let end = stage.now + span
+            while let next = Instant.earlier(client.deadline, stage.server.deadline), next <= end {
+                stage.now = max(stage.now, next)
+                client.advance(to: stage.now)
+                settle()
+                stage.server.advance(to: stage.now)
+                stage.drain()
+            }
+            stage.now = end
+        }
+
+        mutating func exchange(_ byte: UInt8) -> Bool {
+            client.send([byte, 1])
+            settle()
+            stage.server.relayed([byte, 2], from: TURNStage.peer, on: 1, at: stage.now)
+            stage.drain()
+            settle()
+            return stage.relayed.last?.bytes == [byte, 1] && received.last == [byte, 2]
+        }
+    }
+
+    @Test("Datagrams pass both ways after two questions, by SHA-256, and for hours")
+    func lasts() {
+        var call = Call(TURNStage.credentials())
+        #expect(call.client.state == .ready)
+        #expect({ call.exchange(1) }())
+        for hour in 2...6 as ClosedRange<UInt8> {
+            call.run(.seconds(3600))
+            #expect({ call.exchange(hour) }(), "credentials may run out, what runs goes on")
+        }
+        #expect(call.stage.closed.isEmpty)
+        call.client.close()
+        call.settle()
+        #expect(call.stage.closed == [1] && call.stage.server.allocationCount == 0)
+    }
+
+    @Test("What is sent before the channel is there waits for it")
+    func early() {
+        var stage = TURNStage()
+        stage.connect(1)
+        var client = TURNClient(credentials: TURNStage.credentials(), peer: TURNStage.peer, seed: 1)
+        for byte in 0..<20 as Range<UInt8> { client.send([byte]) }
+        #expect(client.poll() == nil)
+        client.connected(at: stage.now)
+        for _ in 0..<10 {
+            while case .send(let bytes) = client.poll() { stage.send(bytes, 1) }
+            if let bytes = stage.streams.removeValue(forKey: 1) { client.received(bytes, at: stage.now) }
+        }
+        #expect(stage.relayed.map(\.bytes) == (4..<20).map { [$0] })
+    }
+
+    @Test("A refusal ends it, and is told by its code")
+    func refused() {
+        let stale = TURNStage.credentials(lasting: .seconds(-5))
+        #expect(Call(stale).client.state == .failed(code: 401))
+        let elsewhere = TransportAddress("192.0.2.99:8189")!
+        #expect(Call(TURNStage.credentials(), peer: elsewhere).client.state == .failed(code: 403))
+    }
+
+    @Test("An answer that is not the server's is none")
+    func forged() {
+        var client = TURNClient(credentials: TURNStage.credentials(), peer: TURNStage.peer, seed: 1)
+        var stage = TURNStage()
+        stage.connect(1)
+        client.connected(at: stage.now)
+        guard case .send(let first) = client.poll() else { return }
+        stage.send(first, 1)
+        client.received(stage.streams.removeValue(forKey: 1) ?? [], at: stage.now)
+        guard case .send(let second) = client.poll(), let request = TURNMessage(second) else {
+            Issue.record("no second question")
+            return
+        }
+        let wrong = TURNKey(.sha256, username: "a", realm: "pcast", password: "b")
+        for key in [nil, wrong] {
+            var writer = TURNMessageWriter(.allocate, .success, request.transactionID)
+            writer.add(TURNAttributeType.xorRelayedAddress, address: TURNStage.peer)
+            client.received(writer.finish(key), at: stage.now)
+            #expect(client.state == .allocating && client.poll() == nil)
+        }
+        client.advance(to: stage.now + .seconds(10))
+        #expect(client.state == .failed(code: 508))
+    }
+}

@@ -1,0 +1,248 @@
+import PCastMedia
+import Testing
+
+@testable import PCastWebRTC
+
+/// Who gets what of the TURN server, and who does not.
+struct TURNServerTests {
+    @Test("RFC 5769, section 2.4: a long-term credential's integrity is what others make of it")
+    func vector() throws {
+        let bytes = try #require(
+            Self.bytes(
+                """
+                00010060 2112a442 78ad3433 c6ad72c0 29da412e 00060012 e3839ee3 8388e383 aae38383 e382afe3 82b90000
+                0015001c 662f2f34 39396b39 35346436 4f4c3334 6f4c3946 53547679 36347341
+                0014000b 6578616d 706c652e 6f726700 00080014 f6702465 6dd64a3e 02b8e071 2e85c9a2 8ca89666
+                """))
+        let message = try #require(TURNMessage(bytes))
+        let username = "\u{30DE}\u{30C8}\u{30EA}\u{30C3}\u{30AF}\u{30B9}"
+        #expect(message.text(STUNAttributeType.username) == username)
+        #expect(message.verify(TURNKey(.md5, username: username, realm: "example.org", password: "TheMatrIX")))
+        #expect(!message.verify(TURNKey(.md5, username: username, realm: "example.org", password: "TheMatrix")))
+    }
+
+    private static func bytes(_ text: String) -> [UInt8]? {
+        let digits = Array(text.filter(\.isHexDigit))
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0...$0 + 1]), radix: 16) ?? 0 }
+    }
+
+    @Test("A client is challenged, and then relayed", arguments: [TURNKey.Algorithm.md5, .sha256])
+    func allocates(algorithm: TURNKey.Algorithm) throws {
+        var stage = TURNStage()
+        stage.connect(1)
+        let given = stage.allocate(1, algorithm: algorithm)
+        let answer = try #require(given)
+        #expect(answer.messageClass == .success)
+        let relayed = TransportAddress(ip: TURNStage.peer.ip, port: 50_001)
+        #expect(answer.addresses(TURNAttributeType.xorRelayedAddress) == [relayed])
+        #expect(answer.addresses(STUNAttributeType.xorMappedAddress) == [TURNStage.client])
+        #expect(answer.number32(TURNAttributeType.lifetime) == 600)
+        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.messageClass == .success)
+        stage.send(TURNStreamReader.channelData(0x4001, [1, 2, 3, 4, 5]), 1)
+        #expect(stage.relayed.map(\.bytes) == [[1, 2, 3, 4, 5]] && stage.relayed.map(\.peer) == [TURNStage.peer])
+        stage.server.relayed([9, 8, 7], from: TURNStage.peer, on: 1, at: stage.now)
+        stage.drain()
+        #expect(stage.streams[1] == [0x40, 0x01, 0, 3, 9, 8, 7, 0])
+    }
+
+    @Test("Without a channel datagrams go in indications, for whom there is a permission")
+    func indications() throws {
+        var stage = TURNStage()
+        stage.connect(1)
+        _ = stage.allocate(1)
+        func indication(_ peer: TransportAddress) -> [UInt8] {
+            var writer = TURNMessageWriter(.send, .indication, STUNTransactionID(high: 3, low: 4))
+            writer.add(TURNAttributeType.xorPeerAddress, address: peer)
+            writer.add(TURNAttributeType.data, [7, 7, 7])
+            return writer.finish(nil)
+        }
+        stage.send(indication(TURNStage.peer), 1)
+        stage.server.relayed([1], from: TURNStage.peer, on: 1, at: stage.now)
+        stage.drain()
+        #expect(stage.relayed.isEmpty && stage.streams[1] == nil, "nothing is permitted yet")
+        let answer = stage.ask(.createPermission, 1) {
+            $0.add(TURNAttributeType.xorPeerAddress, address: TransportAddress(ip: TURNStage.peer.ip, port: 1))
+        }
+        #expect(answer?.messageClass == .success)
+        stage.send(indication(TURNStage.peer), 1)
+        #expect(stage.relayed.map(\.bytes) == [[7, 7, 7]])
+        stage.server.relayed([1, 2], from: TURNStage.peer, on: 1, at: stage.now)
+        stage.drain()
+        let told = stage.answer(1)
+        let data = try #require(told)
+        #expect(data.method == .data && data.value(TURNAttributeType.data).map(Array.init) == [1, 2])
+        #expect(data.addresses(TURNAttributeType.xorPeerAddress) == [TURNStage.peer])
+        stage.now = stage.now + .seconds(301)
+        stage.send(indication(TURNStage.peer), 1)
+        #expect(stage.relayed.count == 1, "a permission lasts five minutes")
+    }
+
+    @Test("Nothing is relayed to anybody but the platform: 403")
+    func platformAlone() throws {
+        var stage = TURNStage()
+        stage.connect(1)
+        _ = stage.allocate(1)
+        for address in ["192.0.2.1:8189", "127.0.0.1:8189", "169.254.169.254:80", "[::1]:8189"] {
+            let elsewhere = TransportAddress(address)!
+            #expect(stage.bind(0x4001, to: elsewhere, 1)?.errorCode == 403)
+            let permission = stage.ask(.createPermission, 1) {
+                $0.add(TURNAttributeType.xorPeerAddress, address: elsewhere)
+            }
+            #expect(permission?.errorCode == 403)
+            // Who is right in between is not taken for a stranger.
+            #expect(stage.ask(.refresh, 1)?.messageClass == .success)
+        }
+        // The right machine, but another of its ports.
+        let port = TransportAddress(ip: TURNStage.peer.ip, port: 22)
+        #expect(stage.bind(0x4001, to: port, 1)?.errorCode == 403)
+        _ = stage.ask(.createPermission, 1) { $0.add(TURNAttributeType.xorPeerAddress, address: port) }
+        var writer = TURNMessageWriter(.send, .indication, STUNTransactionID(high: 3, low: 4))
+        writer.add(TURNAttributeType.xorPeerAddress, address: port)
+        writer.add(TURNAttributeType.data, [7])
+        stage.send(writer.finish(nil), 1)
+        stage.send(TURNStreamReader.channelData(0x4001, [1]), 1)
+        #expect(stage.relayed.isEmpty)
+    }
+
+    @Test("Who does not know the password, comes too late or makes up a name gets nothing: 401")
+    func unauthenticated() {
+        var stage = TURNStage()
+        let attempts: [(TURNCredentials, password: String?)] = [
+            (TURNStage.credentials(), "guessed"),
+            (TURNStage.credentials(lasting: .seconds(-1)), nil),
+            (TURNCredentials(username: "somebody", password: "something"), nil),
+            (TURNCredentials(username: "99999999999:admin", password: ""), nil),
+        ]
+        for (index, attempt) in attempts.enumerated() {
+            stage.connect(UInt32(index))
+            for algorithm in [TURNKey.Algorithm.md5, .sha256] {
+                let answer = stage.allocate(
+                    UInt32(index), attempt.0, algorithm: algorithm, password: attempt.password)
+                #expect(answer?.errorCode == 401 && answer?.contains(STUNAttributeType.messageIntegrity) == false)
+            }
+        }
+        #expect(stage.server.allocationCount == 0)
+    }
+
+    @Test("A nonce of ten minutes ago, or another client's, is stale: 438 brings a fresh one")
+    func staleNonce() throws {
+        var stage = TURNStage()
+        stage.connect(1)
+        let credentials = TURNStage.credentials()
+        let old = stage.server.nonces.make(for: TURNStage.client.description, at: stage.now)
+        let others = stage.server.nonces.make(for: "198.51.100.77:1", at: stage.now + .seconds(601))
+        stage.now = stage.now + .seconds(601)
+        stage.connect(2)
+        let key = TURNKey(.md5, username: credentials.username, realm: "pcast", password: credentials.password)
+        for nonce in [old, others, "obMatJos2gAAAmade-up", "", old + "0"] {
+            stage.send(
+                stage.request(.allocate, key: key) { writer in
+                    writer.add(TURNAttributeType.requestedTransport, number: 17 << 24)
+                    writer.add(STUNAttributeType.username, text: credentials.username)
+                    writer.add(STUNAttributeType.realm, text: "pcast")
+                    writer.add(STUNAttributeType.nonce, text: nonce)
+                }, 2)
+            let told = stage.answer(2)
+            let answer = try #require(told)
+            #expect(answer.errorCode == 438 && answer.contains(STUNAttributeType.nonce))
+        }
+    }
+
+    @Test("Who was told of weaker algorithms than ours is told so: 400")
+    func bidDown() throws {
+        var stage = TURNStage()
+        stage.connect(1)
+        let credentials = TURNStage.credentials()
+        let nonce = stage.server.nonces.make(for: TURNStage.client.description, at: stage.now)
+        let key = TURNKey(.md5, username: credentials.username, realm: "pcast", password: credentials.password)
+        for (offered, chosen) in [([0, 1, 0, 0], [0, 1, 0, 0]), ([0, 2, 0, 0, 0, 1, 0, 0], nil)]
+            as [([UInt8], [UInt8]?)]
+        {
+            stage.send(
+                stage.request(.allocate, key: key) { writer in
+                    writer.add(STUNAttributeType.username, text: credentials.username)
+                    writer.add(STUNAttributeType.realm, text: "pcast")
+                    writer.add(STUNAttributeType.nonce, text: nonce)
+                    writer.add(TURNAttributeType.passwordAlgorithms, offered)
+                    if let chosen { writer.add(TURNAttributeType.passwordAlgorithm, chosen) }
+                }, 1)
+            #expect(stage.answer(1)?.errorCode == 400)
+        }
+    }
+
+    @Test("What cannot be had is refused by its own code")
+    func refusals() {
+        var stage = TURNStage(perUser: 2, total: 3)
+        for connection in 1...8 as ClosedRange<UInt32> { stage.connect(connection) }
+        #expect(stage.allocate(1, transport: 6)?.errorCode == 442)
+        #expect(stage.allocate(1, family: 2)?.errorCode == 440)
+        #expect(stage.ask(.refresh, 1)?.errorCode == 437)
+        #expect(stage.ask(.allocate, 1)?.errorCode == 400, "no transport")
+        #expect(stage.ask(.allocate, 1) { $0.add(TURNAttributeType.evenPort, [0x80, 0, 0, 0]) }?.errorCode == 420)
+        #expect(stage.allocate(1)?.messageClass == .success)
+        #expect(stage.allocate(1)?.errorCode == 437, "there is one")
+        #expect(stage.ask(.refresh, 1, TURNStage.credentials("another"))?.errorCode == 441)
+        #expect(stage.bind(0x3FFF, to: TURNStage.peer, 1)?.errorCode == 400)
+        #expect(stage.bind(0x5000, to: TURNStage.peer, 1)?.errorCode == 400)
+        #expect(stage.bind(0x4000, to: TURNStage.peer, 1)?.messageClass == .success)
+        #expect(stage.bind(0x4000, to: TURNStage.otherPeer, 1)?.errorCode == 400, "another's channel")
+        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.errorCode == 400, "another channel")
+        #expect(stage.allocate(2)?.messageClass == .success)
+        #expect(stage.allocate(3)?.errorCode == 486, "a user's third")
+        #expect(stage.allocate(3, TURNStage.credentials("another"))?.messageClass == .success)
+        #expect(stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 486, "the server's fourth")
+        #expect(stage.ask(.refresh, 1) { $0.add(TURNAttributeType.lifetime, number: 0) }?.messageClass == .success)
+        #expect(stage.closed == [1], "given back")
+        stage.hasPorts = false
+        #expect(stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 508)
+        stage.hasPorts = true
+        #expect(stage.allocate(4, TURNStage.credentials("a third"))?.messageClass == .success)
+    }
+
+    @Test("Who asks for nothing, or for nothing sensible, or lets the allocation run out, is disconnected")
+    func disconnects() {
+        var stage = TURNStage()
+        for connection in 1...5 as ClosedRange<UInt32> { stage.connect(connection) }
+        stage.send(Array("GET / HTTP/1.1\r\n".utf8), 1)
+        #expect(stage.closed == [1])
+        for _ in 0..<TURNAllocation.maximumErrors { stage.send(stage.request(.allocate), 2) }
+        #expect(stage.closed == [1, 2])
+        stage.send([0, 3, 0xFF, 0xFC] + [UInt8](repeating: 0, count: 100), 5)
+        #expect(stage.closed == [1, 2, 5], "longer than anything that is sent")
+        _ = stage.allocate(3)
+        #expect(stage.server.deadline == TURNStage.start + .seconds(10))
+        stage.now = stage.now + .seconds(10)
+        stage.server.advance(to: stage.now)
+        stage.drain()
+        #expect(stage.closed == [1, 2, 4, 5])
+        stage.now = TURNStage.start + .seconds(600)
+        stage.server.advance(to: stage.now)
+        stage.drain()
+        #expect(stage.closed == [1, 2, 3, 4, 5])
+        #expect(stage.server.deadline == nil)
+    }
+
+    @Test("However a stream is cut into pieces, the same frames come out of it")
+    func framing() {
+        var stream: [UInt8] = []
+        var expected: [TURNStreamReader.Frame] = []
+        let stage = TURNStage()
+        for size in 0..<40 {
+            let bytes = (0..<size).map { UInt8($0) }
+            stream += TURNStreamReader.channelData(0x4000 + UInt16(size), bytes)
+            expected.append(.channelData(channel: 0x4000 + UInt16(size), bytes))
+            let message = stage.request(.binding)
+            stream += message
+            expected.append(.message(message))
+        }
+        for step in [1, 2, 3, 7, 64, 1000, stream.count] {
+            var reader = TURNStreamReader()
+            var frames: [TURNStreamReader.Frame] = []
+            for start in stride(from: 0, to: stream.count, by: step) {
+                reader.append(stream[start..<min(start + step, stream.count)])
+                while case .frame(let frame) = reader.next() { frames.append(frame) }
+            }
+            #expect(frames == expected && reader.waiting == 0)
+        }
+    }
+}

@@ -12,6 +12,8 @@ struct PublishedStream: ~Copyable {
     var video: PublishedTrack
     var audio: PublishedTrack
     var clock = PublisherClock()
+    /// From capture, when all viewers show the same; nil leaves each to its own need.
+    var playout: TimeSpan?
 
     /// The viewers' places, in the order in which they are served.
     var viewers: [Int] = []

@@ -5,11 +5,15 @@ public import PCastWebRTC
 extension Relay {
     /// Lets a publisher in, and makes its stream.
     ///
-    /// - Parameter preferring: codecs that the answer takes first, where the offer has them; else the offer's order
+    /// - Parameters:
+    ///   - preferring: codecs that the answer takes first, where the offer has them; else the offer's order
     ///   counts.
+    ///   - playout: from capture, when all viewers that can show the same picture (synchronised playout); nil leaves each to
+    ///   its own need.
     /// - Returns: the answer.
     public mutating func publish(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec] = [], at now: Instant
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec] = [],
+        playout: TimeSpan? = nil, at now: Instant
     ) throws(RelayError) -> SessionDescription {
         guard peerCount < configuration.maximumPeers else { throw .full }
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
@@ -28,6 +32,7 @@ extension Relay {
                 id: stream, peer: peer, transport: transport, routes: PeerRoutes(fragment: credentials.ufrag),
                 session: answer.session, reporterSSRC: newSSRC(), cname: cname))
         streamPlaces[stream] = index
+        streams[index].playout = playout
         for type in MediaType.allCases { streams[index].receiver.setWanted(type, false, at: now) }
         enter(peer, .publisher(index), fragment: credentials.ufrag)
         schedule(publisher: index)
@@ -36,9 +41,12 @@ extension Relay {
 
     /// Lets a viewer in to a stream.
     ///
+    /// - Parameter playout: how long it buffers at least, where the stream does not say when all show the same; nil leaves it
+    ///   to the network.
     /// - Returns: the answer.
     public mutating func view(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, at now: Instant
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, playout: TimeSpan? = nil,
+        at now: Instant
     ) throws(RelayError) -> SessionDescription {
         guard peerCount < configuration.maximumPeers else { throw .full }
         guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
@@ -57,7 +65,7 @@ extension Relay {
         guard answer.session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
         let transport = try transport(answer.session, credentials: credentials, at: now)
         let sender = MediaSender(
-            answer.session.media, cname: cname, playoutDelay: PlayoutDelay(minimum: .zero, maximum: .seconds(10)),
+            answer.session.media, cname: cname, playoutDelay: playoutDelay(stream: place, viewer: playout),
             startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
             wantedBitrate: streams[place].wantedBitrate, using: &generator)
         let index = viewers.insert(
@@ -117,6 +125,13 @@ extension Relay {
     }
 
     // MARK: Pieces
+
+    /// What a viewer is asked to wait (WebRTC's playout-delay header extension): the same at least and at most where all show
+    /// the same, which a browser takes for a buffer of that length (JB5).
+    private func playoutDelay(stream index: Int, viewer: TimeSpan?) -> PlayoutDelay {
+        if let together = streams[index].playout { return PlayoutDelay(minimum: together, maximum: together) }
+        return PlayoutDelay(minimum: viewer ?? .zero, maximum: max(viewer ?? .zero, .seconds(10)))
+    }
 
     /// Simulcast layers are not told apart yet, so their extensions are not accepted, and browsers send one layer.
     private static let capabilities = MediaCapabilities(

@@ -91,6 +91,22 @@ import Testing
         #expect(corrected < concealed / 2, "\(corrected) \(concealed)")
     }
 
+    @Test("a packet says whether it holds the one before it: with loss expected voice does, without none")
+    func correction() throws {
+        for (loss, channels) in [(25, 1), (25, 2), (0, 1)] {
+            let encoder = try OpusEncoder(channels: channels, bitrate: .kilobits(channels == 1 ? 32 : 48))
+            encoder.setExpectedLoss(percent: loss)
+            let mono = voice(samples: 48_000 * 2)
+            let sound = AudioFrame(
+                samples: mono.flatMap { Array(repeating: $0, count: channels) }, channels: channels, captureTime: nil,
+                timestamp: MediaTime(ticks: 0, rate: .opus))
+            let packets = try encoder.encode(sound)
+            let carried = packets.count { OpusCorrection.isCarried(by: $0.bytes) }
+            #expect(loss > 0 ? carried > packets.count / 2 : carried == 0, "\(carried) of \(packets.count)")
+        }
+        #expect(!OpusCorrection.isCarried(by: []) && !OpusCorrection.isCarried(by: [0x08]))
+    }
+
     @Test("a gap is filled in its whole length, with times that lead to the next packet") func gap() throws {
         let encoder = try OpusEncoder(channels: 1, bitrate: .kilobits(32))
         let packets = try encoder.encode(frame(voice(samples: 48_000)))

@@ -79,18 +79,19 @@ extension VirtualNetwork {
 
     func publish(
         _ video: Codec? = .h264, audio: Bool = true, stream: StreamID = VirtualNetwork.stream,
-        clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil
+        clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil, playout: TimeSpan? = nil
     ) throws -> CallPeer {
         try call(.publish(video: video, audio: audio), clockOffset: clockOffset, addresses: addresses) { id, offer in
-            try relay.publish(id, stream: stream, offer: offer, at: now)
+            try relay.publish(id, stream: stream, offer: offer, playout: playout, at: now)
         }
     }
 
     func view(
-        stream: StreamID = VirtualNetwork.stream, video: Bool = true, addresses: [TransportAddress]? = nil
+        stream: StreamID = VirtualNetwork.stream, video: Bool = true, addresses: [TransportAddress]? = nil,
+        playout: TimeSpan? = nil
     ) throws -> CallPeer {
         try call(.view(video: video, audio: true), clockOffset: .zero, addresses: addresses) { id, offer in
-            try relay.view(id, stream: stream, offer: offer, at: now)
+            try relay.view(id, stream: stream, offer: offer, playout: playout, at: now)
         }
     }
 

@@ -68,7 +68,7 @@ struct MediaSynchronizerTests {
         for step in 30..<60 as Range<Int64> {
             _ = sender.send(.audio, capturedAt: step * 33, delay: 30)
             let picture = sender.held(.video, capturedAt: step * 33, delay: 12)
-            #expect(picture - last <= 33 * 0.05 + 0.01 && picture >= last)
+            #expect(picture - last <= 33 * 0.1 + 0.01 && picture >= last)
             last = picture
         }
         #expect(abs(last - 30) < 0.1)
@@ -89,8 +89,8 @@ struct MediaSynchronizerTests {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<100 as Range<Int64> { _ = sender.send(.audio, capturedAt: step * 20, delay: 30) }
         #expect(sender.held(.audio, capturedAt: 2_000, delay: 70) == 70)
-        #expect(sender.held(.audio, capturedAt: 2_020, delay: 30) == 70)
-        var previous = 70.0
+        var previous = sender.held(.audio, capturedAt: 2_020, delay: 30)
+        #expect(previous <= 70 && previous > 69)
         for step in 102..<600 as Range<Int64> {
             let held = sender.held(.audio, capturedAt: step * 20, delay: 30)
             #expect(held <= previous && previous - held <= 0.81)
@@ -125,15 +125,15 @@ struct MediaSynchronizerTests {
         #expect(after <= 35)
     }
 
-    @Test("a path that has become longer for good is followed after a second")
+    @Test("a path that has become longer for good is followed after less than half a second")
     func longerPath() {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
         for step in 0..<60 as Range<Int64> { _ = sender.send(.audio, capturedAt: step * 20, delay: 30) }
         var results: [Double?] = []
         for step in 60..<160 as Range<Int64> { results.append(sender.send(.audio, capturedAt: step * 20, delay: 430)) }
-        #expect(results.prefix(40).allSatisfy { $0 == nil })
+        #expect(results.prefix(20).allSatisfy { $0 == nil })
         #expect(results.last! == 430)
-        #expect(results.filter { $0 == nil }.count <= 51)
+        #expect(results.filter { $0 == nil }.count <= 21)
     }
 
     @Test("what a join catches up with does not stay as delay")
@@ -150,7 +150,7 @@ struct MediaSynchronizerTests {
         for step in 0..<30_000 as Range<Int64> {
             let sound = sender.held(.audio, capturedAt: step * 20, delay: 30)
             let picture = sender.held(.video, capturedAt: step * 20, delay: 15)
-            if step > 100 { #expect(sound < 32 && picture < 32 && abs(sound - picture) < 2) }
+            if step > 100 { #expect(sound < 33 && picture < 33 && abs(sound - picture) < 2) }
         }
     }
 
@@ -160,5 +160,30 @@ struct MediaSynchronizerTests {
         for step in 0..<100 as Range<Int64> {
             #expect(sender.held(media, capturedAt: step * 20, delay: 22) == 22)
         }
+    }
+
+    @Test("what is asked for is held: exactly, or within bounds, and comes in a few seconds")
+    func asked() throws {
+        var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
+        func last(from first: Int64, to end: Int64) -> (sound: Double, picture: Double) {
+            var (sound, picture) = (0.0, 0.0)
+            for step in first..<end {
+                sound = sender.held(.audio, capturedAt: step * 20, delay: 30)
+                picture = sender.held(.video, capturedAt: step * 20, delay: 20)
+            }
+            return (sound, picture)
+        }
+        _ = last(from: 0, to: 100)
+        #expect(try #require(sender.synchronizer.playoutDelay) == .milliseconds(10))
+        sender.synchronizer.override = .milliseconds(400)
+        let overridden = last(from: 100, to: 300)
+        #expect(overridden.sound == 430 && overridden.picture == 420)
+        #expect(try #require(sender.synchronizer.playoutDelay) == .milliseconds(400))
+        sender.synchronizer.override = nil
+        sender.synchronizer.bounds = PlayoutBounds(minimum: .milliseconds(100), maximum: .milliseconds(200))
+        let bounded = last(from: 300, to: 1_000)
+        #expect(abs(bounded.sound - 130) < 1 && abs(bounded.picture - 130) < 1)
+        sender.synchronizer.bounds = .unbounded
+        #expect(last(from: 1_000, to: 2_000).sound == 30)
     }
 }

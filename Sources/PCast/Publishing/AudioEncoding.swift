@@ -14,6 +14,8 @@ final class AudioEncoding: Sendable {
     private let failed: @Sendable (String) -> Void
     private let queue = FrameQueue<AudioFrame>(capacity: queueCapacity)
     private let isResting = Atomic(false)
+    /// Per cent of the packets, as the platform last reported.
+    private let expectedLoss = Atomic(0)
     private let thread = Mutex<WorkerThread?>(nil)
 
     /// - Parameters:
@@ -52,10 +54,20 @@ final class AudioEncoding: Sendable {
     /// Nothing is encoded while it rests: nobody takes it.
     func setResting(_ isResting: Bool) { self.isResting.store(isResting, ordering: .relaxed) }
 
+    /// Tells the encoder how much of what it makes is lost, 0 to 1: by that it puts more or less of each packet into the
+    /// next (in-band forward error correction).
+    func setExpectedLoss(_ loss: Double) {
+        expectedLoss.store(Int((min(max(loss, 0), 1) * 100).rounded(.up)), ordering: .relaxed)
+    }
+
     private func run() {
         do {
             let encoder = try OpusEncoder(channels: channels, bitrate: bitrate)
+            var correctedLoss = 0
             while let frame = queue.pop() {
+                let loss = expectedLoss.load(ordering: .relaxed)
+                if loss != correctedLoss { encoder.setExpectedLoss(percent: loss) }
+                correctedLoss = loss
                 for packet in try encoder.encode(frame) { encoded(packet) }
             }
         } catch {

@@ -192,6 +192,7 @@ final class Publishing: Sendable {
         if let video { video.report(into: &result) }
         tellWanted()
         guard let call = await call.statistics() else { return result }
+        if let loss = call.soundLoss { audio?.setExpectedLoss(loss) }
         result.packetsSent = call.packetsSent
         result.packetsRetransmitted = call.packetsRetransmitted
         result.roundTripTime = call.roundTrip?.milliseconds

@@ -10,6 +10,7 @@ public final class Renderer: Sendable {
         var rendering: Rendering?
         var isMuted = false
         var isStopped = false
+        var playoutDelayOverride: TimeSpan?
         var frameReceived: (@Sendable (Renderer, VideoFrame?) -> Void)?
     }
 
@@ -38,6 +39,7 @@ public final class Renderer: Sendable {
             do {
                 let rendering = try Rendering(media, of: stream, options: options, first: first, sizes: sizes)
                 rendering.isMuted = state.isMuted
+                rendering.playoutDelayOverride = state.playoutDelayOverride
                 rendering.tell(measured)
                 state.rendering = rendering
                 media.life.whenEnded { [weak self] _ in self?.stop() }
@@ -75,6 +77,44 @@ public final class Renderer: Sendable {
             state.isMuted = isMuted
             state.rendering?.isMuted = isMuted
         }
+    }
+
+    // MARK: Playout
+
+    /// How long frames wait at this moment beyond what the path and the decoder take at least; nil before the first.
+    /// It follows the network, within what the platform asks for.
+    public var playoutDelay: TimeSpan? { rendering?.playoutDelay }
+
+    /// Each change of ``playoutDelay`` of a millisecond or more, looked at once a second, until the renderer stops (Phenix:
+    /// `getObservablePlayoutDelay`).
+    public var playoutDelays: AsyncStream<TimeSpan> {
+        let statistics = statistics
+        return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let task = Task {
+                var last: Double?
+                for await figures in statistics {
+                    guard let delay = figures.playoutDelay, last.map({ abs($0 - delay) >= 1 }) ?? true else { continue }
+                    last = delay
+                    continuation.yield(TimeSpan(seconds: delay / 1_000))
+                }
+                continuation.finish()
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    /// Lets frames wait exactly this long, whatever the network and the platform say; nil leaves it to them again (Phenix:
+    /// `overridePlayoutDelay`). It is come to gradually, a second of delay in seven seconds.
+    public func overridePlayoutDelay(_ delay: TimeSpan?) {
+        state.withLock { state in
+            state.playoutDelayOverride = delay
+            state.rendering?.playoutDelayOverride = delay
+        }
+    }
+
+    /// Where this viewer stands to those who show the same picture at the same time; nil where the stream does not ask for it.
+    public var playoutGroup: PlayoutGroup? {
+        rendering?.playoutGroup.flatMap { PlayoutGroup(rawValue: $0.rawValue) }
     }
 
     // MARK: Pictures

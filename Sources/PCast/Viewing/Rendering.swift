@@ -78,11 +78,36 @@ final class Rendering: Sendable {
 
     func screenshot(to path: String) throws -> Dimensions? { try renderer.screenshot(to: path) }
 
+    // MARK: Playout
+
+    var playoutDelay: TimeSpan? { renderer.playoutDelay }
+
+    var playoutDelayOverride: TimeSpan? {
+        get { renderer.playoutDelayOverride }
+        set { renderer.playoutDelayOverride = newValue }
+    }
+
+    var playoutGroup: SharedPlayout.Membership? { renderer.membership }
+
+    /// Does as the platform asks in the playout-delay header extension: bounds of the waiting, or, where both are the same,
+    /// one delay from capture at which all viewers show the same.
+    private func follow(_ call: PeerConnectionStatistics) {
+        guard let asked = call.playoutDelay else { return }
+        if asked.minimum == asked.maximum, asked.minimum > .zero {
+            renderer.synchronize(at: asked.minimum, clockOffset: call.senderClockOffset)
+        } else {
+            renderer.synchronize(at: nil, clockOffset: nil)
+            renderer.playoutBounds = PlayoutBounds(minimum: asked.minimum, maximum: asked.maximum)
+        }
+    }
+
     // MARK: Measuring
 
     private func measure() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.statistics())
         guard let call = await media.call.statistics() else { return result }
+        follow(call)
+        result.playoutGroup = renderer.membership?.rawValue
         result.add(call)
         result.bitrate = state.withLock { state in
             state.rate.read(bytes: call.bytesReceived, at: MonotonicClock.now())

@@ -12,11 +12,14 @@ extension ViewerStatistics {
         latencyP50 = rendering.latencyP50?.milliseconds
         latencyP99 = rendering.latencyP99?.milliseconds
         audioVideoSkew = rendering.audioVideoSkew?.milliseconds
+        audioConcealed = rendering.soundConcealed
+        playoutDelay = rendering.playoutDelay?.milliseconds
     }
 
     /// All but the rate, which needs two readings.
     mutating func add(_ call: PeerConnectionStatistics) {
         packetsLost = call.packetsLost
+        packetsRepeated = call.packetsRepeated
         nackCount = call.nackCount
         pliCount = call.pliCount
         jitter = call.jitter?.milliseconds

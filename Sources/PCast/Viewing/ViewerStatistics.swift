@@ -23,10 +23,21 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     public var latencyP99: Double?
     /// Milliseconds by which the test signal is heard later than seen; nil without it.
     public var audioVideoSkew: Double?
+    /// The part of the sound's time that was made up, or silent because nothing had come, 0 to 1, since it began; nil
+    /// without sound.
+    public var audioConcealed: Double?
+    /// Packets of sound that were lost and repeated by later ones (RFC 2198).
+    public var packetsRepeated = 0
+    /// Milliseconds that frames wait at this moment beyond what path and decoder take at least; nil before the first.
+    public var playoutDelay: Double?
+    /// Where this viewer stands to those who show the same at the same time: `joining`, `member` or `left`; nil where the
+    /// stream does not ask for it.
+    public var playoutGroup: String?
 
     enum CodingKeys: CodingKey {
         case framesDecoded, framesRendered, framesDropped, freezeCount, freezeDuration, bitrate, packetsLost
         case nackCount, pliCount, jitter, roundTripTime, latencyP50, latencyP99, audioVideoSkew
+        case audioConcealed, packetsRepeated, playoutDelay, playoutGroup
     }
 
     /// Every name stands in the output, with null where nothing was measured.
@@ -46,5 +57,9 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
         try container.encode(latencyP50, forKey: .latencyP50)
         try container.encode(latencyP99, forKey: .latencyP99)
         try container.encode(audioVideoSkew, forKey: .audioVideoSkew)
+        try container.encode(audioConcealed, forKey: .audioConcealed)
+        try container.encode(packetsRepeated, forKey: .packetsRepeated)
+        try container.encode(playoutDelay, forKey: .playoutDelay)
+        try container.encode(playoutGroup, forKey: .playoutGroup)
     }
 }

@@ -20,6 +20,10 @@ enum ViewerFigures {
             "latencyP50": .measured(statistics.latencyP50),
             "latencyP99": .measured(statistics.latencyP99),
             "audioVideoSkew": .measured(statistics.audioVideoSkew),
+            "audioConcealed": .measured(statistics.audioConcealed),
+            "packetsRepeated": .count(statistics.packetsRepeated),
+            "playoutDelay": .measured(statistics.playoutDelay),
+            "playoutGroup": .text(statistics.playoutGroup),
         ]
     }
 

@@ -41,19 +41,22 @@ final class MediaRouter: Sendable {
 
     var rtcPort: UInt16 { loop.boundAddresses.first?.port ?? 0 }
 
+    /// - Parameter playout: from capture, when all viewers show the same picture; nil leaves each to its own need.
     func publish(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec]
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec], playout: TimeSpan?
     ) async throws(RelayError) -> SessionDescription {
         try await ask { relay, now throws(RelayError) in
-            try relay.publish(peer, stream: stream, offer: offer, preferring: preferring, at: now)
+            try relay.publish(
+                peer, stream: stream, offer: offer, preferring: preferring, playout: playout, at: now)
         }
     }
 
+    /// - Parameter playout: how long this viewer buffers at least; nil leaves it to the network.
     func view(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, playout: TimeSpan?
     ) async throws(RelayError) -> SessionDescription {
         try await ask { relay, now throws(RelayError) in
-            try relay.view(peer, stream: stream, offer: offer, at: now)
+            try relay.view(peer, stream: stream, offer: offer, playout: playout, at: now)
         }
     }
 

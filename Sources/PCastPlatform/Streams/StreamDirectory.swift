@@ -52,7 +52,8 @@ actor StreamDirectory {
         nextOrdinal += 1
         do {
             let answer = try await router.publish(
-                peer, stream: id, offer: offer, preferring: grant.preferredCodecs)
+                peer, stream: id, offer: offer, preferring: grant.preferredCodecs,
+                playout: grant.playoutBuffer)
             participants[peer]?.answer = answer
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
@@ -73,7 +74,8 @@ actor StreamDirectory {
         let id = StreamID(RandomIdentifier.make(prefix: "view-"))
         let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd)
         do {
-            let answer = try await router.view(peer, stream: stream.id, offer: offer)
+            let answer = try await router.view(
+                peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
             participants[peer]?.answer = answer
             logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
             return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)

@@ -7,6 +7,9 @@ public struct PlayoutDelay: Hashable, Sendable {
 
     public init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
 
+    /// The longest that the twelve bits hold.
+    public static let longest = TimeSpan.milliseconds(0xFFF * 10)
+
     /// Rounds down to 10 ms and bounds both to 0...40.95 s.
     public init(minimum: TimeSpan, maximum: TimeSpan) {
         rawValue = Self.units(minimum) << 12 | Self.units(maximum)

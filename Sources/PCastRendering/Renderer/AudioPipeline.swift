@@ -66,28 +66,34 @@ final class AudioPipeline: Sendable {
     private func run() {
         guard let decoder = try? OpusDecoder(channels: 2) else { return }
         var missing = TimeSpan.zero
+        var line = SoundLine()
         while let entry = queue.pop() {
             switch entry {
             case .missing(let span): missing = min(missing + span, Self.longestConcealment)
             case .packet(let packet):
-                if missing > .zero { conceal(missing, before: packet, with: decoder) }
+                if missing > .zero { conceal(missing, before: packet, with: decoder, on: &line) }
                 missing = .zero
                 guard let sound = try? decoder.decode(packet) else { continue }
                 shared.withLock { $0.meter.counts.soundsDecoded += 1 }
-                play(sound)
+                play(sound, on: &line)
             }
         }
     }
 
-    private func conceal(_ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder) {
+    private func conceal(
+        _ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder, on line: inout SoundLine
+    ) {
         guard let sounds = try? decoder.conceal(span, before: packet) else { return }
-        for sound in sounds {
-            shared.withLock { $0.meter.counts.soundsConcealed += 1 }
-            play(sound)
+        let isCorrected = OpusCorrection.isCarried(by: packet.bytes)
+        for (index, sound) in sounds.enumerated() {
+            // The last is what the next packet holds of it; the others are made up.
+            let isMadeUp = !isCorrected || index < sounds.count - 1
+            shared.withLock { $0.meter.concealed(sound.length, isMadeUp: isMadeUp) }
+            play(sound, on: &line)
         }
     }
 
-    private func play(_ sound: AudioFrame) {
+    private func play(_ sound: AudioFrame, on line: inout SoundLine) {
         let now = MonotonicClock.reference()
         // What takes time to get through the device is ready only then: pictures wait for it as for any delay.
         let ready = now.instant + (presenter?.lead ?? .zero)
@@ -95,16 +101,22 @@ final class AudioPipeline: Sendable {
             $0.synchronizer.sound(captureTime: sound.captureTime, timestamp: sound.timestamp, at: ready)
         }
         // What comes after a stall is cut (JB2).
-        guard case .present(let due) = verdict else { return }
-        let heard = max(due, ready)
+        guard case .present(let due) = verdict else {
+            shared.withLock { $0.meter.silent(for: sound.length) }
+            return
+        }
+        let placed = line.lay(sound, due: due, ready: ready)
         let isMuted = shared.withLock { state in
-            if measuresTestSignal { state.meter.played(sound, at: heard, wallTime: now.wallTime(at: heard)) }
+            state.meter.laid(placed)
+            if measuresTestSignal {
+                state.meter.played(sound, at: placed.start, wallTime: now.wallTime(at: placed.start))
+            }
             return state.isMuted
         }
         guard presenter != nil || onSound != nil else { return }
-        let sound = isMuted ? sound.silenced : sound
-        presenter?.present(sound, at: heard)
-        onSound?(sound, heard)
+        let heard = isMuted ? placed.sound.silenced : placed.sound
+        presenter?.present(heard, at: placed.start)
+        onSound?(heard, placed.start)
     }
 }
 

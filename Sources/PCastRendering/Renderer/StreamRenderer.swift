@@ -72,11 +72,57 @@ public final class StreamRenderer: Sendable {
     /// Counts since the beginning; percentiles of the last second.
     public func statistics() -> RenderStatistics {
         let now = MonotonicClock.now()
-        return shared.withLock { $0.meter.statistics(lastSecondBefore: now) }
+        return shared.withLock { state in
+            var statistics = state.meter.statistics(lastSecondBefore: now)
+            statistics.playoutDelay = state.synchronizer.playoutDelay
+            return statistics
+        }
     }
 
     /// Counts and percentiles of the whole run.
-    public func summary() -> RenderStatistics { shared.withLock { $0.meter.statistics(lastSecondBefore: nil) } }
+    public func summary() -> RenderStatistics {
+        shared.withLock { state in
+            var statistics = state.meter.statistics(lastSecondBefore: nil)
+            statistics.playoutDelay = state.synchronizer.playoutDelay
+            return statistics
+        }
+    }
+
+    // MARK: Playout
+
+    /// How long frames wait at this moment beyond what path and decoder take at least; nil before the first.
+    public var playoutDelay: TimeSpan? { shared.withLock { $0.synchronizer.playoutDelay } }
+
+    /// How long they wait at least and at most, as the sender asks.
+    public var playoutBounds: PlayoutBounds {
+        get { shared.withLock { $0.synchronizer.bounds } }
+        set { shared.withLock { $0.synchronizer.bounds = newValue } }
+    }
+
+    /// How long they wait instead, whatever the path and the sender say; nil leaves it to them.
+    public var playoutDelayOverride: TimeSpan? {
+        get { shared.withLock { $0.synchronizer.override } }
+        set { shared.withLock { $0.synchronizer.override = newValue } }
+    }
+
+    /// Shows the same as others at the same time: this long after capture.
+    ///
+    /// - Parameters:
+    ///   - target: nil leaves the group.
+    ///   - clockOffset: our monotonic clock less the relay's wall clock; nil while unknown.
+    public func synchronize(at target: TimeSpan?, clockOffset: TimeSpan?) {
+        shared.withLock { state in
+            guard let target else {
+                state.synchronizer.shared = nil
+                return
+            }
+            if state.synchronizer.shared?.target != target { state.synchronizer.shared = SharedPlayout(target: target) }
+            state.synchronizer.shared?.clockOffset = clockOffset
+        }
+    }
+
+    /// Where this stands to those who show the same at the same time; nil where nobody asked for it.
+    public var membership: SharedPlayout.Membership? { shared.withLock { $0.synchronizer.shared?.membership } }
 
     /// Ends the threads and waits for them. Pictures and sound that wait are not shown. Harmless when called again; not
     /// from a callback.

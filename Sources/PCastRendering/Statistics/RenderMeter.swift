@@ -36,6 +36,26 @@ struct RenderMeter {
         lastPicture = now
     }
 
+    /// Takes in that a frame of sound stands for a packet that was lost.
+    ///
+    /// - Parameter isMadeUp: without anything of it.
+    mutating func concealed(_ length: TimeSpan, isMadeUp: Bool) {
+        counts.soundsConcealed += 1
+        if isMadeUp { counts.soundConcealedDuration += length }
+    }
+
+    /// Takes in that sound was not heard at all.
+    mutating func silent(for length: TimeSpan) {
+        counts.soundDuration += length
+        counts.soundConcealedDuration += length
+    }
+
+    /// Takes in where a frame of sound was laid.
+    mutating func laid(_ placed: SoundLine.Placed) {
+        counts.soundDuration += placed.sound.length + placed.gap
+        counts.soundConcealedDuration += placed.gap
+    }
+
     /// Takes in that a frame of sound is played from `now` on.
     mutating func played(_ frame: AudioFrame, at now: Instant, wallTime: WallTime) {
         guard let offset = clapper.listen(to: frame), let pictureLatency, let lastPicture,

@@ -15,6 +15,20 @@ public struct RenderStatistics: Sendable {
     public var soundsDecoded = 0
     public var soundsConcealed = 0
 
+    /// Sound that was heard, what was made up in it too; and what of the time was made up, or silent because sound was not
+    /// there when it was due.
+    public var soundDuration = TimeSpan.zero
+    public var soundConcealedDuration = TimeSpan.zero
+
+    /// How long frames wait at this moment beyond what path and decoder take at least.
+    public var playoutDelay: TimeSpan?
+
+    /// The part of the sound's time that was made up or silent, 0 to 1; nil before any was heard.
+    public var soundConcealed: Double? {
+        let whole = soundDuration.seconds
+        return whole > 0 ? min(1, soundConcealedDuration.seconds / whole) : nil
+    }
+
     /// Gaps in what was shown (JB7).
     public var freezeCount = 0
     public var freezeDuration = TimeSpan.zero

@@ -1,0 +1,115 @@
+import PCastMedia
+
+/// Numbers by a seed.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+
+    mutating func chance(_ part: Double) -> Bool { part > 0 && Double.random(in: 0..<1, using: &self) < part }
+}
+
+/// When pictures and sound come out of the decoder after a bad network: 30 pictures a second of eight packets, sound of
+/// 20 ms that is repeated in the next two packets, what is lost asked for again each round trip. In milliseconds.
+struct PlayoutNetwork {
+    /// A frame, decoded.
+    struct Arrival {
+        var media: MediaType
+        var captured: Double
+        var ready: Double
+    }
+
+    var roundTrip = 20.0
+    var jitter = 0.0
+    var loss = 0.0
+    /// Packets that are lost together, on average.
+    var burst = 1.0
+    /// Nothing gets through for the second each time that the first has passed.
+    var stallInterval = 0.0
+    var stall = 0.0
+
+    private static let encoding = 10.0
+    private static let decoding = 4.0
+    private static let packetCount = 8
+    private static let picture = 1_000.0 / 30
+
+    /// By when they are ready.
+    func arrivals(seconds: Double, seed: UInt64) -> [Arrival] {
+        var numbers = SeededNumbers(seed: seed)
+        let all = pictures(seconds, &numbers) + sounds(seconds, &numbers)
+        return all.sorted { $0.ready < $1.ready }
+    }
+
+    private func pictures(_ seconds: Double, _ numbers: inout SeededNumbers) -> [Arrival] {
+        var isBad = false
+        var ready = 0.0
+        return (0..<Int(seconds * 30)).map { index in
+            let captured = Double(index) * Self.picture
+            let next = arrival(captured + Self.picture + Self.encoding, &numbers)
+            for packet in 0..<Self.packetCount {
+                let here = arrival(captured + Self.encoding + Double(packet) * 0.7, &numbers)
+                guard isLost(&isBad, &numbers) else {
+                    ready = max(ready, here)
+                    continue
+                }
+                // The packet after it tells; after the last one that is the next picture's.
+                let noticed = packet < Self.packetCount - 1 ? here + 1 : next
+                ready = max(ready, repaired(noticed, &numbers))
+            }
+            return Arrival(media: .video, captured: captured, ready: ready + Self.decoding)
+        }
+    }
+
+    private func sounds(_ seconds: Double, _ numbers: inout SeededNumbers) -> [Arrival] {
+        var isBad = false
+        let count = Int(seconds * 50)
+        let lost = (0..<count + 2).map { _ in isLost(&isBad, &numbers) }
+        var ready = 0.0
+        return (0..<count).map { index in
+            let captured = Double(index) * 20
+            let sent = captured + 22
+            if !lost[index] {
+                ready = max(ready, arrival(sent, &numbers))
+            } else if !lost[index + 1] || !lost[index + 2] {
+                ready = max(ready, arrival(sent + (lost[index + 1] ? 40 : 20), &numbers))
+            } else {
+                ready = max(ready, repaired(arrival(sent + 20, &numbers), &numbers))
+            }
+            return Arrival(media: .audio, captured: captured, ready: ready + 0.5)
+        }
+    }
+
+    private func arrival(_ sent: Double, _ numbers: inout SeededNumbers) -> Double {
+        let here = sent + roundTrip / 2 + (jitter > 0 ? Double.random(in: 0...jitter, using: &numbers) : 0)
+        guard stallInterval > 0 else { return here }
+        let began = (here / stallInterval).rounded(.down) * stallInterval
+        return began > 0 && here - began < stall ? began + stall : here
+    }
+
+    /// Gilbert's channel, where losses come together.
+    private func isLost(_ isBad: inout Bool, _ numbers: inout SeededNumbers) -> Bool {
+        guard burst > 1 else { return numbers.chance(loss) }
+        isBad = isBad ? !numbers.chance(1 / burst) : numbers.chance(loss / burst / (1 - loss))
+        return isBad
+    }
+
+    private func repaired(_ noticed: Double, _ numbers: inout SeededNumbers) -> Double {
+        var asked = noticed + min(jitter, 30)
+        while true {
+            let there = arrival(asked, &numbers)
+            if !numbers.chance(loss) {
+                let back = arrival(there, &numbers)
+                if !numbers.chance(loss) { return back }
+            }
+            asked += roundTrip * 1.125 + 5
+        }
+    }
+}

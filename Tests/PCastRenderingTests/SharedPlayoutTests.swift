@@ -1,0 +1,76 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRendering
+
+@Suite("Synchronised playout")
+struct SharedPlayoutTests {
+    private func synchronizer(target: Int64, clockError: Double) -> MediaSynchronizer {
+        var synchronizer = MediaSynchronizer(mode: .lipSync)
+        let offset = PlayoutRun.instantOrigin.nanoseconds - PlayoutRun.wallOrigin.nanosecondsSinceEpoch
+        synchronizer.shared = SharedPlayout(
+            target: .milliseconds(target),
+            clockOffset: .nanoseconds(offset) + TimeSpan(seconds: clockError / 1_000))
+        return synchronizer
+    }
+
+    @Test("viewers with round trips of 10 to 120 ms, loss and jitter show the same picture within 50 ms")
+    func together() {
+        let networks = [
+            PlayoutNetwork(roundTrip: 10), PlayoutNetwork(roundTrip: 40, jitter: 5),
+            PlayoutNetwork(roundTrip: 80, jitter: 10, loss: 0.01), PlayoutNetwork(roundTrip: 120, loss: 0.02),
+        ]
+        // Each knows the relay's clock as well as its round trip tells.
+        let errors = [0.5, -2.0, 5.0, -8.0]
+        let runs = zip(networks, errors).enumerated().map { index, viewer in
+            PlayoutRun(
+                viewer.0.arrivals(seconds: 30, seed: UInt64(index + 1)), seconds: 30,
+                synchronizer: synchronizer(target: 300, clockError: viewer.1))
+        }
+        var widest: [Double] = []
+        for captured in runs[0].shown.keys where captured > 6_000 {
+            let moments = runs.compactMap { $0.shown[captured] }
+            if moments.count == runs.count { widest.append(moments.max()! - moments.min()!) }
+        }
+        widest.sort()
+        #expect(widest.count > 600)
+        #expect(widest[widest.count * 99 / 100] <= 50)
+        for run in runs { #expect(abs(run.medianLag - 300) < 15) }
+    }
+
+    @Test("who cannot hold the delay leaves the group, and comes back when the path has got better")
+    func leavesAndReturns() {
+        var shared = SharedPlayout(target: .milliseconds(100), clockOffset: .zero)
+        var now = Instant(nanoseconds: 0)
+        var memberships: [SharedPlayout.Membership] = [shared.membership]
+        func ask(_ needed: Int64, seconds: Int) {
+            for _ in 0..<seconds * 50 {
+                let held = shared.hold(needed: .milliseconds(needed), at: now)
+                #expect((held == .milliseconds(100)) == (shared.membership == .member))
+                if shared.membership != memberships.last { memberships.append(shared.membership) }
+                now += .milliseconds(20)
+            }
+        }
+        ask(60, seconds: 5)
+        #expect(memberships == [.joining, .member])
+        // A second's trouble is none.
+        ask(140, seconds: 1)
+        ask(60, seconds: 5)
+        #expect(memberships == [.joining, .member])
+        ask(140, seconds: 3)
+        #expect(memberships == [.joining, .member, .left])
+        // Not by a hair's breadth, and not at once.
+        ask(90, seconds: 15)
+        ask(60, seconds: 9)
+        #expect(memberships == [.joining, .member, .left])
+        ask(60, seconds: 2)
+        #expect(memberships == [.joining, .member, .left, .member])
+    }
+
+    @Test("nothing is held before the relay's clock is known")
+    func waits() {
+        var shared = SharedPlayout(target: .milliseconds(100))
+        #expect(shared.hold(needed: .zero, at: Instant(nanoseconds: 0)) == nil)
+        #expect(shared.membership == .joining)
+    }
+}

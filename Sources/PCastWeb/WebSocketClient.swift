@@ -55,7 +55,10 @@ public struct WebSocketClient: Sendable {
         _ channel: any Channel, for target: WebAddress
     ) throws -> EventLoopFuture<WebSocketConnection.Wrapped?> {
         if target.isSecure {
-            let tls = try NIOSSLContext(configuration: .makeClientConfiguration())
+            var configuration = TLSConfiguration.makeClientConfiguration()
+            // As other programs have it that use OpenSSL, for certificates of one's own authority.
+            if let file = getenv("SSL_CERT_FILE") { configuration.trustRoots = .file(String(cString: file)) }
+            let tls = try NIOSSLContext(configuration: configuration)
             try channel.pipeline.syncOperations.addHandler(
                 NIOSSLClientHandler(context: tls, serverHostname: target.isNumeric ? nil : target.host))
         }

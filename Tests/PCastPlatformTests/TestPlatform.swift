@@ -18,13 +18,13 @@ struct TestPlatform: Sendable {
 
     /// Runs `body` with a platform, which is over when this returns.
     static func run(
-        host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000,
+        host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000, tlsPort: Int? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: (TestPlatform) async throws -> Void
     ) async throws {
         let configuration = PlatformConfiguration(
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: [application, otherApplication],
-            maximumPeers: maximumPeers)
+            maximumPeers: maximumPeers, tlsPort: tlsPort)
         let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()
         let task = Task {
             defer { continuation.finish() }

@@ -6,11 +6,14 @@ import Testing
 @testable import PCastRelay
 
 /// A path of 1280 bytes, the least that IPv6 allows: 1232 bytes of UDP payload.
+///
+/// What is never larger needs no path MTU discovery, so the sockets leave IP_MTU_DISCOVER as the kernel has it: nothing of
+/// ours is fragmented, and packets of a foreign publisher that are larger than a path which says so are.
 struct PathSizeTests {
     private static let limit = 1232
 
     @Test(
-        "No datagram of ours is larger than any path: handshakes, media, repairs and reports",
+        "DTLS4, RTP9: no datagram of ours is larger than any path: handshakes, media, repairs and reports",
         arguments: [Codec.h264, .vp8])
     func everything(codec: Codec) throws {
         let network = VirtualNetwork(seed: 3)

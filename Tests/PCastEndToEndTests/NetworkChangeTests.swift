@@ -1,0 +1,105 @@
+import Foundation
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    /// Interfaces that go, and networks that let little through.
+    @Suite("Networks change", .enabled(if: ThisMachine.hasNamespaces))
+    struct NetworkChangeTests {
+        @Test("A viewer whose interface goes away sees pictures by another within a second", .timeLimit(.minutes(3)))
+        func viewerMoves() async throws {
+            try await Workplace.run { place in
+                let load = ForeignLoad()
+                let networks = try await TwoNetworks.start(in: place)
+                let (publisher, viewing) = try await networks.publish()
+                let viewer = try place.start(
+                    "\(BuiltProgram.peers)/namespace.sh",
+                    [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
+                _ = try await viewer.event("firstFrame")
+                try await Self.play(viewer)
+                try await networks.change("link", "set", "first", "down")
+                try await Self.play(viewer)
+                try await networks.change("link", "set", "first", "up")
+                try await networks.change(
+                    "route", "replace", "10.9.0.1", "via", "10.1.0.1", "metric", "100")
+                try await Self.play(viewer)
+                try await networks.change("link", "set", "second", "down")
+                try await Self.play(viewer)
+                try await viewer.end(by: SIGINT)
+                let summary = try await viewer.event("summary")
+                let longest = summary["freezeDuration"].number ?? .infinity
+                print("two changes of the interface froze the picture for \(longest) ms")
+                #expect(longest < 2_000 || !load.isBearable())
+                #expect(viewer.events("subscribed").count == 1 && viewer.events("ended").count <= 1)
+                try await publisher.end(by: SIGINT)
+            }
+        }
+
+        @Test(
+            "Where UDP is blocked pictures come over TCP within 3 s, and by TLS where nothing else gets through",
+            .timeLimit(.minutes(3)))
+        func blocked() async throws {
+            try await Workplace.run { place in
+                let load = ForeignLoad()
+                let networks = try await TwoNetworks.start(in: place)
+                let (publisher, viewing) = try await networks.publish()
+                let port = "\(TwoNetworks.mediaPort)"
+                for (way, kind) in [
+                    ("TCP", ["ipproto", "udp"]), ("TLS", ["ipproto", "tcp", "dport", port]),
+                ] {
+                    try await networks.block(kind)
+                    let viewer = try place.start(
+                        "\(BuiltProgram.peers)/namespace.sh",
+                        [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
+                    let first = try await viewer.event("firstFrame")["milliseconds"].number ?? .infinity
+                    print("UDP blocked: the first picture came by \(way) after \(first) ms")
+                    #expect(first < 3_000 || !load.isBearable())
+                    try await Self.play(viewer)
+                    try await viewer.end(by: SIGINT)
+                    #expect(try await viewer.event("summary")["framesRendered"].number ?? 0 > 60)
+                }
+                try await publisher.end(by: SIGINT)
+            }
+        }
+
+        @Test(
+            "A browser's pictures come over TCP, and by TLS where nothing else gets through", .timeLimit(.minutes(4)),
+            .enabled(if: ThisMachine.hasChromium))
+        func browser() async throws {
+            try await Workplace.run { place in
+                let load = ForeignLoad()
+                let networks = try await TwoNetworks.start(in: place)
+                let (publisher, viewing) = try await networks.publish()
+                let token = viewing[5]
+                let stream = try await networks.platform.stream()
+                let page = "\(networks.platform.uri)/watch/\(stream)"
+                for kind in [["ipproto", "udp"], ["ipproto", "tcp", "dport", "\(TwoNetworks.mediaPort)"]] {
+                    try await networks.block(kind)
+                    // The platform's certificate is of its own making.
+                    let browser = try Peer(
+                        "watch_chromium.py", [page, "--token", token, "--flag=--ignore-certificate-errors"],
+                        in: networks.clientNetwork, of: place, seconds: 8)
+                    let figures = try await browser.figures(within: .seconds(60), judging: load)
+                    let first = figures["firstPictureMilliseconds"].number ?? .infinity
+                    print("Chromium, \(kind.joined(separator: " ")) blocked: a picture after \(first) ms")
+                    #expect(first < 3_500 || !load.isBearable())
+                }
+                try await publisher.end(by: SIGINT)
+            }
+        }
+
+        /// Three seconds of statistics.
+        private static func play(_ viewer: RunningProgram) async throws {
+            let wanted = viewer.events("stats").count + 3
+            let seen = Mutex(0)
+            let line = await viewer.output.lines.first(within: .seconds(10)) { line in
+                guard JSON(line: line)?["event"].text == "stats" else { return false }
+                return seen.withLock { count in
+                    count += 1
+                    return count >= wanted
+                }
+            }
+            guard line != nil else { throw EndToEndFailure("no statistics any more\n\(viewer.report)") }
+        }
+    }
+}

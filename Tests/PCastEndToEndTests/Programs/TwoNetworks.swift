@@ -1,0 +1,79 @@
+import Foundation
+
+/// A server and a client in sealed networks of their own with two links between them, and a platform at the server's.
+struct TwoNetworks: Sendable {
+    /// The server's address, by either link.
+    static let server = "10.9.0.1"
+
+    let name: String
+    let place: Workplace
+    let platform: LocalPlatform
+
+    /// Media's port, and that of TLS, at which the platform has everything.
+    static let mediaPort = 8189
+    static let securePort = 8443
+
+    static func start(in place: Workplace) async throws -> TwoNetworks {
+        let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
+        let networks = try place.start("\(BuiltProgram.peers)/two_networks.sh", [name], limit: .seconds(300))
+        guard await networks.output.lines.first(within: .seconds(20), where: { $0 == "ready" }) != nil else {
+            throw EndToEndFailure("no networks\n\(networks.report)")
+        }
+        let serve = [
+            "serve", "--listen", "\(server):8080", "--rtc-port", "\(mediaPort)", "--tls-port", "\(securePort)",
+            "--application", LocalPlatform.application,
+        ]
+        let program = try Self.pcast(serve, in: "\(name)-server", of: place)
+        return TwoNetworks(name: name, place: place, platform: try await LocalPlatform(program, in: place))
+    }
+
+    /// Runs `pcast` beside the server.
+    func atServer(_ arguments: String...) throws -> RunningProgram {
+        try Self.pcast(arguments, in: "\(name)-server", of: place)
+    }
+
+    /// Runs `pcast` at the client's.
+    func atClient(_ arguments: String...) throws -> RunningProgram {
+        try Self.pcast(arguments, in: "\(name)-client", of: place)
+    }
+
+    private static func pcast(_ arguments: [String], in network: String, of place: Workplace) throws -> RunningProgram {
+        try place.start(
+            "\(BuiltProgram.peers)/namespace.sh",
+            [
+                network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                BuiltProgram.path("pcast"),
+            ] + arguments + ["--json"], limit: .seconds(200))
+    }
+
+    var clientNetwork: String { "\(name)-client" }
+
+    /// Changes the client's network: `ip` with these arguments.
+    func change(_ arguments: String...) async throws {
+        try await place.run("\(BuiltProgram.peers)/namespace.sh", [clientNetwork, "ip"] + arguments)
+    }
+
+    /// Nothing of this kind leaves the client any more, silently.
+    func block(_ kind: [String]) async throws {
+        try await place.run(
+            "\(BuiltProgram.peers)/namespace.sh",
+            [clientNetwork, "ip", "rule", "add", "pref", "10"] + kind + ["blackhole"])
+    }
+
+    /// A stream from beside the server, and what is needed to watch it.
+    func publish() async throws -> (program: RunningProgram, viewing: [String]) {
+        let program = try atServer(
+            "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+            try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
+        guard let stream = try await program.event("publishing", within: .seconds(30))["streamId"].text else {
+            throw EndToEndFailure("no stream\n\(program.report)")
+        }
+        return (
+            program,
+            [
+                "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                try await platform.viewingToken(stream),
+            ]
+        )
+    }
+}

@@ -44,7 +44,8 @@ public struct WebServer: Sendable {
     ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`.
     ///   - webSocket: runs as long as its connection; returning closes it.
     public init(
-        binding: Binding, security: Security? = nil, router: Router<WebRequestContext>, webSocketPath: String, logger: Logger,
+        binding: Binding, security: Security? = nil, router: Router<WebRequestContext>, webSocketPath: String,
+        logger: Logger,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) {
         self.binding = binding
@@ -63,8 +64,9 @@ public struct WebServer: Sendable {
     /// - Parameter onListening: called once with the port that is open.
     /// - Throws: `WebError.addressInUse`.
     public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
+        let service = security.map { secure($0, onListening) } ?? plain(onListening)
         var configuration = ServiceGroupConfiguration(
-            services: [security.map { secure($0, onListening) } ?? plain(onListening)], gracefulShutdownSignals: [], logger: logger)
+            services: [service], gracefulShutdownSignals: [], logger: logger)
         configuration.maximumGracefulShutdownDuration = Self.patience
         let group = ServiceGroup(configuration: configuration)
         // In a task of its own, as a cancelled one would cut its connections.

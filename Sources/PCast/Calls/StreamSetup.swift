@@ -94,7 +94,8 @@ struct StreamSetup: Sendable {
         message.sessionDescription = PCastSessionDescription()
         message.sessionDescription.type = .offer
         message.sessionDescription.sdp = offer
-        guard case .success(.setRemoteDescription(let response)) = await session.perform(.setRemoteDescription(message)),
+        let answer = await session.perform(.setRemoteDescription(message))
+        guard case .success(.setRemoteDescription(let response)) = answer,
             RequestStatus(wire: response.status) == .ok, response.hasSessionDescription
         else { return nil }
         return response.sessionDescription.sdp

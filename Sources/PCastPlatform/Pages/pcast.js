@@ -168,8 +168,8 @@ export class Session {
     return ["ice-ufrag", "ice-pwd"].map((name) => `a=${name}:${attribute(local, name)}`);
   }
 
-  // A browser says so when nothing has come for some seconds: the network may be another one. It is asked again, by then
-  // through the TURN server too, until it answers or the browser gives up, and once more then.
+  // A browser says so when nothing has come for some seconds: the network may be another one. It is asked again, then
+  // through the TURN server too, until it answers or the browser gives up.
   #noteState() {
     clearTimeout(this.#interruption);
     if (!["disconnected", "failed"].includes(this.#connection.connectionState)) return;
@@ -185,11 +185,13 @@ export class Session {
 
 /** The servers of Link headers with rel="ice-server" (RFC 9725, section 4.6). */
 export function iceServers(header) {
-  return [...(header ?? "").matchAll(/<(turns?:[^>]+|stuns?:[^>]+)>((?:\s*;\s*[a-z-]+="[^"]*")*)/gi)].flatMap(
-    ([, uri, list]) => {
-      const values = Object.fromEntries([...list.matchAll(/([a-z-]+)="([^"]*)"/gi)].map(([, name, value]) => [name, value]));
-      return values.rel === "ice-server" ? [{ urls: uri, username: values.username, credential: values.credential }] : [];
-    });
+  const links = (header ?? "").matchAll(/<((?:turn|stun)s?:[^>]+)>((?:\s*;\s*[a-z-]+="[^"]*")*)/gi);
+  return [...links].flatMap(([, urls, list]) => {
+    const values = Object.fromEntries(
+      [...list.matchAll(/([a-z-]+)="([^"]*)"/gi)].map(([, name, value]) => [name, value]));
+    const { rel, username, credential } = values;
+    return rel === "ice-server" ? [{ urls, username, credential }] : [];
+  });
 }
 
 const attribute = (text, name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(text)?.[1].trim();

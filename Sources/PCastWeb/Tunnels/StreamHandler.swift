@@ -12,6 +12,12 @@ final class StreamHandler: ChannelInboundHandler, Sendable {
         received(Array(unwrapInboundIn(data).readableBytesView))
     }
 
+    /// The server ends.
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent { context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
 

@@ -30,7 +30,7 @@ public struct TURNMessage: Sendable {
     /// Reads a message that fills `bytes`; nil for anything else. Behind an integrity nothing counts but a stronger one
     /// and FINGERPRINT (RFC 8489, section 14.5).
     public init?(_ bytes: [UInt8]) {
-        guard bytes.count >= STUNMessage.headerSize, bytes.count <= TURNStreamReader.maximumFrameSize else { return nil }
+        guard (STUNMessage.headerSize...TURNStreamReader.maximumFrameSize).contains(bytes.count) else { return nil }
         let type = Self.number(bytes, 0)
         guard type & 0xC000 == 0, Self.number(bytes, 4) == 0x2112, Self.number(bytes, 6) == 0xA442,
             Int(Self.number(bytes, 2)) == bytes.count - STUNMessage.headerSize, bytes.count % 4 == 0,
@@ -61,7 +61,9 @@ public struct TURNMessage: Sendable {
                 last == STUNAttributeType.messageIntegrity || last == TURNAttributeType.messageIntegritySHA256
             let mayFollow =
                 type == TURNAttributeType.messageIntegritySHA256 && last == STUNAttributeType.messageIntegrity
-            if !isBehindIntegrity || mayFollow { attributes.append(Attribute(type: type, value: start..<start + length)) }
+            if !isBehindIntegrity || mayFollow {
+                attributes.append(Attribute(type: type, value: start..<start + length))
+            }
             offset = start + (length + 3) & ~3
         }
         return attributes
@@ -88,7 +90,9 @@ public struct TURNMessage: Sendable {
     /// The first byte of four, as protocols and families are told.
     func code(_ type: UInt16) -> UInt8? { value(type).flatMap { $0.count == 4 ? $0.first : nil } }
 
-    var channelNumber: UInt16? { number32(TURNAttributeType.channelNumber).map { UInt16(truncatingIfNeeded: $0 >> 16) } }
+    var channelNumber: UInt16? {
+        number32(TURNAttributeType.channelNumber).map { UInt16(truncatingIfNeeded: $0 >> 16) }
+    }
 
     /// Those of one type, with their cover taken off; nil when one cannot be read.
     func addresses(_ type: UInt16) -> [TransportAddress]? {
@@ -133,7 +137,9 @@ public struct TURNMessage: Sendable {
     // MARK: Integrity
 
     /// Where the header of an integrity stands.
-    func offset(ofIntegrity type: UInt16) -> Int? { attributes.first { $0.type == type }.map { $0.value.lowerBound - 4 } }
+    func offset(ofIntegrity type: UInt16) -> Int? {
+        attributes.first { $0.type == type }.map { $0.value.lowerBound - 4 }
+    }
 
     /// Whether the message is that of the key's owner; in a time that does not tell where it differs.
     func verify(_ key: TURNKey) -> Bool {

@@ -25,7 +25,7 @@ public struct Platform: Sendable {
         let gatekeeper = Gatekeeper(configuration)
         let directory = StreamDirectory(router: router, gatekeeper: gatekeeper, logger: logger)
         let registry = SessionRegistry()
-        let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }
+        let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
         let routes = routes(router, gatekeeper, directory, relay)
         let talk = talk(gatekeeper, directory, registry, relay)
         let secure = try secureServer(routes, router, address, relay, talk)

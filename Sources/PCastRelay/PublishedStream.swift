@@ -9,11 +9,14 @@ struct PublishedStream: ~Copyable {
     var transport: SecureTransport
     var routes: PeerRoutes
     var receiver: MediaReceiver
-    var video: PublishedTrack
+    var layers: VideoLayers
     var audio: PublishedTrack
     var clock = PublisherClock()
     /// From capture, when all viewers show the same; nil leaves each to its own need.
     var playout: TimeSpan?
+    /// The layers by their quality, as they were when last looked at.
+    var ladder = LayerLadder()
+    var nextReview: Instant?
 
     /// The viewers' places, in the order in which they are served.
     var viewers: [Int] = []
@@ -38,7 +41,13 @@ struct PublishedStream: ~Copyable {
         self.routes = routes
         receiver = MediaReceiver(
             session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
-        video = PublishedTrack(.video, receiver.video?.media)
+        let layers = receiver.layers
+        self.layers = VideoLayers(count: max(layers.count, 1)) { index in
+            PublishedTrack(.video, layers.isEmpty ? nil : layers[index].media)
+        }
+        for index in layers.indices {
+            ladder.insert(LayerLadder.Rung(layer: index, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
+        }
         audio = PublishedTrack(.audio, receiver.audio?.media)
     }
 
@@ -53,7 +62,8 @@ struct PublishedStream: ~Copyable {
 
     /// What a viewer is sent at most, with some room for what varies.
     var wantedBitrate: Bitrate {
-        let measured = video.rate.bitsPerSecond + audio.rate.bitsPerSecond
+        let video = ladder.rungs.reduce(0) { max($0, $1.bitrate.bitsPerSecond) }
+        let measured = video + (audio.bitrate?.bitsPerSecond ?? 0)
         guard measured > 0 else { return MediaSender.assumedBitrate }
         return max(Bitrate(bitsPerSecond: measured * 5 / 4), Self.leastWanted)
     }
@@ -78,13 +88,13 @@ struct PublishedStream: ~Copyable {
     }
 
     /// Follows the time that a sender report tells.
-    mutating func follow(_ type: MediaType, wallTime: WallTime) {
-        let track = type == .video ? receiver.video : receiver.audio
+    mutating func follow(_ type: MediaType, layer: Int, wallTime: WallTime) {
+        let track = type == .video ? receiver.layers[layer] : receiver.audio
         guard let report = track?.senderReport?.information, let rate = track?.media.format.clockRate else { return }
         let reported = WallTime(ntpTimestamp: report.ntpTimestamp)
         clock.observe(reported: reported, arrival: wallTime)
         guard let captured = clock.relayTime(of: reported) else { return }
         let capture = CaptureClock(timestamp: report.rtpTimestamp, wallTime: captured, rate: rate)
-        if type == .video { video.captureClock = capture } else { audio.captureClock = capture }
+        if type == .video { layers[layer].captureClock = capture } else { audio.captureClock = capture }
     }
 }

@@ -12,11 +12,18 @@ struct PublishedTrack: ~Copyable {
     /// Nil where the publisher has no such track; the log is empty then, and stays so.
     let carried: CarriedFormat?
     var log: PacketLog
-    /// What arrives of it.
-    private(set) var rate = ArrivalRate()
     var captureClock: CaptureClock?
-    /// Viewers that have it in their answers.
+    /// Viewers that are sent it, or are to be.
     var takers = 0
+    /// What arrives of it.
+    private(set) var activity = TrackActivity()
+    /// The size of its pictures, as the last key frame told.
+    private(set) var dimensions: Dimensions?
+    /// What it takes on the wire; of one that rests, what it took.
+    var bitrate: Bitrate?
+    /// Since when somebody has wanted it in vain, and until when it is not counted on.
+    var missedSince: Instant?
+    var missingUntil: Instant?
 
     init(_ type: MediaType, _ media: NegotiatedMedia?) {
         self.type = type
@@ -36,10 +43,14 @@ struct PublishedTrack: ~Copyable {
     /// too old.
     mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Bool? {
         guard log.accepts(sequence: packet.sequence) else { return nil }
-        rate.arrived(payload.count, at: now)
+        activity.arrived(payload.count, at: now)
         let startsKeyFrame =
             type == .video && !payload.isEmpty
             && KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: Span(_unsafeBytes: payload))
+        if startsKeyFrame {
+            let told = KeyFrameDetector.dimensions(codec: packet.codec, payload: Span(_unsafeBytes: payload))
+            dimensions = told ?? dimensions
+        }
         let entry = PacketLog.Entry(
             sequence: packet.sequence, timestamp: packet.timestamp, marker: packet.marker,
             startsKeyFrame: startsKeyFrame, arrival: now, forwarded: packet.forwarded)

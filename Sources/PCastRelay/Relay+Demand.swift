@@ -10,25 +10,46 @@ extension Relay {
         let stream = viewers[index].stream
         if viewers[index].sender.audio != nil { addTakers(1, of: .audio, stream: stream, at: now) }
         guard viewers[index].sender.video != nil else { return }
-        addTakers(1, of: .video, stream: stream, at: now)
-        guard streams[stream].receiver.isResting(.video) else { return }
-        // Nobody is shown what comes from before the pause.
-        streams[stream].video.log.forgetKeyFrame()
-        requestKeyFrame(stream: stream)
+        viewers[index].selection.begin(streams[stream].ladder)
+        selectLayer(viewer: index, at: now)
     }
 
     /// It does not any more.
     mutating func endTaking(viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         if viewers[index].sender.audio != nil { addTakers(-1, of: .audio, stream: stream, at: now) }
-        if viewers[index].sender.video != nil { addTakers(-1, of: .video, stream: stream, at: now) }
+        take(layers: 0, viewer: index, at: now)
     }
 
-    private mutating func addTakers(_ count: Int, of type: MediaType, stream index: Int, at now: Instant) {
+    /// Follows which layers a viewer is sent or waits for.
+    ///
+    /// - Parameter taken: as bits.
+    mutating func take(layers taken: UInt8, viewer index: Int, at now: Instant) {
+        let stream = viewers[index].stream
+        let before = viewers[index].takenLayers
+        guard taken != before else { return }
+        viewers[index].takenLayers = taken
+        for layer in streams[stream].layers.indices {
+            let bit: UInt8 = 1 << UInt8(layer)
+            if taken & bit != 0, before & bit == 0 {
+                addTakers(1, of: .video, layer: layer, stream: stream, at: now)
+                guard streams[stream].receiver.isResting(.video, layer: layer) else { continue }
+                // Nobody is shown what comes from before the pause.
+                streams[stream].layers[layer].log.forgetKeyFrame()
+                requestKeyFrame(stream: stream, layer: layer)
+            } else if taken & bit == 0, before & bit != 0 {
+                addTakers(-1, of: .video, layer: layer, stream: stream, at: now)
+            }
+        }
+    }
+
+    private mutating func addTakers(
+        _ count: Int, of type: MediaType, layer: Int = 0, stream index: Int, at now: Instant
+    ) {
         guard !streams[index].isEnding else { return }
-        if type == .video { streams[index].video.takers += count } else { streams[index].audio.takers += count }
-        let takers = type == .video ? streams[index].video.takers : streams[index].audio.takers
-        streams[index].receiver.setWanted(type, takers > 0, at: now)
+        if type == .video { streams[index].layers[layer].takers += count } else { streams[index].audio.takers += count }
+        let takers = type == .video ? streams[index].layers[layer].takers : streams[index].audio.takers
+        streams[index].receiver.setWanted(type, layer: layer, takers > 0, at: now)
         noteControl(.publisher(index))
         schedule(publisher: index)
     }

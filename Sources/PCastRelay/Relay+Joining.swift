@@ -19,6 +19,7 @@ extension Relay {
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
         var capabilities = Self.capabilities
         capabilities.feedback.formUnion(Self.publishingFeedback)
+        capabilities.headerExtensions.formUnion(Self.publishingExtensions)
         capabilities.codecs = Self.codecs(of: offer, preferring: preferring)
         capabilities.startBitrate = Bitrate.kilobits(1_500)
         let credentials = newCredentials()
@@ -33,7 +34,10 @@ extension Relay {
                 session: answer.session, reporterSSRC: newSSRC(), cname: cname))
         streamPlaces[stream] = index
         streams[index].playout = playout
-        for type in MediaType.allCases { streams[index].receiver.setWanted(type, false, at: now) }
+        streams[index].receiver.setWanted(.audio, false, at: now)
+        for layer in streams[index].layers.indices {
+            streams[index].receiver.setWanted(.video, layer: layer, false, at: now)
+        }
         enter(peer, .publisher(index), fragment: credentials.ufrag)
         schedule(publisher: index)
         return answer.description
@@ -51,7 +55,7 @@ extension Relay {
         guard peerCount < configuration.maximumPeers else { throw .full }
         guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
         let credentials = newCredentials()
-        let videoFormat = streams[place].video.carried
+        let videoFormat = streams[place].layers[0].carried
         let audioFormat = streams[place].audio.carried
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
@@ -102,7 +106,7 @@ extension Relay {
     public func statistics(of peer: PeerID) -> PeerStatistics? {
         switch places[peer] {
         case .publisher(let index):
-            let tracks = [streams[index].receiver.video, streams[index].receiver.audio].compactMap { $0 }
+            let tracks = streams[index].receiver.layers + [streams[index].receiver.audio].compactMap { $0 }
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + $1.packetsReceived },
                 bytes: tracks.reduce(0) { $0 + $1.bytesReceived },
@@ -133,7 +137,6 @@ extension Relay {
         return PlayoutDelay(minimum: viewer ?? .zero, maximum: max(viewer ?? .zero, .seconds(10)))
     }
 
-    /// Simulcast layers are not told apart yet, so their extensions are not accepted, and browsers send one layer.
     private static let capabilities = MediaCapabilities(
         h264Level: .level52,
         headerExtensions: [
@@ -150,6 +153,9 @@ extension Relay {
 
     /// Of what is sent to us we can say that nobody takes it; viewers of ours can only leave.
     private static let publishingFeedback: RTCPFeedback = [.pause, .pauseWithoutWait]
+
+    /// By which the layers of what is sent to us are told apart; viewers get one at a time.
+    private static let publishingExtensions: Set<RTPHeaderExtension> = [.rid, .repairedRid]
 
     /// Codecs in the offer's own order, those preferred first.
     private static func codecs(of offer: SessionDescription, preferring: [Codec]) -> [Codec] {

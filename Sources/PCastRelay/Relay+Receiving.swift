@@ -75,7 +75,10 @@ extension Relay {
             streams[index].hasMedia = true
             events.append(.mediaStarted(streams[index].peer))
         }
-        if packet.isRestart { restartViewers(of: index, packet.type) }
+        if packet.isRestart { restartViewers(of: index, packet.type, layer: packet.layer, at: now) }
+        if streams[index].reviewLayers(at: now) {
+            for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
+        }
         // What a packet repeats was sent before it, and goes on before it.
         while let recovered = streams[index].receiver.takeRecovered() {
             append(recovered, of: datagram, stream: index, at: now)
@@ -88,8 +91,13 @@ extension Relay {
     ) {
         let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
         if packet.type == .video {
-            guard let startsKeyFrame = streams[index].video.append(packet, payload: payload, at: now) else { return }
-            if startsKeyFrame { streams[index].receiver.keyFrameArrived(sequence: packet.sequence, at: now) }
+            let layer = packet.layer
+            let track = streams.address(index).pointee.layers.address(layer)
+            let startsKeyFrame = track.pointee.append(packet, payload: payload, at: now)
+            guard let startsKeyFrame else { return }
+            if startsKeyFrame {
+                streams[index].receiver.keyFrameArrived(layer: layer, sequence: packet.sequence, at: now)
+            }
         } else {
             guard streams[index].audio.append(packet, payload: payload, at: now) != nil else { return }
         }
@@ -97,16 +105,16 @@ extension Relay {
     }
 
     /// The source started over: viewers of its video go on with its next key frame.
-    private mutating func restartViewers(of index: Int, _ type: MediaType) {
-        if type == .video { streams[index].video.restart() } else { streams[index].audio.restart() }
+    private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
+        if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
         for viewer in streams[index].viewers {
             if type == .video {
-                viewers[viewer].sender.video?.stream.pause()
+                if viewers[viewer].layers.current == layer { viewers[viewer].loseVideo(at: now) }
             } else if streams[index].audio.exists {
                 viewers[viewer].sender.audio?.stream.beginAtEnd(of: streams[index].audio.log)
             }
         }
-        if type == .video { requestKeyFrame(stream: index) }
+        if type == .video { requestKeyFrame(stream: index, layer: layer) }
     }
 
     private mutating func receiveControl(
@@ -117,7 +125,7 @@ extension Relay {
         var reader = RTCPReader()
         while let control = reader.next(in: bytes) {
             if let track = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
-                streams[index].follow(track.type, wallTime: wallTime)
+                streams[index].follow(track.type, layer: track.layer, wallTime: wallTime)
             }
         }
     }
@@ -152,17 +160,19 @@ extension Relay {
         while let control = reader.next(in: bytes) {
             let requests = viewers[index].sender.receive(
                 control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
-            if requests.keyFrame { requestKeyFrame(stream: stream) }
+            if requests.keyFrame { requestKeyFrame(stream: stream, layer: viewers[index].layers.shown) }
         }
         viewers[index].sender.wantedBitrate = streams[stream].wantedBitrate
         noteTurn(viewer: index, at: now)
-        if streams[stream].video.exists {
-            viewers[index].sender.resolveRequests(.video, in: streams[stream].video.log, at: now)
+        selectLayer(viewer: index, at: now)
+        let layer = viewers[index].layers.last ?? 0
+        if streams[stream].layers.exist {
+            viewers[index].sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
         }
         if streams[stream].audio.exists {
             viewers[index].sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
         }
-        if viewers[index].sender.video?.stream.hasResends == true
+        if viewers[index].sender.video?.stream.waitsToResend == true
             || viewers[index].sender.audio?.stream.hasResends == true
         {
             notePackets(stream: stream)

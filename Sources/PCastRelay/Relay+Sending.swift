@@ -88,15 +88,13 @@ extension Relay {
         let stream = streams.address(index)
         let viewer = viewers.address(place)
         guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return false }
-        viewer.pointee.catchUpSound(stream.pointee.audio.log)
-        if viewer.pointee.sendAll(stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
-            return true
+        if viewer.pointee.hears {
+            viewer.pointee.catchUpSound(stream.pointee.audio.log)
+            if viewer.pointee.sendSound(stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
+                return true
+            }
         }
-        if viewer.pointee.leavesOffVideo(stream.pointee.video.log) { requestKeyFrame(stream: index) }
-        joinVideo(place, at: now)
-        if viewer.pointee.sendAll(stream.pointee.video, into: &batch, count: &packetsForwarded, at: now) {
-            return true
-        }
+        if forwardVideo(to: place, into: &batch, at: now) { return true }
         // A track's first report goes with its first packets (RTCP1).
         if let report = viewer.pointee.sender.reportDeadline, report <= now { noteControl(.viewer(place)) }
         if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: place) }

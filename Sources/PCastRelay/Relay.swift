@@ -198,21 +198,15 @@ public struct Relay: ~Copyable, DatagramMachine {
         if streams[stream].audio.exists, viewers[index].sender.audio != nil {
             viewers[index].sender.audio!.stream.beginAtEnd(of: streams[stream].audio.log)
         }
-        if joinVideo(index, at: now) { requestKeyFrame(stream: stream) }
+        selectLayer(viewer: index, at: now)
+        followLayers(viewer: index, at: now)
         notePackets(stream: stream)
     }
 
-    /// Shows a viewer that waits for a key frame the newest, if that will do; answers whether it goes on waiting.
-    @discardableResult
-    mutating func joinVideo(_ index: Int, at now: Instant) -> Bool {
-        let viewer = viewers.address(index)
-        let stream = streams.address(viewer.pointee.stream)
-        return viewer.pointee.joinVideo(
-            stream.pointee.video.log, acceptsAnyAge: !stream.pointee.receiver.canRequestKeyFrames, at: now)
-    }
-
-    mutating func requestKeyFrame(stream index: Int) {
-        streams[index].receiver.requestKeyFrame()
+    /// - Parameter layer: nil asks for none.
+    mutating func requestKeyFrame(stream index: Int, layer: Int?) {
+        guard let layer else { return }
+        streams[index].receiver.requestKeyFrame(layer: layer)
         noteControl(.publisher(index))
         schedule(publisher: index)
     }

@@ -9,6 +9,15 @@ struct Viewer: ~Copyable {
     var transport: SecureTransport
     var routes: PeerRoutes
     var sender: MediaSender
+    /// The layer that it is sent, and the one that it shall have.
+    var layers = LayerSwitch()
+    var selection = LayerSelection()
+    /// The layers that it counts as a taker of, as bits.
+    var takenLayers: UInt8 = 0
+    /// The layer that it had before, whose packets it may still ask for.
+    var formerLayer: Int?
+    /// Whether it is sent sound.
+    var hears = true
 
     var hasControl = false
     var isWatching = false
@@ -17,9 +26,6 @@ struct Viewer: ~Copyable {
     /// It waits for its turn among those that the pacer held back.
     var hasTurn = false
     var scheduled: Instant?
-
-    /// A key frame that was in the log already may be shown to a joiner while it is younger than this (KEY2).
-    static let replayAge = TimeSpan.milliseconds(500)
 
     init(
         peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes, sender: MediaSender
@@ -60,15 +66,18 @@ struct Viewer: ~Copyable {
 
     // MARK: Media
 
-    /// Sends what there is of a track; true when the batch is full.
+    /// What its link carries, sound and all, as far as is known.
+    var allowance: Bitrate { sender.targetBitrate }
+
+    /// Sends what there is of the sound; true when the batch is full.
     ///
     /// - Parameter count: goes up by one for each packet.
-    mutating func sendAll(
+    mutating func sendSound(
         _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> Bool {
         while true {
             switch sender.send(
-                track.type, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
+                .audio, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
             {
             case .sent: count += 1
             case .idle, .paced: return false
@@ -77,28 +86,49 @@ struct Viewer: ~Copyable {
         }
     }
 
+    /// What became of sending video.
+    enum VideoSending {
+        case idle
+        /// The batch is full.
+        case full
+        /// A frame was ended, and another layer is wanted.
+        case endedFrame
+    }
+
+    /// Sends what there is of a layer; where another is wanted, up to the end of the next frame.
+    ///
+    /// - Parameter count: goes up by one for each packet.
+    mutating func sendVideo(
+        _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
+    ) -> VideoSending {
+        let stopsAfterFrame = layers.isChanging
+        while true {
+            switch sender.send(
+                .video, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
+            {
+            case .sent: count += 1
+            case .idle, .paced: return .idle
+            case .full: return .full
+            }
+            if stopsAfterFrame, sender.video!.stream.isBetweenFrames { return .endedFrame }
+        }
+    }
+
+    /// Sends again a packet of the layer that was left.
+    mutating func resend(
+        from former: borrowing PacketLog, into batch: inout DatagramBatch, at now: Instant
+    ) -> MediaSender.Sending {
+        sender.resend(from: former, through: transport, into: &batch, at: now)
+    }
+
     /// Goes on with what comes next, if the log has gone on past what was sent.
     mutating func catchUpSound(_ log: borrowing PacketLog) {
         if sender.audio?.stream.hasFallenBehind(log) == true { sender.audio?.stream.beginAtEnd(of: log) }
     }
 
-    /// Stops, if the log has gone on past what was sent; true when it did, and a key frame is needed.
-    mutating func leavesOffVideo(_ log: borrowing PacketLog) -> Bool {
-        guard sender.video?.stream.hasFallenBehind(log) == true else { return false }
+    /// Nothing is shown until a key frame comes.
+    mutating func loseVideo(at now: Instant) {
         sender.video?.stream.pause()
-        return true
-    }
-
-    /// Begins with the newest key frame if it is young enough, or else waits for the next.
-    ///
-    /// - Parameter acceptsAnyAge: the source cannot be asked for another one (KEY4).
-    /// - Returns: whether it waits for a key frame.
-    mutating func joinVideo(_ log: borrowing PacketLog, acceptsAnyAge: Bool, at now: Instant) -> Bool {
-        guard sender.video?.stream.isPaused == true else { return false }
-        guard let keyFrame = log.newestKeyFrame,
-            acceptsAnyAge || now - log[keyFrame].arrival < Self.replayAge
-        else { return true }
-        sender.video!.stream.begin(at: keyFrame, in: log)
-        return false
+        layers.lose(at: now)
     }
 }

@@ -79,9 +79,11 @@ extension VirtualNetwork {
 
     func publish(
         _ video: Codec? = .h264, audio: Bool = true, stream: StreamID = VirtualNetwork.stream,
-        clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil, playout: TimeSpan? = nil
+        layers: Int = 1, clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil,
+        playout: TimeSpan? = nil
     ) throws -> CallPeer {
-        try call(.publish(video: video, audio: audio), clockOffset: clockOffset, addresses: addresses) { id, offer in
+        try call(.publish(video: video, audio: audio, layers: layers), clockOffset: clockOffset, addresses: addresses) {
+            id, offer in
             try relay.publish(id, stream: stream, offer: offer, playout: playout, at: now)
         }
     }
@@ -117,8 +119,8 @@ extension VirtualNetwork {
     }
 
     /// Sends a frame now.
-    func send(_ frame: EncodedFrame, from peer: CallPeer) {
-        peer.connection.send(frame, at: now)
+    func send(_ frame: EncodedFrame, layer: Int = 0, from peer: CallPeer) {
+        peer.connection.send(frame, layer: layer, at: now)
         settle(peer)
     }
 

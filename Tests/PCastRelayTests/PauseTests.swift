@@ -319,7 +319,7 @@ struct PauseTests {
             #expect(!publisher.isPaused(.video) && !publisher.isPaused(.audio), "round \(round)")
             #expect(viewer.audio.count > 40, "round \(round)")
             // What becomes of its packets on their way to the viewer is another matter.
-            #expect(network.relay.streams[0].video.log.newestKeyFrame != nil, "round \(round)")
+            #expect(network.relay.streams[0].layers[0].log.newestKeyFrame != nil, "round \(round)")
             leave(viewer, network)
             broadcast.send(100 + Int(seed) * 10, from: publisher, by: network)
             if seed > 10 { #expect(publisher.isPaused(.video) && publisher.isPaused(.audio), "round \(round)") }

@@ -48,7 +48,7 @@ final class ScriptedPeer: NetworkPeer {
     func say(
         _ type: MediaType, sequence: UInt16, timestamp: UInt32, payload: [UInt8], marker: Bool = true,
         ssrc: UInt32? = nil, payloadType: UInt8? = nil, paddingSize: Int = 0,
-        transportSequenceNumber: UInt16? = nil
+        transportSequenceNumber: UInt16? = nil, rid: String? = nil
     ) {
         let media = media(type)
         let header = RTPHeader(
@@ -56,6 +56,7 @@ final class ScriptedPeer: NetworkPeer {
             timestamp: timestamp, ssrc: ssrc ?? media.localSSRC ?? 1, paddingSize: paddingSize)
         var values = RTPExtensionValues()
         values.transportSequenceNumber = transportSequenceNumber
+        values.rid = rid.flatMap { RTPStreamIdentifier($0) }
         protect { room in
             let layout = header.write(into: room, extensions: values, map: media.extensionMap)
             UnsafeMutableRawBufferPointer(rebasing: room[layout.size...]).copyBytes(from: payload)
@@ -177,12 +178,15 @@ extension VirtualNetwork {
     /// - Parameter certificate: that the handshake shows; the offer names the network's.
     func scriptPublisher(
         _ codec: Codec = .vp8, audio: Bool = false, feedback: RTCPFeedback = .all, ssrc: UInt32 = 0x1111,
-        certificate: DTLSCertificate = VirtualNetwork.certificate, addresses: [TransportAddress]? = nil
+        layers: [String] = [], certificate: DTLSCertificate = VirtualNetwork.certificate,
+        addresses: [TransportAddress]? = nil
     ) throws -> ScriptedPeer {
         let msid = MediaStreamIdentification(stream: "s", track: "t")
         let video = OutgoingSource(ssrc: ssrc, rtxSSRC: ssrc + 1, cname: "c", msid: msid)
         let sound = OutgoingSource(ssrc: ssrc + 2, cname: "c", msid: msid)
-        var sections = [OfferSection(type: .video, direction: .sendOnly, codecs: [codec], source: video)]
+        var sections = [
+            OfferSection(type: .video, direction: .sendOnly, codecs: [codec], source: video, layers: layers)
+        ]
         if audio { sections.append(OfferSection(type: .audio, direction: .sendOnly, source: sound)) }
         return try script(sections, feedback, certificate, addresses) { id, offer in
             try relay.publish(id, stream: Self.stream, offer: offer, at: now)

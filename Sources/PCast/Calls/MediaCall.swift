@@ -15,6 +15,10 @@ final class MediaCall: Sendable {
         /// Nobody takes what is sent of this type, and somebody does again; a picture has to be a key frame then.
         case paused(MediaType)
         case resumed(MediaType)
+        /// The same of one of several layers of video.
+        case layerNeedsKeyFrame(Int)
+        case layerPaused(Int)
+        case layerResumed(Int)
         /// Nothing is heard of the platform for the moment, and it is heard again.
         case away, back
         /// The platform said goodbye.
@@ -34,6 +38,7 @@ final class MediaCall: Sendable {
     private let restarting = ICERestarting()
     private let detour = RelayDetour()
     private let agreed = Mutex<Set<MediaType>>([])
+    private let agreedLayers = Atomic(1)
     /// As they were when the call was closed.
     private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
 
@@ -113,6 +118,8 @@ final class MediaCall: Sendable {
             let sent = Set(try accepted.get())
             agreed.withLock { $0 = sent }
             detour.prepare(relays, answer: description, on: loop)
+            let layers = try await loop.call { machine, _ in machine.sendingLayerCount }
+            agreedLayers.store(max(layers, 1), ordering: .relaxed)
         } catch {
             throw PCastError(.failed, .media, "the platform's answer cannot be used (\(error)): is it a PCast one?")
         }
@@ -121,9 +128,14 @@ final class MediaCall: Sendable {
     /// The types that the platform agreed to take; none before its answer.
     var sentTypes: Set<MediaType> { agreed.withLock { $0 } }
 
+    /// How many layers of video the platform takes.
+    var sentLayers: Int { agreedLayers.load(ordering: .relaxed) }
+
     /// Sends a frame; lost before the call is connected and after it is closed.
-    func send(_ frame: EncodedFrame) {
-        try? loop.submit { machine, now in machine.send(frame, at: now) }
+    ///
+    /// - Parameter layer: of video, as the platform numbers those that it takes.
+    func send(_ frame: EncodedFrame, layer: Int = 0) {
+        try? loop.submit { machine, now in machine.send(frame, layer: layer, at: now) }
     }
 
     /// Says what would be sent, all tracks together and on the wire, if the path carried it.
@@ -135,6 +147,11 @@ final class MediaCall: Sendable {
     func statistics() async -> PeerConnectionStatistics? {
         if let fresh = try? await loop.call({ machine, _ in machine.statistics }) { return fresh }
         return lastStatistics.withLock { $0 }
+    }
+
+    /// Asks the platform to send no more than that of the video; nil lifts the limit.
+    func setReceivingLimit(_ bitrate: Bitrate?) {
+        try? loop.submit { machine, now in machine.setReceivingLimit(bitrate, at: now) }
     }
 
     /// Asks the publisher for a key frame.
@@ -169,6 +186,9 @@ final class MediaCall: Sendable {
         case .keyFrameRequested: told.yield(.keyFrameRequested)
         case .paused(let type): told.yield(.paused(type))
         case .resumed(let type): told.yield(.resumed(type))
+        case .layerNeedsKeyFrame(let layer): told.yield(.layerNeedsKeyFrame(layer))
+        case .layerPaused(let layer): told.yield(.layerPaused(layer))
+        case .layerResumed(let layer): told.yield(.layerResumed(layer))
         case .away: told.yield(.away)
         case .back: told.yield(.back)
         case .closed: told.yield(.closed)

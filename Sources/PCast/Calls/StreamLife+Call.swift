@@ -7,7 +7,7 @@ extension StreamLife {
     /// Takes in what becomes of the stream's media connection.
     func follow(_ event: MediaCall.Event) {
         switch event {
-        case .connected, .keyFrameRequested, .paused, .resumed: break
+        case .connected, .keyFrameRequested, .paused, .resumed, .layerNeedsKeyFrame, .layerPaused, .layerResumed: break
         case .away: wentSilent()
         case .back: heardAgain()
         case .failed(let reason):

@@ -10,14 +10,19 @@ public struct PublishOptions: Hashable, Sendable {
     /// The encoder's target; nil takes the quality ladder's for the pictures' height (``BitrateLadder``).
     public var videoBitrate: Bitrate?
     public var audioBitrate: Bitrate
+    /// One to three layers of the picture side by side, each half as wide and high as the next (Phenix:
+    /// `multi-bitrate-contribution`): each viewer gets the best that its link carries, and a layer that nobody gets is not
+    /// encoded. Nil for three where the stream's token has that capability, and else one.
+    public var layers: Int?
 
     public init(
         videoCodec: Codec = .h264, videoEncoder: VideoEncoderChoice = .automatic, videoBitrate: Bitrate? = nil,
-        audioBitrate: Bitrate = .kilobits(64)
+        audioBitrate: Bitrate = .kilobits(64), layers: Int? = nil
     ) {
         self.videoCodec = videoCodec
         self.videoEncoder = videoEncoder
         self.videoBitrate = videoBitrate
         self.audioBitrate = audioBitrate
+        self.layers = layers
     }
 }

@@ -15,12 +15,14 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
     public var roundTripTime: Double?
     /// Milliseconds that a picture took in the encoder; nil without one.
     public var encodeTime: Double?
+    /// Layers of the picture that somebody takes; see ``PublishOptions/layers``.
+    public var layersEncoded = 0
     /// Whether anybody takes the stream; see ``Publisher/isWatched``.
     public var isWatched = true
 
     enum CodingKeys: CodingKey {
         case framesCaptured, framesEncoded, framesDropped, bitrate, targetBitrate, packetsSent, packetsRetransmitted
-        case roundTripTime, encodeTime, isWatched
+        case roundTripTime, encodeTime, layersEncoded, isWatched
     }
 
     /// Every name stands in the output, with null where nothing was measured.
@@ -35,6 +37,7 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
         try container.encode(packetsRetransmitted, forKey: .packetsRetransmitted)
         try container.encode(roundTripTime, forKey: .roundTripTime)
         try container.encode(encodeTime, forKey: .encodeTime)
+        try container.encode(layersEncoded, forKey: .layersEncoded)
         try container.encode(isWatched, forKey: .isWatched)
     }
 }

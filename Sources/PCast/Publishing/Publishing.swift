@@ -27,7 +27,7 @@ final class Publishing: Sendable {
     let watched = Broadcast<Bool>()
 
     private let media: LocalMedia
-    private let video: VideoEncoding?
+    private let video: LayeredEncoding?
     private let audio: AudioEncoding?
     private let audioBitrate: Bitrate?
     private let state = Mutex(State())
@@ -38,16 +38,22 @@ final class Publishing: Sendable {
         guard options.videoCodec.mediaType == .video else {
             throw PCastError(.badRequest, .usage, "\(options.videoCodec.rawValue) is no video codec")
         }
+        let layers = options.layers ?? 1
+        guard (1...3).contains(layers) else {
+            throw PCastError(.badRequest, .usage, "a stream has one to three layers, not \(layers)")
+        }
         let life = StreamLife()
         let limits = BandwidthLimits()
         let estimates = Latest<BandwidthEstimate>()
         let call = try MediaCall(
-            .publish(video: media.video == nil ? nil : options.videoCodec, audio: media.audio != nil), at: platform,
+            .publish(
+                video: media.video == nil ? nil : options.videoCodec, audio: media.audio != nil, layers: layers),
+            at: platform,
             estimated: { estimates.set($0) }, received: { _ in })
         video = media.video.map { source in
-            VideoEncoding(
-                codec: options.videoCodec, encoder: options.videoEncoder, bitrate: options.videoBitrate,
-                frameRate: source.nominalFrameRate, limits: limits, encoded: { call.send($0) },
+            LayeredEncoding(
+                layers: layers, options: options, frameRate: source.nominalFrameRate, limits: limits,
+                encoded: { call.send($0, layer: $1) },
                 failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
         audio = media.audio.map { source in
@@ -74,13 +80,16 @@ final class Publishing: Sendable {
         case .keyFrameRequested: requestKeyFrame()
         case .paused(let type): setResting(true, type)
         case .resumed(let type): setResting(false, type)
+        case .layerNeedsKeyFrame(let layer): requestKeyFrame(layer: layer)
+        case .layerPaused(let layer): setResting(true, layer: layer)
+        case .layerResumed(let layer): setResting(false, layer: layer)
         default: life.follow(event)
         }
     }
 
     private func begin(_ stream: MediaStream) {
         do throws(PCastError) {
-            try video?.start()
+            try video?.start(taken: call.sentLayers)
             try audio?.start()
             let taking = try media.add { [video, audio] frame in
                 switch frame {
@@ -97,8 +106,10 @@ final class Publishing: Sendable {
     }
 
     /// Of our encoder, and of a camera that codes its pictures itself.
-    private func requestKeyFrame() {
-        video?.requestKeyFrame()
+    ///
+    /// - Parameter layer: nil for all.
+    private func requestKeyFrame(layer: Int? = nil) {
+        video?.requestKeyFrame(layer: layer)
         media.video?.requestKeyFrame()
     }
 
@@ -110,20 +121,14 @@ final class Publishing: Sendable {
     /// Gives each encoder its share of what the path carries. Called on the loop's thread.
     private func divide(_ estimate: BandwidthEstimate) {
         state.withLock { $0.estimate = estimate }
-        guard let video else { return }
-        let shares = BandwidthAllocation.divide(estimate.target, sound: audioBitrate, layers: [layer(of: video)])
-        video.setAllowed(shares[0])
-    }
-
-    private func layer(of encoding: VideoEncoding) -> BandwidthAllocation.Layer {
-        BandwidthAllocation.Layer(
-            least: EncodingTarget.off, most: encoding.fullBitrate ?? Bitrate(bitsPerSecond: .max / 4))
+        video?.divide(estimate.target, sound: audioBitrate)
     }
 
     /// Tells the call what there would be to send, when that has changed.
     private func tellWanted() {
-        guard let video, video.fullBitrate != nil else { return }
-        let total = BandwidthAllocation.total(sound: audioBitrate, layers: [layer(of: video)])
+        // Limits, layers and pictures may have changed without the path having done so.
+        if let estimate { divide(estimate) }
+        guard let total = video?.total(sound: audioBitrate) else { return }
         let isNew = state.withLock { state in
             defer { state.wanted = total }
             return state.wanted != total
@@ -140,17 +145,29 @@ final class Publishing: Sendable {
         resting.isEmpty || !call.sentTypes.isSubset(of: resting)
     }
 
+    private func setResting(_ isResting: Bool, layer: Int) {
+        guard let video else { return }
+        let allRest = video.setResting(isResting, layer: layer)
+        if !isResting { requestKeyFrame(layer: layer) }
+        tellWanted()
+        noteResting(allRest, .video)
+    }
+
     private func setResting(_ isResting: Bool, _ type: MediaType) {
         switch type {
         case .video: video?.setResting(isResting)
         case .audio: audio?.setResting(isResting)
         }
+        noteResting(isResting, type)
+        if !isResting { requestKeyFrame() }
+    }
+
+    private func noteResting(_ isResting: Bool, _ type: MediaType) {
         let (before, after, taking) = state.withLock { state in
             let before = state.resting
             if isResting { state.resting.insert(type) } else { state.resting.remove(type) }
             return (before, state.resting, state.taking)
         }
-        if !isResting { requestKeyFrame() }
         let isWatched = isWatched(resting: after)
         guard isWatched != self.isWatched(resting: before) else { return }
         if let taking { media.setWants(taking, isWatched) }

@@ -12,6 +12,7 @@ package final class VideoEncoding: Sendable {
     private let codec: Codec
     private let choice: VideoEncoderChoice
     private let bitrate: Bitrate?
+    private let reduction: Int
     private let frameRate: Double
     private let limits: BandwidthLimits
     private let began: (@Sendable (VideoFrame) -> Void)?
@@ -34,11 +35,13 @@ package final class VideoEncoding: Sendable {
 
     /// - Parameters:
     ///   - bitrate: nil for what the pictures' height is worth.
+    ///   - reducedBy: how much narrower and lower the pictures are made first.
     ///   - began: is called on the encoder's thread with each picture that it begins to encode.
     ///   - encoded: is called on the encoder's thread.
     ///   - failed: is called at most once, with words for people.
     package init(
-        codec: Codec, encoder choice: VideoEncoderChoice = .automatic, bitrate: Bitrate?, frameRate: Double,
+        codec: Codec, encoder choice: VideoEncoderChoice = .automatic, bitrate: Bitrate?,
+        reducedBy reduction: Int = 1, frameRate: Double,
         limits: BandwidthLimits, began: (@Sendable (VideoFrame) -> Void)? = nil,
         encoded: @escaping @Sendable (EncodedFrame) -> Void, failed: @escaping @Sendable (String) -> Void
     ) {
@@ -46,6 +49,7 @@ package final class VideoEncoding: Sendable {
         self.choice = choice
         self.began = began
         self.bitrate = bitrate
+        self.reduction = reduction
         self.frameRate = frameRate
         self.limits = limits
         self.encoded = encoded
@@ -71,7 +75,7 @@ package final class VideoEncoding: Sendable {
     package func push(_ sample: VideoSample) {
         captured.add(1, ordering: .relaxed)
         if isResting.load(ordering: .relaxed) { return leaveOut(sample) }
-        if case .coded(let frame) = sample, frame.codec == codec { return pass(frame) }
+        if case .coded(let frame) = sample, frame.codec == codec, reduction == 1 { return pass(frame) }
         if case .coded? = queue.push(sample) { hasHole.store(true, ordering: .relaxed) }
     }
 
@@ -126,13 +130,15 @@ package final class VideoEncoding: Sendable {
         var adaptation = EncodingTarget()
         var thinning = FrameThinning()
         let scaler = PictureScaler()
+        let reducer = PictureReducer()
         do {
             while let sample = queue.pop() {
                 if isResting.load(ordering: .acquiring) {
                     leaveOut(sample)
                     continue
                 }
-                guard let frame = try picture(of: sample, by: &decoder) else { continue }
+                guard let picture = try picture(of: sample, by: &decoder) else { continue }
+                let frame = reducer.reduce(picture, by: reduction)
                 let output = adaptation.output(
                     for: source(frame), allowed: allowedBitrate, at: MonotonicClock.now())
                 target.store(output?.bitrate.bitsPerSecond ?? 0, ordering: .relaxed)

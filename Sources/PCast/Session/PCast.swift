@@ -137,6 +137,8 @@ public final class PCast: Sendable {
                 .badRequest, .usage,
                 "a subscribed stream cannot be published again: let viewers subscribe to it, or publish user media")
         }
+        var options = options
+        options.layers = options.layers ?? StreamCapabilities(token: streamToken).layers
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
         let setup = StreamSetup(direction: .upload, streamToken: streamToken, tags: tags)
         let stream = try await setup.run(publishing.call, life: publishing.life, session: session)

@@ -33,7 +33,11 @@ public final class MediaStream: Sendable {
         origin = .remote(media)
         life = media.life
         streamID = media.streamID
-        tracks = codecs.map { MediaStreamTrack($0.mediaType) }
+        let call = media.call
+        tracks = codecs.map { codec in
+            guard codec.mediaType == .video else { return MediaStreamTrack(.audio) }
+            return MediaStreamTrack(.video, limited: { [weak call] in call?.setReceivingLimit($0) })
+        }
         self.codecs = codecs
     }
 

@@ -64,6 +64,13 @@ struct PublishCommand: AsyncCommand {
             valueName: "bitrate"))
     var bitrate: BitrateArgument?
 
+    @Option(
+        help: ArgumentHelp(
+            "1 to 3 layers of the picture side by side, each half as wide and high as the next: each viewer gets the best "
+                + "that its link carries, and a layer that nobody gets is not encoded. (default: 3 where the token has "
+                + "the capability multi-bitrate-contribution, else 1)", valueName: "count"))
+    var layers: Int?
+
     @Option(help: ArgumentHelp("A wish to sources that can choose. (default: 1280x720)", valueName: "size"))
     var size: SizeArgument?
 
@@ -95,6 +102,10 @@ struct PublishCommand: AsyncCommand {
         if let frameRate, !(1...120).contains(frameRate) {
             throw CommandFailure(.unusableArguments, "--fps is from 1 to 120 pictures a second.")
         }
+        let layers = try settings.value("layers", layers)
+        if let layers, !(1...3).contains(layers) {
+            throw CommandFailure(.unusableArguments, "--layers is 1, 2 or 3.")
+        }
         let plan = PublishPlan(
             uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
             listen: try settings.value("listen", listen),
@@ -109,7 +120,7 @@ struct PublishCommand: AsyncCommand {
             encoding: PublishOptions(
                 videoCodec: try settings.value("codec", codec) == .vp8 ? .vp8 : .h264,
                 videoEncoder: VideoEncoderChoice(try settings.value("encoder", encoder) ?? "automatic"),
-                videoBitrate: try settings.value("bitrate", bitrate)?.bitrate),
+                videoBitrate: try settings.value("bitrate", bitrate)?.bitrate, layers: layers),
             duration: try settings.value("for", duration)?.span)
         if plan.listen != nil, !plan.isEmbedded {
             throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")

@@ -16,6 +16,7 @@ enum PublishFigures {
             "packetsRetransmitted": .count(statistics.packetsRetransmitted),
             "roundTripTime": .measured(statistics.roundTripTime),
             "encodeTime": .measured(statistics.encodeTime),
+            "layersEncoded": .count(statistics.layersEncoded),
             "isWatched": .boolean(statistics.isWatched),
             "videoOpen": .boolean(media.isVideoOpen),
             "audioOpen": .boolean(media.isAudioOpen),

@@ -49,6 +49,7 @@ struct WebRTCDoor: Sendable {
                 group.on(path, method: method) { _, _ in DoorResponse.methodNotAllowed("POST, OPTIONS") }
             }
         }
+        if kind == .whep { addLayerRoutes(to: group) }
         let resource: RouterPath = "resource/:name"
         group.on(resource, method: .patch) { request, context in
             await respond { () throws(Refusal) in try await patch(request, context) }
@@ -64,7 +65,7 @@ struct WebRTCDoor: Sendable {
         }
     }
 
-    private func respond(_ body: () async throws(Refusal) -> Response) async -> Response {
+    func respond(_ body: () async throws(Refusal) -> Response) async -> Response {
         do {
             return try await body()
         } catch {
@@ -128,6 +129,7 @@ struct WebRTCDoor: Sendable {
             .cacheControl: "no-store",
         ]
         headers[.link] = link
+        if kind == .whep { headers.append(HTTPField(name: .link, value: Self.layerLink(name))) }
         return Response(
             status: .created, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))
@@ -146,7 +148,7 @@ struct WebRTCDoor: Sendable {
 
     // MARK: The resource
 
-    private func find(_ context: WebRequestContext) async throws(Refusal) -> (name: String, resource: WebRTCResource) {
+    func find(_ context: WebRequestContext) async throws(Refusal) -> (name: String, resource: WebRTCResource) {
         guard let name = context.parameters.get("name"), let resource = await resources.find(name) else {
             throw .ended
         }

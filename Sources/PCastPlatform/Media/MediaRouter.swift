@@ -64,6 +64,16 @@ final class MediaRouter: Sendable {
         try await ask { relay, now throws(RelayError) in try relay.restart(peer, remote: remote, at: now) }
     }
 
+    /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
+    func layers(viewedBy peer: PeerID) async -> ViewedLayers? {
+        (try? await loop.call { relay, _ in relay.layers(viewedBy: peer) }) ?? nil
+    }
+
+    /// Has a viewer sent that layer and no better one; nil leaves the choice to the relay.
+    func pin(_ peer: PeerID, layer: String?) async throws(RelayError) {
+        try await ask { relay, now throws(RelayError) in try relay.pin(peer, layer: layer, at: now) }
+    }
+
     /// A relay that does not keep up with what it is asked, or is stopping, is full.
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer

@@ -12,6 +12,7 @@ let session = null;
 let figures = null;
 
 if (parameters.get("codec")) element("codec").value = parameters.get("codec").toUpperCase();
+if (parameters.get("layers") === "3") element("layers").value = "3";
 
 function tell(headline, why = "") {
   element("headline").textContent = headline;
@@ -97,16 +98,27 @@ function preferCodec(transceiver) {
   if (first.length) transceiver.setCodecPreferences([...first, ...codecs.filter((codec) => codec.mimeType !== wanted)]);
 }
 
+// One layer, or three of which each viewer gets the best that its link carries: rids and rates as PCast's own publisher.
+function encodings() {
+  if (element("layers").value === "1") return [{ maxBitrate: 2_500_000 }];
+  return [
+    { rid: "l", scaleResolutionDownBy: 4, maxBitrate: 200_000 },
+    { rid: "m", scaleResolutionDownBy: 2, maxBitrate: 600_000 },
+    { rid: "h", maxBitrate: 2_500_000 },
+  ];
+}
+
 async function publish() {
   element("publish").disabled = true;
   element("codec").disabled = true;
+  element("layers").disabled = true;
   element("message").hidden = true;
   badge("connecting");
   connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   for (const track of [...media.getVideoTracks(), ...media.getAudioTracks()]) {
     const transceiver = connection.addTransceiver(track, {
       direction: "sendonly", streams: [media],
-      sendEncodings: track.kind === "video" ? [{ maxBitrate: 2_500_000 }] : [{}],
+      sendEncodings: track.kind === "video" ? encodings() : [{}],
     });
     if (track.kind === "video") preferCodec(transceiver);
   }
@@ -159,6 +171,7 @@ function stop() {
   element("publish").hidden = false;
   element("publish").disabled = false;
   element("codec").disabled = false;
+  element("layers").disabled = false;
   element("stop").hidden = true;
   element("link").hidden = true;
 }

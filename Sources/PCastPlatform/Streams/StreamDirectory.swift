@@ -137,6 +137,7 @@ actor StreamDirectory {
             Refusal(.unsupported, "None of the codecs offered can be used: H.264, VP8 and Opus are spoken here.")
         case .unknownStream: .noStream
         case .streamExists: Refusal(.conflict, "The stream exists already.")
+        case .unknownLayer(let name): Refusal(.badRequest, "The stream has no layer “\(name)”.")
         case .unknownPeer: Refusal(.gone, "The session has ended.")
         case .full: Refusal(.capacity, "The platform is full: try again later.")
         }
@@ -173,6 +174,18 @@ actor StreamDirectory {
         }
         participants[peer]?.answer = answer
         return answer
+    }
+
+    /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
+    func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
+
+    /// Has a viewer sent that layer and no better one; nil leaves the choice to the relay.
+    func pin(_ peer: PeerID, layer: String?) async throws(Refusal) {
+        do {
+            try await router.pin(peer, layer: layer)
+        } catch {
+            throw Self.refusal(error)
+        }
     }
 
     /// Streams of one application, oldest first, each with the number of its viewers.

@@ -206,8 +206,11 @@ public struct BandwidthEstimator: Sendable {
         if let delay = tally.leastQueue {
             foreign.update(delay: delay, rate: before, loss: loss.rate - loss.inherent, at: now)
         }
-        if detector.usage != .overusing, let probed = tally.probed, probed > rate.kilobits {
-            rate.probed(probed, at: now)
+        // What loss once forbade is found again by a probe too, or sound alone would be all for half a minute (CC9).
+        if detector.usage != .overusing, let probed = tally.probed,
+            probed > min(rate.kilobits, loss.limit ?? .infinity)
+        {
+            if probed > rate.kilobits { rate.probed(probed, at: now) }
             loss.probed(probed)
             risenUntil = now + (measuredRoundTrip ?? .zero) + Self.riseTime
         } else if foreign.isForeign {

@@ -14,6 +14,8 @@ public struct OutboundStream: Sendable {
         /// Of packets of sound that repeat those before them (RFC 2198); nil when the peer does not take them.
         public var redundantPayloadType: UInt8?
         public var mid: RTPStreamIdentifier?
+        /// The name of the layer, where the peer takes several (RFC 8852).
+        public var rid: RTPStreamIdentifier?
         public var extensions: RTPHeaderExtensionMap
         public var clockRate: ClockRate
         /// Said on every packet while set (JB5).
@@ -30,13 +32,14 @@ public struct OutboundStream: Sendable {
 
         public init(
             ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
-            extensions: RTPHeaderExtensionMap, clockRate: ClockRate, playoutDelay: PlayoutDelay? = nil,
-            redundantPayloadType: UInt8? = nil
+            rid: RTPStreamIdentifier? = nil, extensions: RTPHeaderExtensionMap, clockRate: ClockRate,
+            playoutDelay: PlayoutDelay? = nil, redundantPayloadType: UInt8? = nil
         ) {
             self.ssrc = ssrc
             self.payloadType = payloadType
             self.retransmission = retransmission
             self.mid = mid
+            self.rid = rid
             self.extensions = extensions
             self.clockRate = clockRate
             self.playoutDelay = playoutDelay
@@ -55,6 +58,8 @@ public struct OutboundStream: Sendable {
         /// it (RFC 2198).
         public let prefixSize: Int
         public let isRetransmission: Bool
+        /// Of a VP8 payload, what changes in it.
+        public let pictures: VP8PictureOffset
     }
 
     /// A packet that measures the path, whole in the room but for what it repeats.
@@ -75,16 +80,16 @@ public struct OutboundStream: Sendable {
     /// Where it stands in the log; nil while it waits for a key frame.
     public private(set) var position: Int64?
 
-    /// Source sequence number plus this is the peer's.
-    private var sequenceOffset: Int64 = 0
-    /// The first source packet that the peer was meant to get; earlier ones that arrive late are not sent (SW2).
-    private var firstSequence: Int64 = 0
-    private var newestSequence: Int64?
-    private var timestampOffset: UInt32 = 0
+    /// How the source's numbers become the peer's.
+    private var mapping = Mapping()
+    /// Of the log that was left for this one: what was sent from it may be asked for again (SW1).
+    private var former: Mapping?
     private var nextSequence: Int64
     private var retransmissionSequence: UInt16
 
+    /// By the peer's numbers, unwrapped.
     private var resends: [Int64] = []
+    private var formerResends: [Int64] = []
     /// Nil where nothing is sent again.
     private var limiter: ResendLimiter?
 
@@ -111,6 +116,26 @@ public struct OutboundStream: Sendable {
 
     // MARK: Where to begin
 
+    private struct Mapping: Sendable {
+        /// Source sequence number plus this is the peer's.
+        var sequenceOffset: Int64 = 0
+        /// The first source packet that the peer was meant to get; earlier ones that arrive late are not sent (SW2).
+        var firstSequence: Int64 = 0
+        var newestSequence: Int64?
+        /// Source timestamp plus this is the peer's.
+        var timestampOffset: UInt32 = 0
+        /// What `timestampOffset` would be, had it never had to give way to what was sent before.
+        var alignedOffset: UInt32 = 0
+        var pictures = VP8PictureOffset()
+
+        /// The source's number of a packet that the peer knows by `sequence`; nil for one that it did not get.
+        func source(of sequence: Int64) -> Int64? {
+            let source = sequence - sequenceOffset
+            guard let newestSequence, source >= firstSequence, source <= newestSequence else { return nil }
+            return source
+        }
+    }
+
     /// Begins with the packet at `position`, whose number becomes the peer's next. Packets behind it that overtook it
     /// on their way here are sent too.
     ///
@@ -122,11 +147,75 @@ public struct OutboundStream: Sendable {
         awaitsFirst = false
         // What was asked for by numbers of the former mapping has none in the new one.
         resends.removeAll(keepingCapacity: true)
-        newestSequence = nil
-        firstSequence = entry.sequence
-        sequenceOffset = nextSequence - entry.sequence
-        if let last { timestampOffset = timestampOffset(continuing: last, with: entry) }
+        formerResends.removeAll(keepingCapacity: true)
+        former = nil
+        mapping.newestSequence = nil
+        mapping.firstSequence = entry.sequence
+        mapping.sequenceOffset = nextSequence - entry.sequence
+        if let last { setTimestampOffset(timestampOffset(continuing: last, with: entry)) }
     }
+
+    private mutating func setTimestampOffset(_ offset: UInt32) {
+        mapping.timestampOffset = offset
+        mapping.alignedOffset = offset
+    }
+
+    /// Goes on with another log, of another layer of the same pictures, at a key frame of it: sequence numbers as if
+    /// nothing had happened, times and VP8's numbers as the peer knows them (SW1, SW3, SW5).
+    ///
+    /// - Parameters:
+    ///   - position: where the key frame begins, its parameter sets first (SW6).
+    ///   - former: the log that is left; it is asked for what the peer still lacks of it.
+    ///   - alignment: what the new layer's timestamps need added to be the former's, as the sender reports of both
+    ///     tell; nil while they do not, and then arrival has to tell (SW4).
+    public mutating func change(
+        to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, codec: Codec,
+        alignment: UInt32?
+    ) {
+        let entry = log[position]
+        let left = mapping
+        if codec == .vp8 { mapping.pictures = pictures(continuing: former, with: log.payload(at: position)) }
+        self.former = left.newestSequence == nil ? nil : left
+        formerResends.removeAll(keepingCapacity: true)
+        swap(&formerResends, &resends)
+        self.position = Self.firstOvertaking(position, in: log)
+        awaitsFirst = false
+        mapping.newestSequence = nil
+        mapping.firstSequence = entry.sequence
+        mapping.sequenceOffset = nextSequence - entry.sequence
+        guard let last else { return }
+        guard let alignment else {
+            return setTimestampOffset(Self.offset(following: last, with: entry, clockRate: parameters.clockRate))
+        }
+        mapping.alignedOffset = left.alignedOffset &+ alignment
+        let step = Int64(Int32(bitPattern: entry.timestamp &+ mapping.alignedOffset &- last.timestamp))
+        let passed = parameters.clockRate.ticks(in: entry.arrival - last.arrival)
+        if abs(step - passed) > parameters.clockRate.ticks(in: Self.maximumTimestampStep) {
+            // The reports say what cannot be; the key frame is shown all the same (SW3).
+            setTimestampOffset(Self.offset(following: last, with: entry, clockRate: parameters.clockRate))
+        } else {
+            mapping.timestampOffset = mapping.alignedOffset &+ UInt32(max(1 - step, 0))
+        }
+    }
+
+    /// By the newest picture that was sent; where the log has it no more, by the newest that it has.
+    private func pictures(
+        continuing former: borrowing PacketLog, with payload: UnsafeRawBufferPointer
+    ) -> VP8PictureOffset {
+        let sent = mapping.newestSequence.flatMap { former.position(ofSequence: $0) }
+        guard former.end > former.start, let next = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload)) else {
+            return mapping.pictures
+        }
+        // Padding has no descriptor; the packet before it has the frame's.
+        var position = sent ?? former.end - 1
+        while position > former.start, former[position].length == 0 { position -= 1 }
+        let end = VP8PayloadDescriptor.parse(Span(_unsafeBytes: former.payload(at: position)))
+        guard let end else { return mapping.pictures }
+        return VP8PictureOffset(continuing: mapping.pictures.applied(to: end), with: next)
+    }
+
+    /// Whether the last packet sent ended a frame.
+    public var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
     /// How far back a packet looks for others that overtook it.
     private static let overtakingLimit: Int64 = 64
@@ -146,11 +235,17 @@ public struct OutboundStream: Sendable {
     private static let maximumTimestampStep = TimeSpan.seconds(10 as Int64)
 
     private func timestampOffset(continuing last: Last, with entry: PacketLog.Entry) -> UInt32 {
-        let step = Int64(Int32(bitPattern: entry.timestamp &+ timestampOffset &- last.timestamp))
+        let offset = mapping.timestampOffset
+        let step = Int64(Int32(bitPattern: entry.timestamp &+ offset &- last.timestamp))
         let limit = parameters.clockRate.ticks(in: Self.maximumTimestampStep)
-        if step > 0, step <= limit { return timestampOffset }
-        let passed = parameters.clockRate.ticks(in: entry.arrival - last.arrival)
-        return last.timestamp &+ UInt32(min(max(passed, 1), limit)) &- entry.timestamp
+        if step > 0, step <= limit { return offset }
+        return Self.offset(following: last, with: entry, clockRate: parameters.clockRate)
+    }
+
+    private static func offset(following last: Last, with entry: PacketLog.Entry, clockRate: ClockRate) -> UInt32 {
+        let passed = clockRate.ticks(in: entry.arrival - last.arrival)
+        let step = min(max(passed, 1), clockRate.ticks(in: maximumTimestampStep))
+        return last.timestamp &+ UInt32(step) &- entry.timestamp
     }
 
     /// Begins with whatever is appended next.
@@ -166,6 +261,7 @@ public struct OutboundStream: Sendable {
     private struct Last: Sendable {
         var timestamp: UInt32
         var arrival: Instant
+        var endsFrame: Bool
     }
 
     /// Stops until `begin` is called again, as when the peer fell too far behind.
@@ -197,6 +293,9 @@ public struct OutboundStream: Sendable {
 
     public var hasResends: Bool { !resends.isEmpty }
 
+    /// Whether anything is to be sent again, be it of this log or of the one that was left.
+    public var waitsToResend: Bool { !resends.isEmpty || !formerResends.isEmpty }
+
     /// Writes the header of the next packet into `room`, and says which payload follows it; nil when there is none.
     ///
     /// - Parameter transportSequenceNumber: the transport's own counter, stamped and advanced when the peer counts
@@ -208,12 +307,12 @@ public struct OutboundStream: Sendable {
         guard position != nil else { return nil }
         while !resends.isEmpty {
             let sequence = resends.removeFirst()
-            guard let position = log.position(ofSequence: sequence) else {
+            guard let source = mapping.source(of: sequence), let position = log.position(ofSequence: source) else {
                 retransmissionsMissed += 1
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, sendTime: sendTime,
+                of: log[position], at: position, by: mapping, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: room)
         }
         while let position, position < log.end {
@@ -224,11 +323,33 @@ public struct OutboundStream: Sendable {
                 begin(at: position, in: log)
                 self.position = position + 1
             }
-            guard entry.sequence >= firstSequence else { continue }
-            limiter?.sent(entry.sequence, at: now)
+            guard entry.sequence >= mapping.firstSequence else { continue }
+            limiter?.sent(entry.sequence + mapping.sequenceOffset, at: now)
             return write(
                 entry, at: position, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
                 into: room)
+        }
+        return nil
+    }
+
+    public var hasFormerResends: Bool { !formerResends.isEmpty }
+
+    /// Like `next`, of the log that was left with the last change, and only what is sent again.
+    public mutating func nextOfFormer(
+        in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
+        into room: UnsafeMutableRawBufferPointer
+    ) -> Packet? {
+        while !formerResends.isEmpty {
+            let sequence = formerResends.removeFirst()
+            guard let former, let source = former.source(of: sequence),
+                let position = log.position(ofSequence: source)
+            else {
+                retransmissionsMissed += 1
+                continue
+            }
+            return writeRetransmission(
+                of: log[position], at: position, by: former, sendTime: sendTime,
+                transportSequenceNumber: &transportSequenceNumber, into: room)
         }
         return nil
     }
@@ -237,13 +358,13 @@ public struct OutboundStream: Sendable {
         _ entry: PacketLog.Entry, at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet {
-        let sequence = entry.sequence + sequenceOffset
-        let timestamp = entry.timestamp &+ timestampOffset
+        let sequence = entry.sequence + mapping.sequenceOffset
+        let timestamp = entry.timestamp &+ mapping.timestampOffset
         var repeated = 0
         if sequence >= nextSequence {
             nextSequence = sequence + 1
-            newestSequence = entry.sequence
-            last = Last(timestamp: timestamp, arrival: entry.arrival)
+            mapping.newestSequence = entry.sequence
+            last = Last(timestamp: timestamp, arrival: entry.arrival, endsFrame: entry.marker)
             repeated = repeatableCount(before: entry, at: position, in: log)
         }
         let payloadType = repeated > 0 ? parameters.redundantPayloadType : nil
@@ -258,7 +379,8 @@ public struct OutboundStream: Sendable {
         packetsSent &+= 1
         octetsSent &+= UInt32(prefixSize + entry.length)
         return Packet(
-            headerSize: layout.size, position: position, prefixSize: prefixSize, isRetransmission: false)
+            headerSize: layout.size, position: position, prefixSize: prefixSize, isRetransmission: false,
+            pictures: mapping.pictures)
     }
 
     // MARK: Redundancy
@@ -271,7 +393,7 @@ public struct OutboundStream: Sendable {
         guard redundancy > 0, parameters.redundantPayloadType != nil, entry.length > 0 else { return 0 }
         var count = 0
         var size = RedundantPayload.primaryHeaderSize + entry.length
-        while count < redundancy, entry.sequence - Int64(count + 1) >= firstSequence,
+        while count < redundancy, entry.sequence - Int64(count + 1) >= mapping.firstSequence,
             let position = log.position(ofSequence: entry.sequence - Int64(count + 1)), position < place
         {
             let earlier = log[position]
@@ -311,24 +433,26 @@ public struct OutboundStream: Sendable {
     }
 
     private mutating func writeRetransmission(
-        of entry: PacketLog.Entry, at position: Int64, sendTime: AbsoluteSendTime,
+        of entry: PacketLog.Entry, at position: Int64, by mapping: Mapping, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }
         let header = RTPHeader(
             marker: entry.marker, payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
-            timestamp: entry.timestamp &+ timestampOffset, ssrc: retransmission.ssrc)
+            timestamp: entry.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
         retransmissionSequence &+= 1
+        var values = values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
+        swap(&values.rid, &values.repairedRid)
         let layout = header.write(
             into: room,
-            extensions: values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber),
+            extensions: values,
             map: parameters.extensions)
-        let original = UInt16(truncatingIfNeeded: entry.sequence + sequenceOffset)
+        let original = UInt16(truncatingIfNeeded: entry.sequence + mapping.sequenceOffset)
         room.storeBigEndian(original, at: layout.size)
         packetsRetransmitted += 1
         return Packet(
             headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
-            isRetransmission: true)
+            isRetransmission: true, pictures: mapping.pictures)
     }
 
     // MARK: Probing
@@ -351,10 +475,12 @@ public struct OutboundStream: Sendable {
     ) -> Probe? {
         guard let retransmission = parameters.retransmission else { return nil }
         probesSent += 1
-        if size > Self.smallProbeSize, let newestSequence, let newest = log.position(ofSequence: newestSequence) {
+        if size > Self.smallProbeSize, mapping.pictures.isZero,
+            let newest = mapping.newestSequence.flatMap({ log.position(ofSequence: $0) })
+        {
             let position = fullestPosition(upTo: newest, in: log)
             let packet = writeRetransmission(
-                of: log[position], at: position, sendTime: sendTime,
+                of: log[position], at: position, by: mapping, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: room)
             packetsRetransmitted -= 1
             return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
@@ -366,6 +492,7 @@ public struct OutboundStream: Sendable {
         retransmissionSequence &+= 1
         var values = RTPExtensionValues()
         stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
+        swap(&values.rid, &values.repairedRid)
         let layout = header.write(into: room, extensions: values, map: parameters.extensions)
         header.writePadding(into: room, at: layout.size)
         return Probe(headerSize: layout.size, position: nil, paddingSize: header.paddingSize)
@@ -375,7 +502,7 @@ public struct OutboundStream: Sendable {
     private func fullestPosition(upTo newest: Int64, in log: borrowing PacketLog) -> Int64 {
         var fullest = newest
         var position = newest
-        while position >= max(log.start, newest - 7), log[position].sequence >= firstSequence {
+        while position >= max(log.start, newest - 7), log[position].sequence >= mapping.firstSequence {
             if log[position].length > log[fullest].length { fullest = position }
             position -= 1
         }
@@ -386,6 +513,7 @@ public struct OutboundStream: Sendable {
         _ values: inout RTPExtensionValues, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
     ) {
         values.mid = parameters.mid
+        values.rid = parameters.rid
         values.absoluteSendTime = sendTime
         if parameters.extensions.id(of: .transportSequenceNumber) != nil {
             values.transportSequenceNumber = transportSequenceNumber
@@ -419,19 +547,25 @@ public struct OutboundStream: Sendable {
     public mutating func requestRetransmission(
         of sequenceNumber: UInt16, in log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
     ) {
-        guard parameters.retransmission != nil, let newestSequence, resends.count < Self.resendLimit else { return }
-        let newest = newestSequence + sequenceOffset
+        guard parameters.retransmission != nil, mapping.newestSequence != nil || former != nil,
+            resends.count + formerResends.count < Self.resendLimit
+        else { return }
+        let newest = nextSequence - 1
         let distance = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- newest)
-        let sequence = newest + Int64(distance) - sequenceOffset
-        guard sequence >= firstSequence, sequence <= newestSequence, log.position(ofSequence: sequence) != nil else {
+        let sequence = newest + Int64(distance)
+        let isCurrent = sequence - mapping.sequenceOffset >= mapping.firstSequence
+        // Whether the log that was left still has it shows when it is sent.
+        guard let source = isCurrent ? mapping.source(of: sequence) : former?.source(of: sequence),
+            !isCurrent || log.position(ofSequence: source) != nil
+        else {
             retransmissionsMissed += 1
             return
         }
         guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
         limiter?.sent(sequence, at: now)
-        resends.append(sequence)
+        if isCurrent { resends.append(sequence) } else { formerResends.append(sequence) }
     }
 
     /// The peer's RTP time for a time of the source.
-    public func timestamp(of source: UInt32) -> UInt32 { source &+ timestampOffset }
+    public func timestamp(of source: UInt32) -> UInt32 { source &+ mapping.timestampOffset }
 }

@@ -8,8 +8,9 @@ public import PCastRTP
 public struct PeerConnection: ~Copyable, DatagramMachine {
     /// What the call is for.
     public enum Purpose: Sendable {
-        /// To send: a video codec, nil for none, and sound.
-        case publish(video: Codec?, audio: Bool)
+        /// To send: a video codec, nil for none, and sound; the video in several layers side by side where there are more
+        /// than one, three at most.
+        case publish(video: Codec?, audio: Bool, layers: Int = 1)
         /// To receive.
         case view(video: Bool, audio: Bool)
     }
@@ -45,6 +46,10 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         /// Somebody does again. Video begins anew: its first picture has to be a key frame, others before it are not
         /// sent.
         case resumed(MediaType)
+        /// The same of one of several layers of video, of which the three above are never told.
+        case layerNeedsKeyFrame(Int)
+        case layerPaused(Int)
+        case layerResumed(Int)
         case away, back
         /// The platform said goodbye.
         case closed
@@ -72,10 +77,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private var transport: Held<SecureTransport>?
     private var sender: MediaSender?
     private var receiver: MediaReceiver?
-    private var localVideo: Held<LocalTrack>?
+    /// The video's layers, as agreed on.
+    private var localLayers: [Held<LocalTrack>] = []
     private var localAudio: Held<LocalTrack>?
     /// After a pause nothing but a key frame may follow.
-    private var awaitsKeyFrame = false
+    private var awaitsKeyFrame = [false, false, false]
     private var targetTold: Bitrate?
     private var videoBuffer: Held<JitterBuffer>?
     private var audioBuffer: Held<JitterBuffer>?
@@ -112,14 +118,16 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         case .view(let video, let audio):
             return (video ? [OfferSection(type: .video, direction: .receiveOnly)] : [])
                 + (audio ? [OfferSection(type: .audio, direction: .receiveOnly)] : [])
-        case .publish(let video, let audio):
+        case .publish(let video, let audio, let layers):
             var sections: [OfferSection] = []
             if let video {
                 let source = OutgoingSource(
                     ssrc: ssrc(using: &generator), rtxSSRC: ssrc(using: &generator), cname: cname,
                     msid: MediaStreamIdentification(stream: cname, track: "video"))
                 sections.append(
-                    OfferSection(type: .video, direction: .sendOnly, codecs: [video], source: source))
+                    OfferSection(
+                        type: .video, direction: .sendOnly, codecs: [video], source: source,
+                        layers: layerNames(layers)))
             }
             if audio {
                 let source = OutgoingSource(
@@ -129,6 +137,12 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             }
             return sections
         }
+    }
+
+    /// What layers are called, the lowest first.
+    private static func layerNames(_ count: Int) -> [String] {
+        precondition((1...3).contains(count), "a stream has one to three layers")
+        return [[], ["l", "h"], ["l", "m", "h"]][count - 1]
     }
 
     private static func ssrc(using generator: inout some RandomNumberGenerator) -> UInt32 {
@@ -164,9 +178,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private mutating func prepareMedia(_ media: [NegotiatedMedia]) {
         if isPublisher {
             sender = MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator)
-            if let track = sender?.video {
-                localVideo = Held(LocalTrack(codec: track.media.codec, using: &generator))
-                sender?.video?.stream.beginAtEnd(of: localVideo!.value.log)
+            for layer in 0..<(sender?.layerCount ?? 0) {
+                guard let track = sender?.layer(layer) else { continue }
+                let local = Held(LocalTrack(codec: track.media.codec, using: &generator))
+                sender?.changeStream(of: layer) { $0.beginAtEnd(of: local.value.log) }
+                localLayers.append(local)
             }
             if let track = sender?.audio {
                 localAudio = Held(LocalTrack(codec: track.media.codec, using: &generator))
@@ -185,15 +201,20 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     /// Sends a frame; nothing happens to frames of a track that was not agreed on or that is paused, or before the
     /// connection is up.
-    public mutating func send(_ frame: EncodedFrame, at now: Instant) {
-        guard transport?.value.isConnected == true, sender?.isPaused(frame.codec.mediaType) == false else { return }
-        if awaitsKeyFrame, frame.codec.mediaType == .video {
+    ///
+    /// - Parameter layer: of video, its place among those agreed on.
+    public mutating func send(_ frame: EncodedFrame, layer: Int = 0, at now: Instant) {
+        let type = frame.codec.mediaType
+        guard transport?.value.isConnected == true, sender?.isPaused(type, layer: layer) == false else { return }
+        if type == .video, localLayers.indices.contains(layer), awaitsKeyFrame[layer] {
             guard frame.isKeyFrame else { return }
-            awaitsKeyFrame = false
+            awaitsKeyFrame[layer] = false
         }
         let wallTime = configuration.clock.wallTime(at: now)
         switch frame.codec.mediaType {
-        case .video: localVideo?.value.append(frame, wallTime: wallTime, at: now)
+        case .video where localLayers.indices.contains(layer):
+            localLayers[layer].value.append(frame, wallTime: wallTime, at: now)
+        case .video: break
         case .audio: localAudio?.value.append(frame, wallTime: wallTime, at: now)
         }
     }
@@ -203,18 +224,27 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         (type == .video ? sender?.video : sender?.audio)?.media.codec
     }
 
+    /// How many layers of video the platform takes; none before its answer.
+    public var sendingLayerCount: Int { sender?.layerCount ?? 0 }
+
     /// The codec agreed on for a track that is received.
     public func receivingCodec(_ type: MediaType) -> Codec? {
         (type == .video ? receiver?.video : receiver?.audio)?.media.codec
     }
 
     /// What is known of the path that media is sent along; nil for who sends none.
-    public var estimate: BandwidthEstimate? { sender?.estimate }
+    /// Its target is no more than the platform asks for.
+    public var estimate: BandwidthEstimate? {
+        guard var estimate = sender?.estimate else { return nil }
+        if let limit = sender?.receiverLimit { estimate.target = min(estimate.target, limit) }
+        return estimate
+    }
 
     /// The estimate, when what may be sent has changed since it was polled last: by a hundredth or more, or to or from
     /// what is wanted; nil else.
     public mutating func pollEstimate() -> BandwidthEstimate? {
-        guard let target = sender?.targetBitrate, transport?.value.isConnected == true else { return nil }
+        guard let estimate, transport?.value.isConnected == true else { return nil }
+        let target = estimate.target
         if let told = targetTold {
             let step = abs(told.bitsPerSecond - target.bitsPerSecond)
             guard step * 100 >= told.bitsPerSecond else { return nil }
@@ -278,9 +308,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
             followPauses()
-            if requests?.keyFrame == true { noteKeyFrameRequest() }
+            if let layers = requests?.layers, layers != 0 { noteKeyFrameRequests(layers) }
         }
-        if localVideo != nil { sender?.resolveRequests(.video, in: localVideo!.value.log, at: now) }
+        for layer in localLayers.indices {
+            sender?.resolveRequests(.video, layer: layer, in: localLayers[layer].value.log, at: now)
+        }
         if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
     }
 
@@ -293,24 +325,35 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// Once for all who ask before it is told; a resumed video begins with a key frame anyway.
-    private mutating func noteKeyFrameRequest() {
+    private mutating func noteKeyFrameRequests(_ layers: UInt8) {
+        if localLayers.count > 1 {
+            for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 { noteKeyFrameRequest(of: layer) }
+            return
+        }
         let isTold = events.contains { $0 == .keyFrameRequested || $0 == .resumed(.video) }
         if !isTold { events.append(.keyFrameRequested) }
+    }
+
+    private mutating func noteKeyFrameRequest(of layer: Int) {
+        let isTold = events.contains { $0 == .layerNeedsKeyFrame(layer) || $0 == .layerResumed(layer) }
+        if !isTold { events.append(.layerNeedsKeyFrame(layer)) }
     }
 
     private mutating func followPauses() {
         while let event = sender?.pollPauseEvent() {
             switch event {
-            case .paused(let type):
+            case .paused(let type, let layer):
                 // What is not sent is not answered.
                 transport?.value.expectMedia(false)
-                events.append(.paused(type))
-            case .resumed(let type):
-                if type == .video { awaitsKeyFrame = true }
-                events.append(.resumed(type))
+                events.append(isOneOfSeveral(type) ? .layerPaused(layer) : .paused(type))
+            case .resumed(let type, let layer):
+                if type == .video { awaitsKeyFrame[layer] = true }
+                events.append(isOneOfSeveral(type) ? .layerResumed(layer) : .resumed(type))
             }
         }
     }
+
+    private func isOneOfSeveral(_ type: MediaType) -> Bool { type == .video && localLayers.count > 1 }
 
     /// The next frame that arrived whole, of either track; nil when none waits.
     public mutating func pollFrame(at now: Instant) -> Media? {
@@ -337,6 +380,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 captureTime: track?.captureClock?.wallTime(of: timestamp))
             return .frame(encoded, arrival: frame.lastArrival)
         }
+    }
+
+    /// Asks the platform to send no more than that of the video; nil lifts the limit.
+    public mutating func setReceivingLimit(_ bitrate: Bitrate?, at now: Instant) {
+        receiver?.setBitrateLimit(bitrate, at: now)
     }
 
     /// Asks the publisher for a key frame, as a decoder that has lost its way must.
@@ -407,9 +455,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) {
             return true
         }
-        if localVideo != nil, send(.video, from: localVideo!.value.log, localVideo!.value.captureClock, &batch, now) {
-            return true
-        }
+        if sendVideo(&batch, now) { return true }
         if sender?.pollReports(through: transport!.value, into: &batch, wallTime: wallTime, at: now) == true {
             return true
         }
@@ -426,15 +472,48 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         if let localAudio, sender?.audio?.stream.hasFallenBehind(localAudio.value.log) == true {
             sender?.audio?.stream.beginAtEnd(of: localAudio.value.log)
         }
-        guard let localVideo, sender?.video != nil else { return }
-        if sender!.video!.stream.hasFallenBehind(localVideo.value.log) {
-            sender!.video!.stream.pause()
-            events.append(.keyFrameRequested)
+        for layer in localLayers.indices { catchUp(layer: layer, at: now) }
+    }
+
+    private mutating func catchUp(layer: Int, at now: Instant) {
+        let local = localLayers[layer]
+        guard let stream = sender?.layer(layer)?.stream else { return }
+        if stream.hasFallenBehind(local.value.log) {
+            sender?.changeStream(of: layer) { $0.pause() }
+            noteKeyFrameRequests(1 << UInt8(layer))
         }
-        if sender!.video!.stream.position == nil, let keyFrame = localVideo.value.log.newestKeyFrame,
-            now - localVideo.value.log[keyFrame].arrival < Self.keyFrameAge
+        if stream.position == nil || stream.hasFallenBehind(local.value.log),
+            let keyFrame = local.value.log.newestKeyFrame,
+            now - local.value.log[keyFrame].arrival < Self.keyFrameAge
         {
-            sender!.video!.stream.begin(at: keyFrame, in: localVideo.value.log)
+            sender?.changeStream(of: layer) { $0.begin(at: keyFrame, in: local.value.log) }
+        }
+    }
+
+    /// Sends what waits of the video, the lowest layer first; true when the batch is full.
+    private mutating func sendVideo(_ batch: inout DatagramBatch, _ now: Instant) -> Bool {
+        guard let first = localLayers.first else { return false }
+        if localLayers.count > 1 {
+            for layer in localLayers.indices {
+                switch sendLayer(layer, &batch, now) {
+                case .full: return true
+                case .paced: return false
+                case .sent, .idle: continue
+                }
+            }
+        }
+        return send(.video, from: first.value.log, first.value.captureClock, &batch, now)
+    }
+
+    private mutating func sendLayer(
+        _ layer: Int, _ batch: inout DatagramBatch, _ now: Instant
+    ) -> MediaSender.Sending {
+        let local = localLayers[layer]
+        while true {
+            let sending = sender!.send(
+                layer: layer, from: local.value.log, through: transport!.value, into: &batch,
+                capture: local.value.captureClock, at: now)
+            guard case .sent = sending else { return sending }
         }
     }
 

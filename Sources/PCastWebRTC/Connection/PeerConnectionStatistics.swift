@@ -34,7 +34,7 @@ public struct PeerConnectionStatistics: Sendable {
     ) {
         self.video = video
         self.audio = audio
-        for track in [sender?.video, sender?.audio] {
+        for track in [sender?.video] + (sender?.moreLayers ?? []) + [sender?.audio] {
             guard let track else { continue }
             packetsSent += Int(track.stream.packetsSent)
             bytesSent += Int(track.stream.octetsSent)

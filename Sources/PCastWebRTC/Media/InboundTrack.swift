@@ -99,6 +99,7 @@ public struct InboundTrack: Sendable {
         case .suspicious, nil: return .refused
         case .restarted:
             restart()
+            senderReport = nil
             isNewSource = true
         case .inOrder, .late: break
         }

@@ -59,6 +59,11 @@ public struct MediaReceiver: Sendable {
     private var routes = [Route?](repeating: nil, count: 128)
     private var arrivals: TransportFeedbackRecorder?
     private var nextReport: Instant?
+    /// What the peer is asked to send at most, and when to say so again.
+    private var bitrateLimit: Bitrate?
+    private var limitDue: Instant?
+    /// How often it is still to be said that there is none any more.
+    private var liftings = 0
     private var lost: [UInt16] = []
     /// Packets that were missing and that the last one repeated, the newest first.
     private var recovered: [Packet] = []
@@ -68,6 +73,10 @@ public struct MediaReceiver: Sendable {
     /// The bounds of playout that the sender of the video asked for last (WebRTC's playout-delay header extension).
     public private(set) var playoutDelay: PlayoutDelay?
 
+    /// As good as no limit.
+    private static let noLimit = Bitrate.kilobits(1_000_000)
+    /// The end of a limit is said so often, for each may be lost.
+    private static let liftingCount = 3
     private static let reportInterval = TimeSpan.seconds(Int64(1))
 
     /// - Parameters:
@@ -346,8 +355,27 @@ public struct MediaReceiver: Sendable {
 
     // MARK: Control out
 
+    /// Asks the peer to send no more than that, all tracks together; nil to let it send what it likes. It is said at once,
+    /// and again each second while it holds (REMB, draft-alvestrand-rmcat-remb-03).
+    public mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
+        guard limit != bitrateLimit else { return }
+        bitrateLimit = limit
+        liftings = limit == nil ? Self.liftingCount : 0
+        limitDue = now
+    }
+
+    private mutating func writeLimit(into writer: inout RTCPWriter, at now: Instant) {
+        guard let limitDue, now >= limitDue else { return }
+        self.limitDue = bitrateLimit == nil && liftings <= 1 ? nil : now + Self.reportInterval
+        if bitrateLimit == nil { liftings -= 1 }
+        var ssrcs = layers.compactMap(\.ssrc)
+        if let ssrc = audio?.ssrc { ssrcs.append(ssrc) }
+        writer.receiverEstimatedBitrate(
+            senderSSRC: reporterSSRC, bitrate: bitrateLimit ?? Self.noLimit, ssrcs: ssrcs.span)
+    }
+
     public var deadline: Instant? {
-        var deadline = nextReport
+        var deadline = Instant.earlier(nextReport, limitDue)
         deadline = Instant.earlier(deadline, arrivals?.deadline)
         for index in layers.indices {
             if layers[index].media.feedback.contains(.nack) {
@@ -378,6 +406,7 @@ public struct MediaReceiver: Sendable {
         let usable = UnsafeMutableRawBufferPointer(rebasing: room[..<Self.reportSize])
         var writer = RTCPWriter(usable)
         writeReport(into: &writer, wallTime: wallTime, at: now)
+        writeLimit(into: &writer, at: now)
         writeRequests(into: &writer, at: now)
         if arrivals != nil, writer.remaining > 200 {
             _ = arrivals!.poll(

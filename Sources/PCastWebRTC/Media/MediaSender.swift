@@ -6,7 +6,10 @@ public import PCastRTP
 public struct MediaSender: Sendable {
     /// What the peer asks of whoever makes the media.
     public struct Requests: Sendable {
-        public var keyFrame = false
+        /// Key frames of the video's layers, as bits.
+        public var layers: UInt8 = 0
+
+        public var keyFrame: Bool { layers != 0 }
     }
 
     /// What became of an attempt to send.
@@ -22,11 +25,14 @@ public struct MediaSender: Sendable {
 
     /// What the peer had a track do (RFC 7728).
     public enum PauseEvent: Hashable, Sendable {
-        case paused(MediaType)
-        case resumed(MediaType)
+        case paused(MediaType, layer: Int)
+        case resumed(MediaType, layer: Int)
     }
 
+    /// The only layer, or the first.
     public var video: OutboundTrack?
+    /// The layers after the first, where several are sent side by side.
+    public private(set) var moreLayers: [OutboundTrack?] = []
     public var audio: OutboundTrack?
 
     /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
@@ -43,9 +49,15 @@ public struct MediaSender: Sendable {
     private var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
     public private(set) var roundTripTime = RoundTripTime()
 
+    /// What the peer wants to be sent at most, all tracks together (REMB): its estimate of the link, or its wish where
+    /// it reports arrivals.
+    public private(set) var receiverLimit: Bitrate?
+    /// Whether the peer reports when packets arrive, so that its link is estimated here.
+    public var reportsArrivals: Bool { (video ?? audio)?.media.feedback.contains(.transportCC) ?? false }
+
     /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
     /// at most. Most viewers ask for none in all their life, so no memory is set aside.
-    private var asked: [(type: MediaType, sequenceNumber: UInt16)] = []
+    private var asked: [(type: MediaType, layer: Int, sequenceNumber: UInt16)] = []
 
     /// The round trip assumed before any report.
     private static let assumedRoundTrip = TimeSpan.milliseconds(50)
@@ -64,18 +76,24 @@ public struct MediaSender: Sendable {
         transportSequenceNumber = UInt16.random(in: 0..<0x8000, using: &generator)
         var canProbe = false
         for section in media {
-            let track = OutboundTrack(section, using: &generator, playoutDelay: playoutDelay)
+            let layers = section.direction.sends ? section.rids.map { RTPStreamIdentifier($0) } : []
+            let track = OutboundTrack(
+                section, layer: layers.first ?? nil, using: &generator, playoutDelay: playoutDelay)
             switch section.type {
             case .video where video == nil:
                 video = track
                 canProbe = track?.stream.canProbe ?? false
+                moreLayers = layers.dropFirst().map { layer in
+                    OutboundTrack(section, layer: layer, using: &generator, playoutDelay: playoutDelay)
+                }
             case .audio where audio == nil: audio = track
             default: continue
             }
-            if let track, section.feedback.contains(.pause) {
+            for (layer, track) in ([track] + (section.type == .video ? moreLayers : [])).enumerated() {
+                guard let track, section.feedback.contains(.pause) else { continue }
                 pauses.append(
                     PauseState(
-                        type: section.type, ssrc: track.stream.parameters.ssrc,
+                        type: section.type, layer: layer, ssrc: track.stream.parameters.ssrc,
                         holdsOff: !section.feedback.contains(.pauseWithoutWait)))
             }
         }
@@ -160,10 +178,8 @@ public struct MediaSender: Sendable {
         guard let packet else { return .idle }
         let payload = log.payload(at: packet.position)
         let length: Int
-        if packet.prefixSize > 0 {
-            let start = packet.headerSize + packet.prefixSize
-            UnsafeMutableRawBufferPointer(rebasing: room[start...]).copyMemory(from: payload)
-            length = transport.protectRTP(room, length: start + payload.count, headerSize: packet.headerSize)
+        if packet.prefixSize > 0 || !packet.pictures.isZero {
+            length = protectCopy(packet, payload, in: room, by: transport)
         } else {
             length = transport.protectRTP(
                 header: UnsafeRawBufferPointer(rebasing: room[..<packet.headerSize]), payload: payload, into: room)
@@ -171,6 +187,96 @@ public struct MediaSender: Sendable {
         if !packet.isRetransmission { note(&track!, log[packet.position], capture: capture, at: now) }
         if length > 0 { batch.commit(length: length, to: path) }
         return .sent(length)
+    }
+
+    /// Copies the payload, which is not sent as it stands in the log or not alone.
+    private static func protectCopy(
+        _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in room: UnsafeMutableRawBufferPointer,
+        by transport: borrowing SecureTransport
+    ) -> Int {
+        let start = packet.headerSize + packet.prefixSize
+        packet.pictures.copy(payload, into: UnsafeMutableRawBufferPointer(rebasing: room[start...]))
+        return transport.protectRTP(room, length: start + payload.count, headerSize: packet.headerSize)
+    }
+
+    // MARK: Layers
+
+    /// How many layers of video are sent side by side.
+    public var layerCount: Int { video == nil ? 0 : 1 + moreLayers.count }
+
+    /// A layer's track; nil where it is not sent.
+    public func layer(_ index: Int) -> OutboundTrack? {
+        index == 0 ? video : moreLayers.indices.contains(index - 1) ? moreLayers[index - 1] : nil
+    }
+
+    private mutating func changeLayer(_ index: Int, _ change: (inout OutboundTrack?) -> Void) {
+        if index == 0 { change(&video) } else { change(&moreLayers[index - 1]) }
+    }
+
+    /// Changes where a layer's stream stands.
+    public mutating func changeStream(of layer: Int, _ change: (inout OutboundStream) -> Void) {
+        changeLayer(layer) { track in if track != nil { change(&track!.stream) } }
+    }
+
+    /// Which layer has that source; nil for none.
+    private func layer(of ssrc: UInt32) -> Int? {
+        if ssrc == video?.stream.parameters.ssrc { return 0 }
+        for index in moreLayers.indices where moreLayers[index]?.stream.parameters.ssrc == ssrc { return index + 1 }
+        return nil
+    }
+
+    /// Sends the next packet of one of several layers; never a probe, which goes by `send` when no layer has anything.
+    public mutating func send(
+        layer index: Int, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
+        into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
+    ) -> Sending {
+        let waiting = index == 0 ? video?.stream.waiting(in: log) : moreLayers[index - 1]?.stream.waiting(in: log)
+        guard let waiting else { return .idle }
+        let waited = waiting.since.map { now - $0 } ?? .zero
+        guard pacer.mayPass(queued: waiting.count, waited: waited, at: now) else { return .paced }
+        let number = transportSequenceNumber
+        let written =
+            index == 0
+            ? Self.send(
+                &video, from: log, through: transport, into: &batch, capture: capture, at: now,
+                counter: &transportSequenceNumber)
+            : Self.send(
+                &moreLayers[index - 1], from: log, through: transport, into: &batch, capture: capture, at: now,
+                counter: &transportSequenceNumber)
+        switch written {
+        case .sent(let length): noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        case .idle: return .idle
+        case .full: return .full
+        }
+        return .sent
+    }
+
+    /// Goes on with another layer of the video at a key frame of it; see `OutboundStream.change`. Reports begin anew,
+    /// for they tell the times of what is sent now (RTCP1).
+    public mutating func changeVideo(
+        to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, alignment: UInt32?
+    ) {
+        guard let codec = video?.media.codec else { return }
+        video!.stream.change(to: log, at: position, from: former, codec: codec, alignment: alignment)
+        video!.reportsAnew = true
+    }
+
+    /// Sends again what the peer lacks of the layer that was left, one packet each time.
+    public mutating func resend(
+        from former: borrowing PacketLog, through transport: borrowing SecureTransport,
+        into batch: inout DatagramBatch, at now: Instant
+    ) -> Sending {
+        guard video?.stream.hasFormerResends == true, let path = transport.path else { return .idle }
+        guard let room = batch.reserve() else { return .full }
+        let number = transportSequenceNumber
+        let packet = video!.stream.nextOfFormer(
+            in: former, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &transportSequenceNumber, into: room)
+        guard let packet else { return .idle }
+        let payload = former.payload(at: packet.position)
+        let length = Self.protectCopy(packet, payload, in: room, by: transport)
+        if length > 0 { batch.commit(length: length, to: path) }
+        noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        return .sent
     }
 
     private static func note(
@@ -205,7 +311,7 @@ public struct MediaSender: Sendable {
         from log: borrowing PacketLog, through transport: borrowing SecureTransport, into batch: inout DatagramBatch,
         at now: Instant
     ) -> Sending {
-        guard pacer.isProbing, !isPaused(.video), let path = transport.path else {
+        guard pacer.isProbing, !isVideoPaused, let path = transport.path else {
             pacer.nothingWaits()
             return .idle
         }
@@ -260,13 +366,15 @@ public struct MediaSender: Sendable {
             bandwidth.receive(feedback, in: datagram, at: now)
             followEstimate(at: now)
         case .receiverEstimatedBitrate(let limit):
+            receiverLimit = limit.bitrate
             bandwidth.receive(receiverLimit: limit.bitrate, at: now)
             followEstimate(at: now)
         case .negativeAcknowledgement(let nack): read(nack, in: datagram, budget: &budget)
-        case .pictureLossIndication(_, let ssrc) where ssrc == video?.stream.parameters.ssrc:
-            video?.pliCount += 1
-            requests.keyFrame = true
-        case .fullIntraRequest(let request): requests.keyFrame = read(request, in: datagram)
+        case .pictureLossIndication(_, let ssrc):
+            guard let layer = layer(of: ssrc) else { break }
+            changeLayer(layer) { $0?.pliCount += 1 }
+            requests.layers |= 1 << UInt8(layer)
+        case .fullIntraRequest(let request): requests.layers |= read(request, in: datagram)
         case .pauseResume(let packet) where !pauses.isEmpty: read(packet, in: datagram, at: now)
         case .goodbye(let goodbye) where !pauses.isEmpty:
             for index in 0..<goodbye.count {
@@ -287,9 +395,9 @@ public struct MediaSender: Sendable {
         for index in 0..<blocks.count {
             let block = blocks.block(index, in: datagram)
             let previous: ReportBlock?
-            if block.ssrc == video?.stream.parameters.ssrc {
-                previous = video?.receiverReport
-                video?.receiverReport = block
+            if let layer = layer(of: block.ssrc) {
+                previous = self.layer(layer)?.receiverReport
+                changeLayer(layer) { $0?.receiverReport = block }
             } else if block.ssrc == audio?.stream.parameters.ssrc {
                 previous = audio?.receiverReport
                 audio?.receiverReport = block
@@ -311,39 +419,50 @@ public struct MediaSender: Sendable {
 
     private mutating func read(_ nack: NegativeAcknowledgement, in datagram: Span<UInt8>, budget: inout Int) {
         let type: MediaType
-        if nack.mediaSSRC == video?.stream.parameters.ssrc {
+        var layer = 0
+        if let index = self.layer(of: nack.mediaSSRC) {
             type = .video
-            video?.nackCount += 1
+            layer = index
+            changeLayer(index) { $0?.nackCount += 1 }
         } else if nack.mediaSSRC == audio?.stream.parameters.ssrc {
             type = .audio
             audio?.nackCount += 1
         } else {
             return
         }
-        nack.forEach(in: datagram, budget: &budget) { number in asked.append((type, number)) }
+        nack.forEach(in: datagram, budget: &budget) { number in asked.append((type, layer, number)) }
     }
 
-    private mutating func read(_ request: FullIntraRequest, in datagram: Span<UInt8>) -> Bool {
+    /// Answers the layers of which something new is requested, as bits.
+    private mutating func read(_ request: FullIntraRequest, in datagram: Span<UInt8>) -> UInt8 {
+        var layers: UInt8 = 0
         for index in 0..<request.count {
             let entry = request.entry(index, in: datagram)
-            guard entry.ssrc == video?.stream.parameters.ssrc, entry.sequenceNumber != video?.lastIntraRequest else {
-                continue
+            guard let layer = layer(of: entry.ssrc),
+                entry.sequenceNumber != self.layer(layer)?.lastIntraRequest
+            else { continue }
+            changeLayer(layer) { track in
+                track?.lastIntraRequest = entry.sequenceNumber
+                track?.pliCount += 1
             }
-            video?.lastIntraRequest = entry.sequenceNumber
-            video?.pliCount += 1
-            return true
+            layers |= 1 << UInt8(layer)
         }
-        return false
+        return layers
     }
 
     /// Looks the numbers asked for up in the track's log. To be called for each type after a datagram was read.
-    public mutating func resolveRequests(_ type: MediaType, in log: borrowing PacketLog, at now: Instant) {
+    public mutating func resolveRequests(
+        _ type: MediaType, layer: Int = 0, in log: borrowing PacketLog, at now: Instant
+    ) {
         guard !asked.isEmpty else { return }
         // The shortest measured: no request can be about a packet that left later, and one that took less than usual
         // is not refused.
         let roundTrip = roundTripTime.minimum ?? .zero
-        for request in asked where request.type == type {
-            if type == .video {
+        for request in asked where request.type == type && request.layer == layer {
+            if layer > 0 {
+                moreLayers[layer - 1]?.stream.requestRetransmission(
+                    of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
+            } else if type == .video {
                 video?.stream.requestRetransmission(
                     of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
             } else {
@@ -351,13 +470,18 @@ public struct MediaSender: Sendable {
                     of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
             }
         }
-        asked.removeAll { $0.type == type }
+        asked.removeAll { $0.type == type && $0.layer == layer }
     }
 
     // MARK: Pauses
 
     /// Whether the peer has paused a track: what is made of it then is not to be sent.
-    public func isPaused(_ type: MediaType) -> Bool { pauses.contains { $0.type == type && $0.isPaused } }
+    public func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
+        pauses.contains { $0.type == type && $0.layer == layer && $0.isPaused }
+    }
+
+    /// Whether nothing is sent of the video.
+    private var isVideoPaused: Bool { pauses.count { $0.type == .video && $0.isPaused } == layerCount }
 
     /// What the peer had tracks do; nil when nothing more.
     public mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
@@ -386,17 +510,17 @@ public struct MediaSender: Sendable {
             let wasPaused = pauses[index].isPaused
             change(&pauses[index])
             guard pauses[index].isPaused != wasPaused else { continue }
-            let type = pauses[index].type
-            pauseEvents.append(wasPaused ? .resumed(type) : .paused(type))
+            let (type, layer) = (pauses[index].type, pauses[index].layer)
+            pauseEvents.append(wasPaused ? .resumed(type, layer: layer) : .paused(type, layer: layer))
             guard wasPaused else { continue }
-            if type == .video { video?.reportsAnew = true } else { audio?.reportsAnew = true }
+            if type == .video { changeLayer(layer) { $0?.reportsAnew = true } } else { audio?.reportsAnew = true }
         }
     }
 
     /// The messages that are due, behind a report.
     private mutating func writePauses(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
         for index in pauses.indices {
-            let track = pauses[index].type == .video ? video : audio
+            let track = pauses[index].type == .video ? layer(pauses[index].layer) : audio
             guard let last = track?.stream.lastSequenceNumber else { continue }
             while let message = pauses[index].poll(lastSequenceNumber: last, hasReport: hasReport, at: now) {
                 writer.pauseResume(senderSSRC: reporterSSRC, message)
@@ -420,6 +544,9 @@ public struct MediaSender: Sendable {
     /// When reports are due.
     public var reportDeadline: Instant? {
         var deadline = Instant.earlier(video?.report.deadline, audio?.report.deadline)
+        for index in moreLayers.indices {
+            deadline = Instant.earlier(deadline, moreLayers[index]?.report.deadline)
+        }
         for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
         return deadline
     }
@@ -435,6 +562,9 @@ public struct MediaSender: Sendable {
         guard let room = batch.reserve() else { return true }
         var writer = RTCPWriter(room)
         if let report = video?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        for index in moreLayers.indices {
+            if let report = moreLayers[index]?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        }
         if let report = audio?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         if !pauses.isEmpty {
             let hasReport = writer.count > 0

@@ -20,8 +20,20 @@ public struct OutboundTrack: Sendable {
     /// The number of the last full intra request; its repetition is no new one (RTCP7).
     var lastIntraRequest: UInt8?
 
-    /// - Parameter generator: for the first sequence numbers.
-    init?(_ media: NegotiatedMedia, using generator: inout some RandomNumberGenerator, playoutDelay: PlayoutDelay?) {
+    /// - Parameters:
+    ///   - generator: for the first sequence numbers.
+    ///   - layer: by its name, one of several, whose sources are not announced; nil for the only one.
+    init?(
+        _ media: NegotiatedMedia, layer: RTPStreamIdentifier? = nil,
+        using generator: inout some RandomNumberGenerator, playoutDelay: PlayoutDelay?
+    ) {
+        var media = media
+        // A layer's sources are not announced, nor that of the only one where the peer takes no layers.
+        if layer != nil || media.localSSRC == nil {
+            media.localSSRC = UInt32.random(in: 1...UInt32.max, using: &generator)
+            media.localRTXSSRC =
+                media.rtxPayloadType == nil ? nil : UInt32.random(in: 1...UInt32.max, using: &generator)
+        }
         guard media.direction.sends, let ssrc = media.localSSRC else { return nil }
         self.media = media
         var retransmission: OutboundStream.Parameters.Retransmission?
@@ -30,7 +42,7 @@ public struct OutboundTrack: Sendable {
         }
         let parameters = OutboundStream.Parameters(
             ssrc: ssrc, payloadType: media.payloadType, retransmission: retransmission,
-            mid: media.mid.flatMap { RTPStreamIdentifier($0) }, extensions: media.extensionMap,
+            mid: media.mid.flatMap { RTPStreamIdentifier($0) }, rid: layer, extensions: media.extensionMap,
             clockRate: media.format.clockRate, playoutDelay: media.type == .video ? playoutDelay : nil,
             redundantPayloadType: media.format.redPayloadType)
         stream = OutboundStream(

@@ -17,6 +17,7 @@ struct PauseState: Sendable {
     }
 
     let type: MediaType
+    let layer: Int
     let ssrc: UInt32
     /// Whether others have to be waited for (`nowait` was not agreed on).
     private let holdsOff: Bool
@@ -32,8 +33,9 @@ struct PauseState: Sendable {
     /// As often as reports are sent.
     private static let regularInterval = TimeSpan.seconds(1 as Int64)
 
-    init(type: MediaType, ssrc: UInt32, holdsOff: Bool) {
+    init(type: MediaType, layer: Int = 0, ssrc: UInt32, holdsOff: Bool) {
         self.type = type
+        self.layer = layer
         self.ssrc = ssrc
         self.holdsOff = holdsOff
     }

@@ -44,6 +44,9 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     /// Whether the payload begins a frame.
     public var startsFrame: Bool { startsPartition && partitionIndex == 0 }
 
+    /// A descriptor of one byte that says nothing.
+    public init() {}
+
     /// Nil when the payload ends within the descriptor.
     public static func parse(_ payload: Span<UInt8>) -> VP8PayloadDescriptor? {
         guard !payload.isEmpty else { return nil }
@@ -115,6 +118,14 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
 
     /// The longest descriptor.
     public static let maximumSize = 6
+
+    /// How long the descriptor is when written.
+    var writtenSize: Int {
+        let size =
+            (pictureID?.size ?? 0) + (tl0PictureIndex == nil ? 0 : 1)
+            + (temporalID == nil && keyIndex == nil ? 0 : 1)
+        return size == 0 ? 1 : size + 2
+    }
 
     /// Writes the descriptor and answers its size; `buffer` has `maximumSize` bytes.
     public func write(into buffer: UnsafeMutableRawBufferPointer) -> Int {

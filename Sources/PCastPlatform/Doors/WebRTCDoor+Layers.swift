@@ -1,0 +1,141 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PCastMedia
+import PCastRelay
+import PCastWeb
+import PCastWebRTC
+
+/// WHEP's choice of layers (`urn:ietf:params:whep:ext:core:layer`, draft-murillo-whep-01, section 4.6.2), at the address
+/// that the `Link` header of the answer names.
+///
+/// GET tells the layers by the m-section's index, the best first, which is sent, which is chosen, and why it is no better
+/// one. POST with `{"mediaId":"0","encodingId":"h"}` chooses one by its rid, and no better one; without `encodingId`, or by
+/// DELETE, the choice is the platform's again. What the link does not carry is not sent, chosen or not.
+extension WebRTCDoor {
+    static let layerExtension = "urn:ietf:params:whep:ext:core:layer"
+    private static let methods = "GET, POST, DELETE, OPTIONS"
+    private static let choiceLimit = 4 * 1024
+
+    /// The value of the `Link` header.
+    static func layerLink(_ name: String) -> String { "</whep/resource/\(name)/layer>; rel=\"\(layerExtension)\"" }
+
+    func addLayerRoutes(to group: RouterGroup<WebRequestContext>) {
+        let path: RouterPath = "resource/:name/layer"
+        group.on(path, method: .get) { request, context in
+            await respond { () throws(Refusal) in try await layers(context) }
+        }
+        group.on(path, method: .post) { request, context in
+            await respond { () throws(Refusal) in try await choose(request, context) }
+        }
+        group.on(path, method: .delete) { request, context in
+            await respond { () throws(Refusal) in try await choose(nil, context) }
+        }
+        group.on(path, method: .options) { _, _ in
+            CrossOriginMiddleware.preflight(allow: Self.methods, accept: "application/json")
+        }
+    }
+
+    // MARK: GET
+
+    private struct Listing: Encodable {
+        struct Layer: Encodable {
+            let encodingId: String
+            let bitrate: Int64?
+            let width: Int?
+            let height: Int?
+            let active: Bool
+        }
+
+        let mediaId: String
+        let layers: [Layer]
+        /// Null while no video is sent.
+        let current: String?
+        /// Null while the platform chooses.
+        let selected: String?
+        let video: String
+        /// Why it is not more.
+        let reason: String
+    }
+
+    private func layers(_ context: WebRequestContext) async throws(Refusal) -> Response {
+        let (_, resource) = try await find(context)
+        guard let viewed = await directory.layers(viewedBy: resource.participation.peer) else { throw .ended }
+        let layers = viewed.layers.map { layer in
+            Listing.Layer(
+                encodingId: layer.name, bitrate: layer.bitrate?.bitsPerSecond, width: layer.dimensions?.width,
+                height: layer.dimensions?.height, active: layer.isAvailable)
+        }
+        let listing = Listing(
+            mediaId: resource.videoSection, layers: layers, current: viewed.current, selected: viewed.pinned,
+            video: viewed.choice.word, reason: viewed.cause.word)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        guard let body = try? encoder.encode(listing) else { throw Refusal(.failed, "The layers could not be told.") }
+        var response = DoorResponse.json(.ok, String(decoding: body, as: UTF8.self))
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    // MARK: POST and DELETE
+
+    private struct Choice: Decodable {
+        let mediaId: String?
+        let encodingId: String?
+    }
+
+    /// - Parameter request: nil leaves the choice to the platform.
+    private func choose(_ request: Request?, _ context: WebRequestContext) async throws(Refusal) -> Response {
+        let (_, resource) = try await find(context)
+        var layer: String?
+        if let request {
+            let choice = try await choice(request)
+            if let media = choice.mediaId, media != resource.videoSection {
+                throw Refusal(.badRequest, "The layers are those of the video, mediaId “\(resource.videoSection)”.")
+            }
+            layer = choice.encodingId
+        }
+        try await directory.pin(resource.participation.peer, layer: layer)
+        return Response(status: .ok)
+    }
+
+    private func choice(_ request: Request) async throws(Refusal) -> Choice {
+        var request = request
+        do {
+            let body = try await request.collectBody(upTo: Self.choiceLimit)
+            return try JSONDecoder().decode(Choice.self, from: Data(body.readableBytesView))
+        } catch {
+            throw Refusal(.badRequest, "Send a choice as JSON: {\"mediaId\":\"0\",\"encodingId\":\"h\"}.")
+        }
+    }
+}
+
+extension WebRTCResource {
+    /// The video's m-section by its place, as the extension counts them.
+    fileprivate var videoSection: String {
+        String(participation.answer.media.firstIndex { $0.kind == .video } ?? 0)
+    }
+}
+
+extension LayerSelection.Choice {
+    fileprivate var word: String {
+        switch self {
+        case .layer: "layer"
+        case .audioOnly: "audio-only"
+        case .nothing: "nothing"
+        }
+    }
+}
+
+extension LayerSelection.Cause {
+    fileprivate var word: String {
+        switch self {
+        case .none: "none"
+        case .link: "link"
+        case .limit: "limit"
+        case .pin: "selected"
+        case .publisher: "publisher"
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// What there is of a stream's layers.
+extension PublishedStream {
+    /// How often they are looked at.
+    private static let reviewInterval = TimeSpan.milliseconds(200)
+    /// A layer of which nothing came for so long does not come.
+    private static let silence = TimeSpan.milliseconds(1_200)
+    /// One that somebody wants and that does not come within this time is not counted on for a while.
+    private static let patience = TimeSpan.seconds(3 as Int64)
+    private static let missingTime = TimeSpan.seconds(10 as Int64)
+
+    /// Looks at the layers, if it is time to; true when some came or went, or changed places.
+    mutating func reviewLayers(at now: Instant) -> Bool {
+        if let nextReview, now < nextReview { return false }
+        nextReview = now + Self.reviewInterval
+        if let bitrate = audio.activity.bitrate(at: now) { audio.bitrate = bitrate }
+        guard layers.exist else { return false }
+        let before = ladder
+        ladder.removeAll()
+        for layer in layers.indices {
+            if let bitrate = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = bitrate }
+            let isAvailable = comes(layer, at: now)
+            ladder.insert(
+                LayerLadder.Rung(
+                    layer: layer, bitrate: layers[layer].bitrate ?? .kilobits(0),
+                    dimensions: layers[layer].dimensions, isAvailable: isAvailable))
+        }
+        ladder.takeAllForAvailable()
+        return !ladder.isOrdered(like: before)
+    }
+
+    /// Whether a layer comes, or would if somebody wanted it.
+    private mutating func comes(_ layer: Int, at now: Instant) -> Bool {
+        if let last = layers[layer].activity.lastArrival, now - last < Self.silence {
+            layers[layer].missedSince = nil
+            layers[layer].missingUntil = nil
+            return true
+        }
+        if layers[layer].takers > 0 {
+            let since = layers[layer].missedSince ?? now
+            layers[layer].missedSince = since
+            if now - since >= Self.patience { layers[layer].missingUntil = now + Self.missingTime }
+        } else {
+            layers[layer].missedSince = nil
+        }
+        if let until = layers[layer].missingUntil, now < until { return false }
+        return receiver.isResting(.video, layer: layer)
+    }
+
+    /// What a layer is called: as the publisher does, or by its place.
+    func name(of layer: Int) -> String {
+        receiver.layers.indices.contains(layer) ? receiver.layers[layer].rid?.text ?? String(layer) : String(layer)
+    }
+
+    /// The newest key frame of a layer; nil where there is none.
+    ///
+    /// - Parameter former: the layer whose times it has to follow.
+    func keyFrame(of layer: Int?, following former: Int?) -> LayerSwitch.KeyFrame? {
+        guard let layer, let position = layers[layer].log.newestKeyFrame else { return nil }
+        let isAligned = former.map { $0 == layer || alignment(from: $0, to: layer) != nil } ?? true
+        return LayerSwitch.KeyFrame(
+            position: position, arrival: layers[layer].log[position].arrival, isAligned: isAligned)
+    }
+
+    /// What a layer's timestamps need added to be another's, as the publisher's reports of both tell; nil while they do
+    /// not (SW3).
+    func alignment(from former: Int, to layer: Int) -> UInt32? {
+        guard let reference = receiver.layers[former].captureClock, let clock = receiver.layers[layer].captureClock
+        else { return nil }
+        let apart = reference.rate.ticks(in: clock.wallTime - reference.wallTime)
+        return reference.timestamp &+ UInt32(truncatingIfNeeded: apart) &- clock.timestamp
+    }
+}

@@ -1,0 +1,108 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// Each viewer's layer: which it shall have, and how it comes to it.
+extension Relay {
+    /// Decides anew what a viewer shall have.
+    mutating func selectLayer(viewer index: Int, at now: Instant) {
+        guard viewers[index].sender.video != nil, !viewers[index].isEnding else { return }
+        let stream = streams.address(viewers[index].stream)
+        let viewer = viewers.address(index)
+        // Where arrivals are reported, what the viewer says itself is its wish.
+        if viewer.pointee.sender.reportsArrivals {
+            viewer.pointee.selection.limit = viewer.pointee.sender.receiverLimit
+        }
+        let isChanged = viewer.pointee.selection.decide(
+            stream.pointee.ladder, audio: stream.pointee.audio.bitrate ?? .kilobits(0),
+            allowance: viewer.pointee.allowance, at: now)
+        let selection = viewer.pointee.selection
+        var wanted: Int?
+        if case .layer(let layer) = selection.choice { wanted = layer }
+        guard isChanged || wanted != viewer.pointee.layers.wanted else { return }
+        let isLower = stream.pointee.ladder.isLower(wanted, than: viewer.pointee.layers.current)
+        viewer.pointee.layers.want(wanted, urgent: selection.cause == .link && isLower, at: now)
+        let hears = selection.choice != .nothing
+        if hears, !viewer.pointee.hears, stream.pointee.audio.exists {
+            viewer.pointee.sender.audio?.stream.beginAtEnd(of: stream.pointee.audio.log)
+        }
+        viewer.pointee.hears = hears
+        take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
+        if viewer.pointee.isWatching { notePackets(stream: viewer.pointee.stream) }
+    }
+
+    /// Sends a viewer what it does not have yet of the video; true when the batch is full.
+    mutating func forwardVideo(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let viewer = viewers.address(place)
+        let stream = streams.address(viewer.pointee.stream)
+        guard stream.pointee.layers.exist, viewer.pointee.sender.video != nil else { return false }
+        if let layer = viewer.pointee.layers.current,
+            viewer.pointee.sender.video!.stream.hasFallenBehind(stream.pointee.layers.address(layer).pointee.log)
+        {
+            viewer.pointee.loseVideo(at: now)
+        }
+        while true {
+            if viewer.pointee.layers.isChanging { followLayers(viewer: place, at: now) }
+            // Without video too, what the link carries is looked for through its stream (CC9).
+            let layer = viewer.pointee.layers.current ?? viewer.pointee.layers.last ?? 0
+            let sending = viewer.pointee.sendVideo(
+                stream.pointee.layers.address(layer).pointee, into: &batch, count: &packetsForwarded, at: now)
+            switch sending {
+            case .endedFrame: continue
+            case .full: return true
+            case .idle: return resendFormer(to: place, into: &batch, at: now)
+            }
+        }
+    }
+
+    /// Sends again what a viewer lacks of the layer that it had before.
+    private mutating func resendFormer(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let viewer = viewers.address(place)
+        guard let former = viewer.pointee.formerLayer, viewer.pointee.sender.video!.stream.hasFormerResends else {
+            return false
+        }
+        let stream = streams.address(viewer.pointee.stream)
+        while true {
+            let sending = viewer.pointee.resend(from: stream.pointee.layers[former].log, into: &batch, at: now)
+            switch sending {
+            case .sent: packetsForwarded += 1
+            case .full: return true
+            case .idle, .paced: return false
+            }
+        }
+    }
+
+    /// Takes the next step of a viewer's change of layers, if there is one to take.
+    mutating func followLayers(viewer index: Int, at now: Instant) {
+        let viewer = viewers.address(index)
+        let stream = streams.address(viewer.pointee.stream)
+        guard stream.pointee.layers.exist, viewer.pointee.layers.isChanging else { return }
+        let former = viewer.pointee.layers.last
+        let step = viewer.pointee.layers.step(
+            stream.pointee.keyFrame(of: viewer.pointee.layers.wanted, following: former),
+            isBetweenFrames: viewer.pointee.sender.video!.stream.isBetweenFrames,
+            acceptsAnyAge: !stream.pointee.receiver.canRequestKeyFrames, at: now)
+        switch step {
+        case .stay: return
+        case .ask(let layer): return requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
+        case .stop: viewer.pointee.sender.video!.stream.pause()
+        case .change(let layer): change(viewer: index, from: former, to: layer)
+        }
+        take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
+    }
+
+    private mutating func change(viewer index: Int, from former: Int?, to layer: Int) {
+        let viewer = viewers.address(index)
+        let stream = streams.address(viewer.pointee.stream)
+        guard let keyFrame = stream.pointee.layers[layer].log.newestKeyFrame else { return }
+        guard let former, former != layer else {
+            viewer.pointee.formerLayer = nil
+            viewer.pointee.sender.video!.stream.begin(at: keyFrame, in: stream.pointee.layers[layer].log)
+            return
+        }
+        viewer.pointee.formerLayer = former
+        viewer.pointee.sender.changeVideo(
+            to: stream.pointee.layers[layer].log, at: keyFrame, from: stream.pointee.layers[former].log,
+            alignment: stream.pointee.alignment(from: former, to: layer))
+    }
+}

@@ -1,0 +1,34 @@
+/// The layers of a stream's video in the order in which the publisher offered them, at addresses that stay; one where
+/// there is no simulcast, and one that does not exist where there is no video.
+struct VideoLayers: ~Copyable {
+    private let tracks: UnsafeMutablePointer<PublishedTrack>
+    let count: Int
+
+    init(count: Int, _ make: (Int) -> PublishedTrack) {
+        precondition(count > 0, "even no video is a track")
+        self.count = count
+        tracks = .allocate(capacity: count)
+        for index in 0..<count { (tracks + index).initialize(to: make(index)) }
+    }
+
+    deinit {
+        tracks.deinitialize(count: count)
+        tracks.deallocate()
+    }
+
+    var indices: Range<Int> { 0..<count }
+
+    /// Whether there is video at all.
+    var exist: Bool { tracks.pointee.exists }
+
+    /// Where a layer stands. For what is done for each packet: the subscript may copy, as bits, what it lends.
+    func address(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
+        precondition(indices.contains(index), "no such layer")
+        return tracks + index
+    }
+
+    subscript(index: Int) -> PublishedTrack {
+        _read { yield address(index).pointee }
+        _modify { yield &address(index).pointee }
+    }
+}

@@ -19,8 +19,9 @@ final class DatagramPortHandler: ChannelInboundHandler {
     /// Such as a port of nobody, which is told by ICMP: what was sent is lost, as any datagram may be.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
-    /// Datagrams of ours, and one that is longer to be told from them.
-    private static let bufferSize = 2048
+    /// Read in one call, each into its part of one buffer; longer ones than any of ours are cut.
+    private static let batchSize = 16
+    private static let datagramSize = 2048
     /// As many as a burst of some frames.
     private static let kernelBuffer = 1 << 20
 
@@ -29,10 +30,10 @@ final class DatagramPortHandler: ChannelInboundHandler {
         at ip: IPAddress, on loop: any EventLoop, received: @escaping @Sendable ([UInt8], TransportAddress) -> Void
     ) -> EventLoopFuture<any Channel> {
         DatagramBootstrap(group: loop)
-            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: bufferSize))
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: batchSize * datagramSize))
             .channelOption(.socketOption(.so_rcvbuf), value: .init(kernelBuffer))
             .channelOption(.socketOption(.so_sndbuf), value: .init(kernelBuffer))
-            .channelOption(.datagramVectorReadMessageCount, value: 16)
+            .channelOption(.datagramVectorReadMessageCount, value: batchSize)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(DatagramPortHandler(received: received))

@@ -25,6 +25,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
     private var port: (any Channel)?
     private var near: TransportAddress?
     private var timer: Scheduled<Void>?
+    private var timerDeadline: Instant?
     private var hasEnded = false
 
     private static let connectTimeout = TimeAmount.seconds(5)
@@ -124,10 +125,13 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
     }
 
     private func schedule() {
-        timer?.cancel()
         guard let deadline = machine.deadline, !hasEnded else { return }
+        if let timerDeadline, timerDeadline <= deadline { return }
+        timer?.cancel()
+        timerDeadline = deadline
         let delay = max(.zero, deadline - clock())
         timer = loop.scheduleTask(in: .nanoseconds(delay.nanoseconds)) { [weak self] in
+            self?.timerDeadline = nil
             self?.work { $0.advance(to: $1) }
         }
     }

@@ -187,6 +187,7 @@ extension TURNServer {
         let asked = message.number32(TURNAttributeType.lifetime)
         let lifetime = asked == 0 ? TimeSpan.zero : Self.lifetime(asked)
         allocations[connection]?.expiry = now + lifetime
+        nextExpiry = Instant.earlier(nextExpiry, now + lifetime)
         succeed(message, key, connection) { writer in
             writer.add(TURNAttributeType.lifetime, number: UInt32(lifetime.nanoseconds / 1_000_000_000))
         }

@@ -23,6 +23,8 @@ public struct TURNServer: Sendable {
     let configuration: TURNServerConfiguration
     let nonces: TURNNonce
     var allocations: [Connection: TURNAllocation] = [:]
+    /// Not later than the first expiry.
+    var nextExpiry: Instant?
     private var outputs: [Output] = []
     private var firstOutput = 0
     private var generator: any RandomNumberGenerator & Sendable
@@ -63,7 +65,9 @@ public struct TURNServer: Sendable {
     public mutating func connected(_ connection: Connection, from client: TransportAddress, at now: Instant) {
         precondition(allocations[connection] == nil, "a connection's number is used once")
         guard allocations.count < Self.maximumConnections else { return put(.close(connection)) }
-        allocations[connection] = TURNAllocation(client: client, at: now)
+        let allocation = TURNAllocation(client: client, at: now)
+        allocations[connection] = allocation
+        nextExpiry = Instant.earlier(nextExpiry, allocation.expiry)
     }
 
     /// The client, or an error, closed the connection.
@@ -149,9 +153,11 @@ public struct TURNServer: Sendable {
 
     // MARK: Time
 
-    public var deadline: Instant? { allocations.values.map(\.expiry).min() }
+    public var deadline: Instant? { nextExpiry }
 
     public mutating func advance(to now: Instant) {
+        guard let nextExpiry, nextExpiry <= now else { return }
         for (connection, allocation) in allocations where allocation.expiry <= now { close(connection) }
+        self.nextExpiry = allocations.values.map(\.expiry).min()
     }
 }

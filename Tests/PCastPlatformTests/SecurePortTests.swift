@@ -20,7 +20,6 @@ import Testing
         mutating func connected(at now: Instant) { client.connected(at: now) }
         mutating func received(_ bytes: [UInt8], at now: Instant) { client.received(bytes, at: now) }
         mutating func received(datagram: [UInt8], at now: Instant) { client.send(datagram) }
-        mutating func close() { client.close() }
         mutating func advance(to now: Instant) { client.advance(to: now) }
         var deadline: Instant? { client.deadline }
 

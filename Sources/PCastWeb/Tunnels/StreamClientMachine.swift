@@ -6,7 +6,6 @@ public protocol StreamClientMachine: Sendable {
     mutating func connected(at now: Instant)
     mutating func received(_ bytes: [UInt8], at now: Instant)
     mutating func received(datagram: [UInt8], at now: Instant)
-    mutating func close()
     mutating func advance(to now: Instant)
     var deadline: Instant? { get }
     mutating func pollOutput() -> StreamClientOutput?

@@ -45,14 +45,8 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
         loop.execute { self.open(host, port) }
     }
 
-    /// Gives back what the far end holds for it, and closes.
-    public func close() {
-        loop.execute { [self] in
-            guard !hasEnded else { return }
-            work { machine, _ in machine.close() }
-            end("closed")
-        }
-    }
+    /// Closes the connection, by which the far end gives up what it holds for it.
+    public func close() { loop.execute { self.end("closed") } }
 
     private func open(_ host: String, _ number: UInt16) {
         let address = IPAddress(host)

@@ -148,7 +148,9 @@ actor StreamDirectory {
     /// New ICE credentials for a peer (RFC 9725, section 4.3.2).
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(Refusal) -> TrickleFragment {
         do {
-            return try await router.restart(peer, remote: remote)
+            let ours = try await router.restart(peer, remote: remote)
+            logger.info("ICE restarted", metadata: ["peer": "\(peer.value)"])
+            return ours
         } catch {
             throw Self.refusal(error)
         }

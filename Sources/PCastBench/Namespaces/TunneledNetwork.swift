@@ -53,6 +53,10 @@ final class TunneledNetwork: Sendable {
                 let device = try TunnelDevice(
                     "\(id)h\(index)", address: "\(TunneledHost.address(number))/16", in: namespace)
                 try namespace.ip(["route", "add", "default", "dev", "\(id)h\(index)"])
+                // Connections agree on what both ends' links take; datagrams have to find out.
+                if let size = plan.conditions.up.initial.maximumPacketSize {
+                    try namespace.ip(["link", "set", "\(id)h\(index)", "mtu", "\(size)"])
+                }
                 hosts.append(TunneledHost(plan, number: number, device: device, at: now))
             }
             self.hosts = Array(made.dropFirst())

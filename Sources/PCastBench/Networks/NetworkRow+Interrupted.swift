@@ -8,7 +8,7 @@ extension NetworkRow {
         [
             stalling(hop), cut(hop), moving(hop, "rebinding") { $0.network.change(0) { $0.rebind() } },
             moving(hop, "address-change") { try $0.network.moveAddress(of: 0) },
-            blocked(hop, "udp-blocked", .tcpOnly),
+            blocked(hop, "udp-blocked", .tcpOnly), blocked(hop, "only-443", .tcpPort443Only),
         ]
     }
 
@@ -92,6 +92,7 @@ extension NetworkRow {
         return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { seconds in
             var options = options(hop)
             options.firewall = firewall
+            options.usesTLS = firewall == .tcpPort443Only
             return try await WatchedScene.run(options) { watched in
                 try await watched.wait(Double(seconds))
                 let watching = try watched.watching(since: watched.start)

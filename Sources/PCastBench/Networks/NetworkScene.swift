@@ -18,11 +18,14 @@ final class NetworkScene: Sendable {
         /// Beside what every row's have.
         var publish: [String] = []
         var serve: [String] = []
+        /// Who is behind the bad link comes by TLS on port 443.
+        var usesTLS = false
         var seed: UInt64 = 1
     }
 
     static let webPort = 8_080
     static let uri = "http://\(TunneledNetwork.serverAddress):\(webPort)"
+    static let secureURI = "https://\(TunneledNetwork.serverAddress)"
 
     let network: TunneledNetwork
     let platform: RecordedProcess
@@ -30,11 +33,14 @@ final class NetworkScene: Sendable {
     let streamID: StreamID
     private let application: (id: String, secret: String)
     private let options: Options
+    private let certificate: TrustedCertificate?
 
     private init(
         _ options: Options, _ network: TunneledNetwork, _ application: (id: String, secret: String),
-        _ platform: RecordedProcess, _ publisher: RecordedProcess, _ streamID: StreamID
+        _ platform: RecordedProcess, _ publisher: RecordedProcess, _ streamID: StreamID,
+        _ certificate: TrustedCertificate?
     ) {
+        self.certificate = certificate
         self.options = options
         self.network = network
         self.application = application
@@ -53,22 +59,23 @@ final class NetworkScene: Sendable {
         let network = try TunneledNetwork(plans)
         network.change(0) { $0.firewall = options.firewall }
         var started: [RecordedProcess] = []
+        let certificate = options.usesTLS ? try TrustedCertificate(for: "\(TunneledNetwork.serverAddress)") : nil
         do {
             let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
             let application = (id: "bench", secret: secret)
             let address = "\(TunneledNetwork.serverAddress)"
             let platform = try RecordedProcess(
                 ["serve", "--listen", "\(address):\(webPort)", "--rtc-port", "8189", "--advertise", address]
-                    + options.serve,
+                    + options.serve + (certificate?.serving ?? []),
                 environment: ["PCAST_SERVE_APPLICATION": "bench:\(secret)"], in: network.server)
             started.append(platform)
             _ = try await platform.first("listening")
-            let publisher = try publish(application, options, network)
+            let publisher = try publish(application, options, network, certificate)
             started.append(publisher)
             guard let stream = try await publisher.first("publishing").text("streamId") else {
                 throw BenchFailure("the publisher does not tell its stream")
             }
-            return NetworkScene(options, network, application, platform, publisher, StreamID(stream))
+            return NetworkScene(options, network, application, platform, publisher, StreamID(stream), certificate)
         } catch {
             started.reversed().forEach { $0.stop() }
             network.stop()
@@ -77,17 +84,22 @@ final class NetworkScene: Sendable {
     }
 
     private static func publish(
-        _ application: (id: String, secret: String), _ options: Options, _ network: TunneledNetwork
+        _ application: (id: String, secret: String), _ options: Options, _ network: TunneledNetwork,
+        _ certificate: TrustedCertificate?
     ) throws -> RecordedProcess {
         let tokens = [
             try builder(application).forAuthenticationOnly().build(),
             try builder(application).forPublishingOnly().build(),
         ]
+        let isSecure = options.hop == .publisher && certificate != nil
         return try RecordedProcess(
-            ["publish", "--uri", uri, "--video", "synthetic", "--audio", "synthetic", "--bitrate", "2M"]
+            [
+                "publish", "--uri", isSecure ? secureURI : uri, "--video", "synthetic", "--audio", "synthetic",
+                "--bitrate", "2M",
+            ]
                 + options.publish,
             environment: ["PCAST_PUBLISH_TOKEN": tokens.joined(separator: ",")],
-            in: options.hop == .publisher ? network.hosts[0] : network.server)
+            in: options.hop == .publisher ? network.hosts[0] : network.server, trusting: certificate)
     }
 
     private static func builder(_ application: (id: String, secret: String)) -> EdgeTokenBuilder {
@@ -97,7 +109,7 @@ final class NetworkScene: Sendable {
 
     /// A further publisher where the first one is, when it publishes.
     func publishAnother() async throws -> RecordedProcess {
-        let publisher = try Self.publish(application, options, network)
+        let publisher = try Self.publish(application, options, network, certificate)
         do {
             _ = try await publisher.first("publishing")
             return publisher
@@ -126,15 +138,17 @@ final class NetworkScene: Sendable {
             try Self.builder(application).forAuthenticationOnly().build(),
             try Self.builder(application).forOriginStream((stream ?? streamID).description).forStreamingOnly().build(),
         ]
+        let isSecure = options.hop == .viewer && certificate != nil
         return try RecordedProcess(
-            ["subscribe", "--uri", Self.uri, "--render", "null"] + arguments,
+            ["subscribe", "--uri", isSecure ? Self.secureURI : Self.uri, "--render", "null"] + arguments,
             environment: ["PCAST_SUBSCRIBE_TOKEN": tokens.joined(separator: ",")],
-            in: host.map { network.hosts[$0] } ?? own)
+            in: host.map { network.hosts[$0] } ?? own, trusting: certificate)
     }
 
     func stop() {
         publisher.stop()
         platform.stop()
         network.stop()
+        certificate?.remove()
     }
 }

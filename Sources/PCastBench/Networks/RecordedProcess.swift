@@ -32,8 +32,12 @@ final class RecordedProcess: Sendable {
         let isOver = Atomic(false)
     }
 
-    init(_ arguments: [String], environment: [String: String] = [:], in namespace: NetworkNamespace?) throws {
-        let process = try PCastProcess(arguments, environment: environment, in: namespace)
+    init(
+        _ arguments: [String], environment: [String: String] = [:], in namespace: NetworkNamespace?,
+        trusting certificate: TrustedCertificate? = nil
+    ) throws {
+        let process = try PCastProcess(
+            arguments, environment: environment, behind: (namespace?.prefix ?? []) + (certificate?.prefix ?? []))
         let record = Record()
         self.process = process
         self.record = record

@@ -5,6 +5,8 @@ struct Watching {
     private let first: RecordedProcess.Event
     private let last: RecordedProcess.Event
     private let all: [RecordedProcess.Event]
+    /// When the viewer had its first picture.
+    private let beginning: Instant?
 
     /// - Throws: `BenchFailure` when it told too little.
     init(_ viewer: RecordedProcess, from start: Instant, until end: Instant) throws {
@@ -15,6 +17,7 @@ struct Watching {
         self.first = first
         self.last = last
         all = Array(events.dropFirst())
+        beginning = viewer.events("firstFrame").first?.instant
     }
 
     var seconds: Double { (last.instant - first.instant).seconds }
@@ -38,4 +41,16 @@ struct Watching {
     }
 
     func values(_ field: String) -> [Double] { all.compactMap { $0.number(field) } }
+
+    /// The share of sound that was made up or missing, 0 to 1. What is told is of the whole time.
+    var concealedShare: Double? {
+        guard let beginning, let before = first.number("audioConcealed"), let after = last.number("audioConcealed")
+        else { return nil }
+        let elapsed = (last.instant - beginning).seconds
+        let concealed = after * elapsed - before * (first.instant - beginning).seconds
+        return max(0, concealed / seconds)
+    }
+
+    /// Pictures that were shown with a test picture's time strip that could not be read.
+    var brokenFrames: Double? { growth("framesBroken") }
 }

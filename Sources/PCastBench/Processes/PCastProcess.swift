@@ -13,14 +13,12 @@ final class PCastProcess: Sendable {
     /// - Parameters:
     ///   - arguments: without `--json`, which is added.
     ///   - environment: beside what this process has; secrets belong here, where other users cannot see them.
-    ///   - namespace: whose network it has; nil for this process's.
-    init(
-        _ arguments: [String], environment: [String: String] = [:], in namespace: NetworkNamespace? = nil
-    ) throws {
+    ///   - prefix: a command that runs another one in surroundings of its own.
+    init(_ arguments: [String], environment: [String: String] = [:], behind prefix: [String] = []) throws {
         command = "pcast " + arguments.joined(separator: " ")
         let output = Pipe()
-        if let prefix = namespace?.prefix {
-            process.executableURL = try SystemProgram.url(of: prefix[0])
+        if let first = prefix.first {
+            process.executableURL = try SystemProgram.url(of: first)
             process.arguments = try prefix.dropFirst() + [Self.program().path] + arguments + ["--json"]
         } else {
             process.executableURL = try Self.program()

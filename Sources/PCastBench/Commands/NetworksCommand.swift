@@ -24,9 +24,10 @@ struct NetworksCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ReportOptions
 
-    static let all: [NetworkRow] = NetworkScene.Hop.allCases.flatMap { hop in
-        NetworkRow.steady(hop) + NetworkRow.narrow(hop) + NetworkRow.interrupted(hop)
-    }
+    static let all: [NetworkRow] =
+        NetworkScene.Hop.allCases.flatMap { hop in
+            NetworkRow.steady(hop) + NetworkRow.narrow(hop) + NetworkRow.interrupted(hop)
+        } + [NetworkRow.badNeighbour] + NetworkRow.browsers
 
     private var chosen: [NetworkRow] {
         guard let rows else { return Self.all }

@@ -51,7 +51,7 @@ extension NetworkRow {
                     "no-data", isViewer ? ["none", "download-limited"] : ["publisher-limited"], of: watched.viewer,
                     since: fall, within: .seconds(4))
                 async let publisher = watched.quality(
-                    "no-data", ["none", "upload-limited"], of: watched.scene.publisher, since: fall,
+                    "no-data", ["none", "upload-limited"], of: watched.publisher, since: fall,
                     within: .seconds(4))
                 try await watched.wait(4)
                 let rise = watched.change { $0.isDown = false }

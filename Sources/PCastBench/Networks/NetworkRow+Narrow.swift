@@ -66,7 +66,7 @@ extension NetworkRow {
                 let viewer = await watched.quality(
                     "audio-only", viewerReasons, of: watched.viewer, since: fall, within: .seconds(8))
                 let publisher = await watched.quality(
-                    "audio-only", publisherReasons, of: watched.scene.publisher, since: fall, within: .seconds(4))
+                    "audio-only", publisherReasons, of: watched.publisher, since: fall, within: .seconds(4))
                 try await watched.wait(8)
                 let sound = try watched.watching(since: fall + .seconds(4)).concealedShare.map { 1 - $0 }
                 let rise = watched.change { $0.rate = .kilobits(4_000) }
@@ -113,11 +113,11 @@ extension NetworkRow {
         let targets = [Target("smallerShare", .atLeast(0.35)), Target("largerShare", .atMost(0.65))]
         return NetworkRow(name: "two-flows-\(hop.rawValue)", targets: targets) { seconds in
             try await WatchedScene.run(options(hop, rate: 3_000)) { watched in
-                let second = hop == .viewer ? try watched.scene.view() : try await watched.scene.publishAnother()
-                defer { second.stop() }
                 // Somebody has to watch the other publisher's, or it rests.
-                let other = hop == .publisher ? try await watched.scene.viewAnother(second) : nil
-                defer { other?.stop() }
+                let another = hop == .publisher ? try await watched.scene.publish() : nil
+                defer { another?.process.stop() }
+                let second = try watched.scene.view(another?.stream ?? watched.stream)
+                defer { second.stop() }
                 try await watched.wait(15)
                 let start = MonotonicClock.now()
                 try await watched.wait(Double(seconds))
@@ -136,5 +136,38 @@ extension NetworkRow {
                 ]
             }
         }
+    }
+
+    /// A viewer whose network is bad in every way, and one whose is not.
+    static let badNeighbour = NetworkRow(
+        name: "one-bad-viewer",
+        targets: [
+            Target("freezeCount", .exactly(0)), Target("framesPerSecond", .atLeast(29)),
+            Target("packetsLost", .exactly(0)), Target("nackCount", .exactly(0)), Target("latencyP50", .atMost(70)),
+        ]
+    ) { seconds in
+        var options = NetworkScene.Options()
+        options.conditions = LinkConditions(
+            delay: .milliseconds(150), jitter: .milliseconds(50), loss: .random(0.2), rate: .kilobits(300))
+        options.others = [LinkConditions(delay: .milliseconds(10))]
+        let scene = try await NetworkScene(options)
+        defer { scene.stop() }
+        let (publisher, stream) = try await scene.publish()
+        defer { publisher.stop() }
+        // One more that is well: what less than half of the viewers suffer from is not the publisher's to mend.
+        let viewers = try [1, 1, 0].map { try scene.view(stream, from: $0) }
+        defer { viewers.forEach { $0.stop() } }
+        _ = try await viewers[0].first("firstFrame")
+        try await Task.sleep(for: .seconds(4))
+        let start = MonotonicClock.now()
+        try await Task.sleep(for: .seconds(seconds))
+        let good = try Watching(viewers[0], from: start, until: MonotonicClock.now())
+        let bad = try? Watching(viewers[2], from: start, until: MonotonicClock.now())
+        return [
+            ("framesPerSecond", good.framesPerSecond), ("freezeCount", good.freezeCount),
+            ("packetsLost", good.growth("packetsLost")), ("nackCount", good.growth("nackCount")),
+            ("pliCount", good.growth("pliCount")), ("latencyP50", good.latencyP50),
+            ("badFramesPerSecond", bad?.framesPerSecond), ("badNackCount", bad?.growth("nackCount")),
+        ]
     }
 }

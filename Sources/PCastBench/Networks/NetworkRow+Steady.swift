@@ -3,52 +3,57 @@ import PCastNetwork
 
 /// Rows of a network that stays as it is.
 extension NetworkRow {
-    static func steady(_ hop: NetworkScene.Hop) -> [NetworkRow] {
-        [
-            steady(
-                "clean", hop, LinkConditions(delay: .milliseconds(10)),
-                [
-                    Target("nackCount", .exactly(0)), Target("pliCount", .exactly(0)),
-                    Target("latencyP50", .atMost(70)),
-                ]),
-            steady(
-                "loss-2", hop,
-                LinkConditions(
-                    delay: .milliseconds(25), jitter: .milliseconds(10), reorders: true, loss: .random(0.02)),
-                [
-                    Target("freezeCount", .exactly(0)), Target("framesPerSecond", .atLeast(29)),
-                    Target("latencyP50", .atMost(160)), Target("concealed", .atMost(0.001)),
-                ]),
-            steady(
-                "bursts-5", hop,
-                LinkConditions(delay: .milliseconds(50), loss: .bursts(GilbertElliott(share: 0.05, length: 4))),
-                [
-                    Target("freezeShare", .atMost(0.01)), Target("framesBroken", .exactly(0)),
-                    Target("latencyP50", .atMost(350)),
-                ]),
-            steady(
-                "loss-10", hop, LinkConditions(delay: .milliseconds(30), loss: .random(0.1)),
-                [Target("concealed", .atMost(0.015)), Target("framesPerSecond", .atLeast(24))]),
-            steady(
-                "path-1280", hop, LinkConditions(delay: .milliseconds(10), maximumPacketSize: 1_280),
-                [
-                    Target("oversized", .exactly(0)), Target("fragments", .exactly(0)),
-                    Target("packetsLost", .exactly(0)), Target("framesPerSecond", .atLeast(29)),
-                ]),
-        ]
+    struct Steady: Sendable {
+        let name: String
+        let conditions: LinkConditions
+        let targets: [Target]
     }
 
-    /// Loss that a link has is had in both directions, so that requests for repairs are lost, too.
-    private static func steady(
-        _ name: String, _ hop: NetworkScene.Hop, _ conditions: LinkConditions, _ targets: [Target]
-    ) -> NetworkRow {
-        NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { seconds in
-            var options = NetworkScene.Options()
-            options.hop = hop
-            options.conditions = conditions
-            return try await WatchedScene.run(options) { watched in
-                try await watched.wait(Double(seconds))
-                return figures(of: try watched.watching(since: watched.start), watched.scene)
+    /// The first four. Loss is in both directions, so that requests for repairs are lost, too.
+    static let networks = [
+        Steady(
+            name: "clean", conditions: LinkConditions(delay: .milliseconds(10)),
+            targets: [
+                Target("nackCount", .exactly(0)), Target("pliCount", .exactly(0)), Target("latencyP50", .atMost(70)),
+            ]),
+        Steady(
+            name: "loss-2",
+            conditions: LinkConditions(delay: .milliseconds(25), jitter: .milliseconds(10), loss: .random(0.02)),
+            targets: [
+                Target("freezeCount", .exactly(0)), Target("framesPerSecond", .atLeast(29)),
+                Target("latencyP50", .atMost(160)), Target("concealed", .atMost(0.001)),
+            ]),
+        Steady(
+            name: "bursts-5",
+            conditions: LinkConditions(
+                delay: .milliseconds(50), loss: .bursts(GilbertElliott(share: 0.05, length: 4))),
+            targets: [
+                Target("freezeShare", .atMost(0.01)), Target("framesBroken", .exactly(0)),
+                Target("latencyP50", .atMost(350)),
+            ]),
+        Steady(
+            name: "loss-10", conditions: LinkConditions(delay: .milliseconds(30), loss: .random(0.1)),
+            targets: [Target("concealed", .atMost(0.015)), Target("framesPerSecond", .atLeast(24))]),
+    ]
+
+    /// A path of IPv6's least size.
+    private static let narrowPath = Steady(
+        name: "path-1280", conditions: LinkConditions(delay: .milliseconds(10), maximumPacketSize: 1_280),
+        targets: [
+            Target("oversized", .exactly(0)), Target("fragments", .exactly(0)), Target("packetsLost", .exactly(0)),
+            Target("framesPerSecond", .atLeast(29)),
+        ])
+
+    static func steady(_ hop: NetworkScene.Hop) -> [NetworkRow] {
+        (networks + [narrowPath]).map { network in
+            NetworkRow(name: "\(network.name)-\(hop.rawValue)", targets: network.targets) { seconds in
+                var options = NetworkScene.Options()
+                options.hop = hop
+                options.conditions = network.conditions
+                return try await WatchedScene.run(options) { watched in
+                    try await watched.wait(Double(seconds))
+                    return figures(of: try watched.watching(since: watched.start), watched.scene)
+                }
             }
         }
     }

@@ -29,126 +29,99 @@ final class NetworkScene: Sendable {
 
     let network: TunneledNetwork
     let platform: RecordedProcess
-    let publisher: RecordedProcess
-    let streamID: StreamID
     private let application: (id: String, secret: String)
     private let options: Options
     private let certificate: TrustedCertificate?
 
-    private init(
-        _ options: Options, _ network: TunneledNetwork, _ application: (id: String, secret: String),
-        _ platform: RecordedProcess, _ publisher: RecordedProcess, _ streamID: StreamID,
-        _ certificate: TrustedCertificate?
-    ) {
-        self.certificate = certificate
+    /// Makes the network, and answers when the platform listens.
+    init(_ options: Options) async throws {
         self.options = options
-        self.network = network
-        self.application = application
-        self.platform = platform
-        self.publisher = publisher
-        self.streamID = streamID
-    }
-
-    /// Sets it up, and answers when the publisher is publishing.
-    static func start(_ options: Options) async throws -> NetworkScene {
         let plans = ([options.conditions] + options.others).map { conditions in
-            var plan = TunneledNetwork.Plan(conditions: NetworkConditions(conditions))
+            var plan = TunneledNetwork.Plan(conditions: NetworkConditions(conditions), firewall: options.firewall)
             plan.conditions.seed = options.seed
             return plan
         }
-        let network = try TunneledNetwork(plans)
-        network.change(0) { $0.firewall = options.firewall }
-        var started: [RecordedProcess] = []
-        let certificate = options.usesTLS ? try TrustedCertificate(for: "\(TunneledNetwork.serverAddress)") : nil
+        certificate = options.usesTLS ? try TrustedCertificate(for: "\(TunneledNetwork.serverAddress)") : nil
+        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
+        application = (id: "bench", secret: secret)
+        let address = "\(TunneledNetwork.serverAddress)"
+        network = try TunneledNetwork(plans)
         do {
-            let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
-            let application = (id: "bench", secret: secret)
-            let address = "\(TunneledNetwork.serverAddress)"
-            let platform = try RecordedProcess(
-                ["serve", "--listen", "\(address):\(webPort)", "--rtc-port", "8189", "--advertise", address]
+            platform = try RecordedProcess(
+                ["serve", "--listen", "\(address):\(Self.webPort)", "--rtc-port", "8189", "--advertise", address]
                     + options.serve + (certificate?.serving ?? []),
                 environment: ["PCAST_SERVE_APPLICATION": "bench:\(secret)"], in: network.server)
-            started.append(platform)
-            _ = try await platform.first("listening")
-            let publisher = try publish(application, options, network, certificate)
-            started.append(publisher)
-            guard let stream = try await publisher.first("publishing").text("streamId") else {
-                throw BenchFailure("the publisher does not tell its stream")
-            }
-            return NetworkScene(options, network, application, platform, publisher, StreamID(stream), certificate)
         } catch {
-            started.reversed().forEach { $0.stop() }
             network.stop()
+            throw error
+        }
+        do {
+            _ = try await platform.first("listening")
+        } catch {
+            stop()
             throw error
         }
     }
 
-    private static func publish(
-        _ application: (id: String, secret: String), _ options: Options, _ network: TunneledNetwork,
-        _ certificate: TrustedCertificate?
-    ) throws -> RecordedProcess {
-        let tokens = [
-            try builder(application).forAuthenticationOnly().build(),
-            try builder(application).forPublishingOnly().build(),
-        ]
+    /// The namespace of publishers, and that of viewers.
+    var publishersNamespace: NetworkNamespace { options.hop == .publisher ? network.hosts[0] : network.server }
+    var viewersNamespace: NetworkNamespace { options.hop == .viewer ? network.hosts[0] : network.server }
+
+    // MARK: Processes
+
+    /// Starts a publisher of the test picture, and answers when it publishes.
+    func publish() async throws -> (process: RecordedProcess, stream: StreamID) {
         let isSecure = options.hop == .publisher && certificate != nil
-        return try RecordedProcess(
+        let publisher = try RecordedProcess(
             [
-                "publish", "--uri", isSecure ? secureURI : uri, "--video", "synthetic", "--audio", "synthetic",
-                "--bitrate", "2M",
-            ]
-                + options.publish,
-            environment: ["PCAST_PUBLISH_TOKEN": tokens.joined(separator: ",")],
-            in: options.hop == .publisher ? network.hosts[0] : network.server, trusting: certificate)
-    }
-
-    private static func builder(_ application: (id: String, secret: String)) -> EdgeTokenBuilder {
-        EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
-            .expiresIn(.seconds(3_600), from: MonotonicClock.wallTime())
-    }
-
-    /// A further publisher where the first one is, when it publishes.
-    func publishAnother() async throws -> RecordedProcess {
-        let publisher = try Self.publish(application, options, network, certificate)
+                "publish", "--uri", isSecure ? Self.secureURI : Self.uri, "--video", "synthetic", "--audio",
+                "synthetic", "--bitrate", "2M",
+            ] + options.publish,
+            environment: [
+                "PCAST_PUBLISH_TOKEN": [try authenticationToken(), try publishingToken()].joined(separator: ",")
+            ],
+            in: publishersNamespace, trusting: certificate)
         do {
-            _ = try await publisher.first("publishing")
-            return publisher
+            guard let stream = try await publisher.first("publishing").text("streamId") else {
+                throw BenchFailure("the publisher does not tell its stream")
+            }
+            return (publisher, StreamID(stream))
         } catch {
             publisher.stop()
             throw error
         }
     }
 
-    /// Starts a viewer of a further publisher.
-    func viewAnother(_ publisher: RecordedProcess) async throws -> RecordedProcess {
-        guard let stream = try await publisher.first("publishing").text("streamId") else {
-            throw BenchFailure("the publisher does not tell its stream")
-        }
-        return try view(StreamID(stream))
-    }
-
     /// Starts a viewer where viewers of this scene are.
     ///
     /// - Parameter host: another host than the first.
-    func view(
-        _ stream: StreamID? = nil, from host: Int? = nil, _ arguments: [String] = []
-    ) throws -> RecordedProcess {
-        let own = options.hop == .viewer ? network.hosts[0] : network.server
-        let tokens = [
-            try Self.builder(application).forAuthenticationOnly().build(),
-            try Self.builder(application).forOriginStream((stream ?? streamID).description).forStreamingOnly().build(),
-        ]
+    func view(_ stream: StreamID, from host: Int? = nil, _ arguments: [String] = []) throws -> RecordedProcess {
         let isSecure = options.hop == .viewer && certificate != nil
         return try RecordedProcess(
             ["subscribe", "--uri", isSecure ? Self.secureURI : Self.uri, "--render", "null"] + arguments,
-            environment: ["PCAST_SUBSCRIBE_TOKEN": tokens.joined(separator: ",")],
-            in: host.map { network.hosts[$0] } ?? own, trusting: certificate)
+            environment: [
+                "PCAST_SUBSCRIBE_TOKEN": [try authenticationToken(), try viewingToken(stream)].joined(separator: ",")
+            ], in: host.map { network.hosts[$0] } ?? viewersNamespace, trusting: certificate)
     }
 
     func stop() {
-        publisher.stop()
         platform.stop()
         network.stop()
         certificate?.remove()
+    }
+
+    // MARK: Tokens
+
+    private var builder: EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
+            .expiresIn(.seconds(3_600), from: MonotonicClock.wallTime())
+    }
+
+    private func authenticationToken() throws -> String { try builder.forAuthenticationOnly().build() }
+
+    func publishingToken() throws -> String { try builder.forPublishingOnly().build() }
+
+    func viewingToken(_ stream: StreamID) throws -> String {
+        try builder.forOriginStream(stream.description).forStreamingOnly().build()
     }
 }

@@ -8,6 +8,8 @@ struct WatchedScene: Sendable {
     private static let settling = Duration.seconds(4)
 
     let scene: NetworkScene
+    let publisher: RecordedProcess
+    let stream: StreamID
     let viewer: RecordedProcess
     /// When the viewer had settled.
     let start: Instant
@@ -17,15 +19,17 @@ struct WatchedScene: Sendable {
     static func run<Value>(
         _ options: NetworkScene.Options, _ body: (WatchedScene) async throws -> Value
     ) async throws -> Value {
-        let scene = try await NetworkScene.start(options)
+        let scene = try await NetworkScene(options)
         defer { scene.stop() }
-        let viewer = try scene.view()
+        let (publisher, stream) = try await scene.publish()
+        defer { publisher.stop() }
+        let viewer = try scene.view(stream)
         defer { viewer.stop() }
         _ = try await viewer.first("firstFrame")
         try await Task.sleep(for: settling)
         return try await body(
             WatchedScene(
-                scene: scene, viewer: viewer, start: MonotonicClock.now(),
+                scene: scene, publisher: publisher, stream: stream, viewer: viewer, start: MonotonicClock.now(),
                 isBadUpwards: options.hop == .publisher))
     }
 

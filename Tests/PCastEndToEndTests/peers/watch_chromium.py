@@ -2,6 +2,7 @@
 """Opens a /watch/… page in headless Chromium, turns its sound on with a click, and measures what it plays."""
 
 import os
+import statistics
 import urllib.parse
 
 import chromium
@@ -34,6 +35,7 @@ def picture_change(page):
 
 def measure(run, page, seconds):
     """Reads the statistics before and after `seconds`, and writes the difference."""
+    page.evaluate("pcastMeasureLag()")
     before = page.evaluate("pcastStatistics()")
     changes, lumas = [], []
     rounds = max(1, round(seconds / 2))
@@ -43,6 +45,7 @@ def measure(run, page, seconds):
         changes.append(change or 0.0)
         lumas.append(luma or 0.0)
     after = page.evaluate("pcastStatistics()")
+    lags = page.evaluate("pcastLags")
     video, audio = (after["media"].get(f"inbound-rtp-{kind}", {}) for kind in ("video", "audio"))
     earlier, earlier_audio = (before["media"].get(f"inbound-rtp-{kind}", {}) for kind in ("video", "audio"))
 
@@ -62,6 +65,10 @@ def measure(run, page, seconds):
         keyFramesDecoded=video.get("keyFramesDecoded"), freezeCount=grown("freezeCount"),
         freezeCountTotal=video.get("freezeCount"), packetsLost=video.get("packetsLost"),
         nackCount=video.get("nackCount"), pliCount=video.get("pliCount"),
+        nackCountMeasured=grown("nackCount"), pliCountMeasured=grown("pliCount"),
+        freezeSeconds=round(grown("totalFreezesDuration"), 3), stripsRead=len(lags["read"]),
+        stripsBroken=lags["broken"],
+        lagMilliseconds=round(statistics.median(lags["read"]), 1) if lags["read"] else None,
         jitterBufferMilliseconds=round(grown("jitterBufferDelay") / emitted * 1000, 1) if emitted else None,
         totalAudioEnergy=round(grown("totalAudioEnergy", audio, earlier_audio), 6), audioLevel=audio.get("audioLevel"),
         concealedSamples=grown("concealedSamples", audio, earlier_audio),

@@ -1,0 +1,61 @@
+import Foundation
+import PCastEdgeAuth
+import PCastIO
+
+/// Headless Chromium as a peer: a program of the end-to-end tests drives it, and tells its own statistics.
+final class ChromiumPeer: Sendable {
+    private static let folder = "Tests/PCastEndToEndTests/peers"
+
+    private let process = Process()
+    private let output = Pipe()
+    private let name: String
+
+    /// - Parameters:
+    ///   - program: `watch_chromium.py` or `publish_chromium.py`.
+    ///   - origin: where the page comes from, which Chromium shall take for as safe as TLS makes one.
+    init(_ program: String, _ arguments: [String], origin: String, in namespace: NetworkNamespace) throws {
+        name = program
+        guard FileManager.default.isReadableFile(atPath: "\(Self.folder)/\(program)") else {
+            throw BenchFailure("\(Self.folder)/\(program) is missing: start this in the package's folder")
+        }
+        process.executableURL = try SystemProgram.url(of: namespace.prefix[0])
+        process.arguments =
+            namespace.prefix.dropFirst() + ["python3", "\(Self.folder)/\(program)"] + arguments
+            + ["--flag=--unsafely-treat-insecure-origin-as-secure=\(origin)"]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    /// The stream that a publisher tells as its first line.
+    func streamID() throws -> String {
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+            guard byte[byte.startIndex] == UInt8(ascii: "\n") else {
+                line.append(byte)
+                continue
+            }
+            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+            if words.count == 2, words[0] == "streamID" { return String(words[1]) }
+            line.removeAll()
+        }
+        throw BenchFailure("\(name) does not tell its stream")
+    }
+
+    /// Its figures, when it has ended.
+    func figures() throws -> JSONObject {
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard let line = text.split(separator: "\n").last, let figures = JSONObject(text: String(line)) else {
+            throw BenchFailure("\(name) told no figures")
+        }
+        if case .string(let reason)? = figures["error"] { throw BenchFailure("\(name): \(reason)") }
+        return figures
+    }
+
+    func stop() {
+        if process.isRunning { process.terminate() }
+        process.waitUntilExit()
+    }
+}

@@ -1,0 +1,39 @@
+import PCastMedia
+import PCastNetwork
+import Testing
+
+/// One viewer in a hundred has a bad network.
+struct BadViewerTests {
+    private static let viewers = 100
+
+    @Test("the others have every picture and all sound, in time, and ask for nothing")
+    func othersNoticeNothing() throws {
+        let network = VirtualNetwork(seed: 4, maximumPeers: Self.viewers + 1)
+        let publisher = try network.publish(.h264)
+        network.link = VirtualNetwork.Link(loss: 20, delay: .milliseconds(150), jitter: .milliseconds(50))
+        network.link.down.rate = .kilobits(200)
+        let bad = try network.view()
+        network.link = VirtualNetwork.Link()
+        let others = try (1..<Self.viewers).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && others.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.h264)
+        broadcast.send(20, from: publisher, by: network)
+        // It asks on and on for what it misses, and for key frames.
+        let requests = publisher.beginnings
+        for _ in 0..<100 {
+            bad.connection.requestKeyFrame()
+            broadcast.send(1, from: publisher, by: network)
+        }
+        network.run(for: .milliseconds(200))
+        #expect(bad.connection.statistics.nackCount > 0)
+        // A key frame costs everyone: one each half second at most (KEY1).
+        #expect(publisher.beginnings - requests <= 5)
+        for viewer in others {
+            let witness = ViewerWitness(viewer: viewer, broadcast: broadcast)
+            #expect(witness.offences().isEmpty)
+            #expect(witness.received(ofLast: 100) == (100, 100))
+            #expect(witness.longestWay(ofLast: 100) <= .milliseconds(60))
+            #expect(viewer.connection.statistics.nackCount == 0)
+        }
+    }
+}

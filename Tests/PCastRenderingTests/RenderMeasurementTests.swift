@@ -76,6 +76,17 @@ struct RenderMeasurementTests {
         #expect(whole.audioVideoSkew == nil)
     }
 
+    @Test("a picture whose strip cannot be read is a broken one where others have a strip, and none elsewhere")
+    func broken() {
+        var meter = RenderMeter(soundDecoderDelay: .zero)
+        meter.shown(stamp: nil, at: start, wallTime: wall)
+        #expect(meter.statistics(lastSecondBefore: nil).framesBroken == nil)
+        meter.shown(stamp: TestPictureStamp(counter: 1, captureTime: wall), at: start, wallTime: wall)
+        #expect(meter.statistics(lastSecondBefore: nil).framesBroken == 0)
+        meter.shown(stamp: nil, at: start, wallTime: wall)
+        #expect(meter.statistics(lastSecondBefore: nil).framesBroken == 1)
+    }
+
     @Test("a strip that names another day is none")
     func implausible() {
         var meter = RenderMeter(soundDecoderDelay: .zero)

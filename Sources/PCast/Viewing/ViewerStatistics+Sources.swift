@@ -11,6 +11,7 @@ extension ViewerStatistics {
         freezeDuration = rendering.freezeDuration.milliseconds
         latencyP50 = rendering.latencyP50?.milliseconds
         latencyP99 = rendering.latencyP99?.milliseconds
+        framesBroken = rendering.framesBroken
         audioVideoSkew = rendering.audioVideoSkew?.milliseconds
         audioConcealed = rendering.soundConcealed
         playoutDelay = rendering.playoutDelay?.milliseconds

@@ -21,6 +21,9 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     /// Milliseconds from capture to screen, measured from the test picture; nil without it.
     public var latencyP50: Double?
     public var latencyP99: Double?
+    /// Pictures shown whose time strip could not be read though those before had one: the test picture was damaged; nil
+    /// without it.
+    public var framesBroken: Int?
     /// Milliseconds by which the test signal is heard later than seen; nil without it.
     public var audioVideoSkew: Double?
     /// The part of the sound's time that was made up, or silent because nothing had come, 0 to 1, since it began; nil
@@ -36,8 +39,8 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
 
     enum CodingKeys: CodingKey {
         case framesDecoded, framesRendered, framesDropped, freezeCount, freezeDuration, bitrate, packetsLost
-        case nackCount, pliCount, jitter, roundTripTime, latencyP50, latencyP99, audioVideoSkew
-        case audioConcealed, packetsRepeated, playoutDelay, playoutGroup
+        case nackCount, pliCount, jitter, roundTripTime, latencyP50, latencyP99, framesBroken
+        case audioVideoSkew, audioConcealed, packetsRepeated, playoutDelay, playoutGroup
     }
 
     /// Every name stands in the output, with null where nothing was measured.
@@ -56,6 +59,7 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
         try container.encode(roundTripTime, forKey: .roundTripTime)
         try container.encode(latencyP50, forKey: .latencyP50)
         try container.encode(latencyP99, forKey: .latencyP99)
+        try container.encode(framesBroken, forKey: .framesBroken)
         try container.encode(audioVideoSkew, forKey: .audioVideoSkew)
         try container.encode(audioConcealed, forKey: .audioConcealed)
         try container.encode(packetsRepeated, forKey: .packetsRepeated)

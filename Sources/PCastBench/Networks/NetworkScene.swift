@@ -15,6 +15,8 @@ final class NetworkScene: Sendable {
         var firewall = TunneledHost.Firewall.open
         /// On hosts beside the first one, each behind its own link.
         var others: [LinkConditions] = []
+        /// Of the publisher's token.
+        var capabilities: [String] = []
         /// Beside what every row's have.
         var publish: [String] = []
         var serve: [String] = []
@@ -119,7 +121,9 @@ final class NetworkScene: Sendable {
 
     private func authenticationToken() throws -> String { try builder.forAuthenticationOnly().build() }
 
-    func publishingToken() throws -> String { try builder.forPublishingOnly().build() }
+    func publishingToken() throws -> String {
+        try options.capabilities.reduce(builder.forPublishingOnly()) { $0.withCapability($1) }.build()
+    }
 
     func viewingToken(_ stream: StreamID) throws -> String {
         try builder.forOriginStream(stream.description).forStreamingOnly().build()

@@ -27,9 +27,13 @@ struct RenderMeter {
     mutating func shown(stamp: TestPictureStamp?, at now: Instant, wallTime: WallTime) {
         counts.framesRendered += 1
         freezes.shown(at: now)
-        guard let stamp else { return }
+        guard let stamp else {
+            if let broken = counts.framesBroken { counts.framesBroken = broken + 1 }
+            return
+        }
         let latency = wallTime - stamp.captureTime(near: wallTime)
         guard Self.believable.contains(latency) else { return }
+        counts.framesBroken = counts.framesBroken ?? 0
         wholeRun.add(latency)
         recent.add(latency, at: now)
         pictureLatency = latency

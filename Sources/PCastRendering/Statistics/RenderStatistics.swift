@@ -37,6 +37,10 @@ public struct RenderStatistics: Sendable {
     public var latencyP50: TimeSpan?
     public var latencyP99: TimeSpan?
 
+    /// Pictures shown whose time strip could not be read though those before had one: broken ones, of the test picture
+    /// only. Nil without it.
+    public var framesBroken: Int?
+
     /// How much later the clapper is heard than seen, of the test signal only; its median.
     public var audioVideoSkew: TimeSpan?
 

@@ -19,7 +19,7 @@ enum ViewerFigures {
             "roundTripTime": .measured(statistics.roundTripTime),
             "latencyP50": .measured(statistics.latencyP50),
             "latencyP99": .measured(statistics.latencyP99),
-            "framesBroken": statistics.framesBroken.map { .count($0) } ?? .null,
+            "framesBroken": statistics.framesBroken.map { JSONValue.count($0) } ?? .null,
             "audioVideoSkew": .measured(statistics.audioVideoSkew),
             "audioConcealed": .measured(statistics.audioConcealed),
             "packetsRepeated": .count(statistics.packetsRepeated),

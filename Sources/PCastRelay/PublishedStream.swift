@@ -17,6 +17,7 @@ struct PublishedStream: ~Copyable {
     /// The layers by their quality, as they were when last looked at.
     var ladder = LayerLadder()
     var nextReview: Instant?
+    var quality = StreamQuality()
 
     /// The viewers' places, in the order in which they are served.
     var viewers: [Int] = []
@@ -65,13 +66,15 @@ struct PublishedStream: ~Copyable {
         let video = ladder.rungs.reduce(0) { max($0, $1.bitrate.bitsPerSecond) }
         let measured = video + (audio.bitrate?.bitsPerSecond ?? 0)
         guard measured > 0 else { return MediaSender.assumedBitrate }
-        return max(Bitrate(bitsPerSecond: measured * 5 / 4), Self.leastWanted)
+        // A stream that was lowered for its viewers' sake would have more.
+        let full = max(measured, quality.sharedLimit.wantedInFull?.bitsPerSecond ?? 0)
+        return max(Bitrate(bitsPerSecond: full * 5 / 4), Self.leastWanted)
     }
 
     private static let leastWanted = Bitrate.kilobits(600)
 
     var deadline: Instant? {
-        let checks = transport.deadline
+        let checks = Instant.earlier(transport.deadline, quality.nextLook)
         return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks
     }
 

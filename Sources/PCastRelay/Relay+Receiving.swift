@@ -155,6 +155,7 @@ extension Relay {
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
         let wallTime = configuration.clock.wallTime(at: now)
         let stream = viewers[index].stream
+        viewers[index].quality.reports += 1
         var reader = RTCPReader()
         var budget = NegativeAcknowledgement.maximumCountPerDatagram
         while let control = reader.next(in: bytes) {

@@ -63,6 +63,7 @@ public struct Relay: ~Copyable, DatagramMachine {
                 guard streams.contains(index), streams[index].scheduled == instant else { continue }
                 streams[index].scheduled = nil
                 streams[index].transport.advance(to: now)
+                lookAtQuality(stream: index, at: now)
                 follow(publisher: index, at: now)
             case .viewer(let index):
                 guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
@@ -141,6 +142,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             switch event {
             case .connected(let profile):
                 events.append(.connected(peer, profile))
+                streams[index].quality.nextLook = now + StreamQuality.interval
                 while let early = streams[index].transport.takeEarlyPacket() {
                     replay(early.bytes, from: early.path, to: .publisher(index), at: now)
                 }
@@ -255,6 +257,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             let viewer = viewers.remove(index)
             places[viewer.peer] = nil
             forget(viewer.routes, of: place)
+            streams[viewer.stream].quality.departed += Self.counts(viewer.sender)
             streams[viewer.stream].removeViewer(index)
             if streams[viewer.stream].isEnding, streams[viewer.stream].viewers.isEmpty {
                 noteControl(.publisher(viewer.stream))

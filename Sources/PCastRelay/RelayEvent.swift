@@ -10,6 +10,8 @@ public enum RelayEvent: Hashable, Sendable {
     /// Silent for five seconds, and heard of again.
     case away(PeerID)
     case back(PeerID)
+    /// The row of the data quality's tables that holds for the peer from now on; before the first, all gets through.
+    case dataQuality(PeerID, DataQuality)
     /// The peer is gone, and the relay has forgotten it. A publisher's viewers are told one by one.
     case ended(PeerID, StreamEndedReason)
     /// A stream connection (ICE-TCP) that is not needed any more.

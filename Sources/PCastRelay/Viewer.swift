@@ -18,6 +18,7 @@ struct Viewer: ~Copyable {
     var formerLayer: Int?
     /// Whether it is sent sound.
     var hears = true
+    var quality = DownlinkQuality()
 
     var hasControl = false
     var isWatching = false

@@ -120,10 +120,13 @@ import Testing
             for line in answer.body.split(separator: "\n") {
                 let words = line.split(separator: " ")
                 if line.hasPrefix("# TYPE") { types[words[2]] = words[3] }
-                if !line.hasPrefix("#") { values[words[0]] = Double(words[1]) }
+                if !line.hasPrefix("#") { values[words[0].prefix { $0 != "{" }] = Double(words[1]) }
             }
             #expect(Set(types.keys) == Set(values.keys))
             #expect(values["pcast_streams"] == 1)
+            #expect(answer.body.contains("pcast_stream_viewers{stream="))
+            #expect(answer.body.contains(",status=\"all\",reason=\"none\"} 1\n"))
+            #expect(answer.body.contains(",hop=\"publisher\"} 0\n"))
             #expect(values["pcast_viewers"] == 0)
             #expect(types["pcast_packets_forwarded_total"] == "counter")
         }

@@ -31,7 +31,7 @@ struct ConnectionQualityTests {
         #expect(machine.told(.good) == .good)
     }
 
-    @Test("Nothing heard for 1.6 s is NoData, and what the platform said before holds again when it is heard")
+    @Test("Nothing heard for 1.5 s is NoData, and what the platform said before holds again when it is heard")
     func silence() {
         for role in [ConnectionQuality.Role.publisher, .viewer] {
             var machine = ConnectionQuality(role)
@@ -41,7 +41,7 @@ struct ConnectionQualityTests {
             _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
             let cut = now
             #expect(
-                Self.run(&machine, seconds: 1.5, from: &now, lastHeard: cut, packets: &packets, perLook: 10).isEmpty)
+                Self.run(&machine, seconds: 1.25, from: &now, lastHeard: cut, packets: &packets, perLook: 10).isEmpty)
             #expect(
                 Self.run(&machine, seconds: 0.5, from: &now, lastHeard: cut, packets: &packets, perLook: 10)
                     == [.row(.noData, .none)])
@@ -83,6 +83,18 @@ struct ConnectionQualityTests {
         #expect(machine.quality == .row(.noData, .none))
         #expect(machine.told(.row(.noData, .none)) == .row(.noData, .downloadLimited))
         #expect(machine.told(.row(.noData, .publisherLimited)) == .row(.noData, .publisherLimited))
+    }
+
+    @Test("A client that was held up itself listens again before it judges")
+    func heldUp() {
+        var machine = ConnectionQuality(.viewer)
+        var now = Instant(nanoseconds: 0)
+        var packets = 0
+        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0)
+        let before = now
+        now += .seconds(10 as Int64)
+        #expect(machine.observe(.init(lastHeard: before, packetsSent: 0), at: now) == nil)
+        #expect(Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0).isEmpty)
     }
 
     @Test("Before the connection is up, silence means nothing")

@@ -9,6 +9,7 @@ private struct Uplink {
     var video: Double? = 200
     var audio: Double? = 50
     var withheld: Set<MediaType> = []
+    var paused: Set<MediaType> = []
     var evidence = HopLimit.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
     var isVideoCut = false
     var isAway = false
@@ -36,7 +37,8 @@ private struct Uplink {
     }
 
     private func track(_ type: MediaType) -> PublisherQuality.Track {
-        PublisherQuality.Track(packets: Int(packets[type] ?? 0), isWithheld: withheld.contains(type))
+        PublisherQuality.Track(
+            packets: Int(packets[type] ?? 0), isWithheld: withheld.contains(type), isPaused: paused.contains(type))
     }
 
     /// As the network does: with nothing that arrives nothing is known of the uplink.
@@ -221,6 +223,48 @@ struct PublisherQualityTests {
         uplink.audio = nil
         uplink.run(2)
         #expect(uplink.rows == [.row(.noData, .none)])
+    }
+
+    @Test("What nobody takes is not missed, and is there to be had; when somebody takes it, it is due")
+    func paused() {
+        var uplink = Uplink()
+        uplink.run(10)
+        uplink.paused = [.video, .audio]
+        uplink.video = nil
+        uplink.audio = nil
+        uplink.run(60)
+        #expect(uplink.rows.isEmpty)
+        #expect(uplink.machine.hasVideo && uplink.machine.hasAudio)
+        uplink.paused = []
+        uplink.run(0.5)
+        #expect(uplink.rows.isEmpty, "it takes a moment")
+        uplink.run(2)
+        #expect(uplink.rows == [.row(.noData, .none)])
+    }
+
+    @Test("AudioOnly, NetworkLimited, too, where no viewer has room for a picture and the publisher rests it")
+    func restedForViewers() {
+        var uplink = Uplink()
+        uplink.run(10)
+        uplink.isLowered = true
+        uplink.paused = [.video]
+        uplink.video = nil
+        uplink.run(10)
+        #expect(uplink.rows == [.row(.audioOnly, .networkLimited)])
+        #expect(uplink.machine.hasVideo)
+    }
+
+    @Test("A picture that begins later than the sound is there to be had")
+    func late() {
+        var uplink = Uplink()
+        uplink.video = nil
+        for _ in 0..<5 {
+            uplink.run(0.5)
+            #expect(uplink.machine.hasVideo)
+        }
+        uplink.run(2)
+        #expect(!uplink.machine.hasVideo)
+        #expect(uplink.rows.isEmpty)
     }
 
     @Test("What comes seldom is waited for longer: sound of a silent room, a screen on which nothing moves")

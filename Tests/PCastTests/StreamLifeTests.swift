@@ -1,11 +1,12 @@
 import PCastMedia
+import PCastRTP
 import Testing
 
 @testable import PCast
 
 @Suite struct StreamLifeTests {
     @Test func theFirstEndCountsAndEveryoneIsToldOnce() async {
-        let life = StreamLife()
+        let life = StreamLife(.viewer)
         let (told, teller) = AsyncStream.makeStream(of: StreamEndedInfo.self)
         life.whenEnded { teller.yield($0) }
         life.streamEnded(reason: "censored")
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test func thePlatformIsToldBeforeEndReturnsAndKnowsBeforeAnyoneElse() async {
-        let life = StreamLife()
+        let life = StreamLife(.viewer)
         let asked = Once<StreamEndedReason>()
         let known = Once<Bool>()
         let order = Broadcast<Bool?>()
@@ -42,7 +43,7 @@ import Testing
     }
 
     @Test func silenceIsNoDataUntilSomethingIsHeardAgain() async {
-        let life = StreamLife()
+        let life = StreamLife(.viewer)
         var changes = life.qualities.listen().makeAsyncIterator()
         let limited = DataQuality(status: .audioOnly, reason: .downloadLimited)
         life.dataQualityChanged(limited)

@@ -41,6 +41,7 @@ final class MediaCall: Sendable {
     private let agreedLayers = Atomic(1)
     /// As they were when the call was closed.
     private let lastStatistics = Mutex<PeerConnectionStatistics?>(nil)
+    private let lastStats = Mutex(RTCStatsReport())
 
     /// - Parameters:
     ///   - estimated: is told what may be sent, each time that changes.
@@ -154,6 +155,22 @@ final class MediaCall: Sendable {
         try? loop.submit { machine, now in machine.setReceivingLimit(bitrate, at: now) }
     }
 
+    /// When something was heard of the platform last, and how much was sent; nil after the call was closed.
+    func signsOfLife() async -> (lastHeard: Instant?, packetsSent: Int)? {
+        try? await loop.call { machine, _ in (machine.lastHeard, machine.statistics.packetsSent) }
+    }
+
+    /// Tells the platform what is published, beside what the connection knows by itself.
+    func setPublisherReport(_ report: PublisherReport) {
+        try? loop.submit { machine, now in machine.setPublisherReport(report, at: now) }
+    }
+
+    /// Counts under WebRTC's own names; as they were when the call was closed, after it was.
+    func stats() async -> RTCStatsReport {
+        if let fresh = try? await loop.call({ machine, now in machine.stats(at: now) }) { return fresh }
+        return lastStats.withLock { $0 }
+    }
+
     /// Asks the publisher for a key frame.
     func requestKeyFrame() {
         try? loop.submit { machine, _ in machine.requestKeyFrame() }
@@ -171,6 +188,7 @@ final class MediaCall: Sendable {
     func close() {
         try? loop.submit { [weak self] machine, now in
             self?.lastStatistics.withLock { $0 = machine.statistics }
+            self?.lastStats.withLock { $0 = machine.stats(at: now) }
             machine.close(at: now)
         }
         loop.stop()

@@ -1,3 +1,4 @@
+import PCastIO
 import PCastMedia
 
 extension StreamLife {
@@ -8,8 +9,8 @@ extension StreamLife {
     func follow(_ event: MediaCall.Event) {
         switch event {
         case .connected, .keyFrameRequested, .paused, .resumed, .layerNeedsKeyFrame, .layerPaused, .layerResumed: break
-        case .away: wentSilent()
-        case .back: heardAgain()
+        case .away: setAway(true, at: MonotonicClock.now())
+        case .back: setAway(false, at: MonotonicClock.now())
         case .failed(let reason):
             end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: reason))
         case .closed:
@@ -18,5 +19,20 @@ extension StreamLife {
                 end(StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
             }
         }
+    }
+
+    private static let lookInterval = Duration.milliseconds(250)
+
+    /// Looks at the stream's media connection again and again, until the stream ends.
+    func watch(_ call: MediaCall, _ alongside: @escaping @Sendable (MediaCall) -> Void = { _ in }) {
+        let watching = Task { [weak self, weak call] in
+            while (try? await Task.sleep(for: Self.lookInterval)) != nil {
+                guard let self, let call else { return }
+                alongside(call)
+                guard let life = await call.signsOfLife() else { continue }
+                self.observe(lastHeard: life.lastHeard, packetsSent: life.packetsSent, at: MonotonicClock.now())
+            }
+        }
+        whenEnded { _ in watching.cancel() }
     }
 }

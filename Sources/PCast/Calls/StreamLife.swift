@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastRTP
 import Synchronization
 
 /// A stream's life on this side of the platform: it ends once, whoever ends it, and everyone who wants to know is told
@@ -14,14 +15,16 @@ final class StreamLife: StreamListener {
         var isOver = false
         var farewell: Farewell?
         var actions: [EndedAction] = []
-        var quality = DataQuality(status: .all, reason: .none)
-        /// Before the connection went silent.
-        var qualityBefore: DataQuality?
+        var quality: ConnectionQuality
+        /// What was seen of the connection last.
+        var look = ConnectionQuality.Observation(lastHeard: nil, packetsSent: 0)
     }
 
     /// Each change of the data quality.
     let qualities = Broadcast<DataQuality>()
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(_ role: ConnectionQuality.Role) { state = Mutex(State(quality: ConnectionQuality(role))) }
 
     var endedInfo: StreamEndedInfo? { state.withLock { $0.info } }
 
@@ -88,28 +91,29 @@ final class StreamLife: StreamListener {
 
     // MARK: Data quality
 
-    var dataQuality: DataQuality { state.withLock { $0.quality } }
+    var dataQuality: DataQuality { state.withLock { $0.quality.quality } }
 
-    func dataQualityChanged(_ quality: DataQuality) {
-        let isNew = state.withLock { state in
-            defer { state.quality = quality }
-            return state.info == nil && state.quality != quality
+    func dataQualityChanged(_ quality: DataQuality) { follow { state in state.quality.told(quality) } }
+
+    /// What is seen of the connection to the platform.
+    func observe(lastHeard: Instant?, packetsSent: Int, at now: Instant) {
+        follow { state in
+            state.look.lastHeard = lastHeard
+            state.look.packetsSent = packetsSent
+            return state.quality.observe(state.look, at: now)
         }
-        if isNew { qualities.send(quality) }
     }
 
-    /// Nothing arrives from the platform any more, for the moment.
-    func wentSilent() {
-        let before = dataQuality
-        state.withLock { $0.qualityBefore = before }
-        dataQualityChanged(DataQuality(status: .noData, reason: .none))
+    /// Nothing arrives from the platform any more, for the moment, or it does again.
+    func setAway(_ isAway: Bool, at now: Instant) {
+        follow { state in
+            state.look.isAway = isAway
+            return state.quality.observe(state.look, at: now)
+        }
     }
 
-    func heardAgain() {
-        let before = state.withLock { state in
-            defer { state.qualityBefore = nil }
-            return state.qualityBefore
-        }
-        if let before { dataQualityChanged(before) }
+    private func follow(_ change: (inout State) -> DataQuality?) {
+        let (news, isOver) = state.withLock { state in (change(&state), state.info != nil) }
+        if let news, !isOver { qualities.send(news) }
     }
 }

@@ -3,6 +3,8 @@ import PCastMedia
 /// What a video encoder did: counts since it began, and how long its last pictures took.
 struct EncodingMeter: Sendable {
     var framesEncoded = 0
+    /// What all of them took together.
+    private(set) var total = TimeSpan.zero
     private var recent: [TimeSpan] = []
     private var next = 0
 
@@ -11,6 +13,7 @@ struct EncodingMeter: Sendable {
 
     mutating func encoded(in span: TimeSpan) {
         framesEncoded += 1
+        total += span
         if recent.count < Self.window {
             recent.append(span)
         } else {

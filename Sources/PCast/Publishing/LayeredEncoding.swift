@@ -156,7 +156,19 @@ final class LayeredEncoding: Sendable {
         return BandwidthAllocation.total(sound: sound, layers: layers)
     }
 
+    /// Whether somebody takes pictures and there is no room for any.
+    var isCut: Bool {
+        let wanted = wanted
+        return !wanted.isEmpty && wanted.allSatisfy(\.isCut)
+    }
+
     // MARK: Statistics
+
+    /// Puts what was encoded of a layer, by the platform's numbering, beside what was sent of it.
+    func report(layer: Int, into stats: inout RTCOutboundRTPStreamStats) { encoding(layer)?.report(into: &stats) }
+
+    /// Pictures that came from the source.
+    var framesCaptured: Int { active.map(\.framesCaptured).max() ?? 0 }
 
     /// Pictures of the layer that made the most, bits of all that somebody takes.
     func report(into statistics: inout PublisherStatistics) {

@@ -47,7 +47,10 @@ public final class Publisher: Sendable {
     /// What was done since the stream began; rates of the last second.
     public var currentStatistics: PublisherStatistics { get async { await publishing.measure() } }
 
-    /// What the platform says of the way to it, or the last connection check.
+    /// What was counted since the stream began, under WebRTC's own names (W3C webrtc-stats); after its end, as it was then.
+    public func getStats() async -> RTCStatsReport { await publishing.stats() }
+
+    /// What the platform says of the way to it, or what is known here better.
     public var dataQuality: DataQuality { life.dataQuality }
 
     /// Each change of ``dataQuality`` from now on, until the stream ends.

@@ -42,7 +42,7 @@ final class Publishing: Sendable {
         guard (1...3).contains(layers) else {
             throw PCastError(.badRequest, .usage, "a stream has one to three layers, not \(layers)")
         }
-        let life = StreamLife()
+        let life = StreamLife(.publisher)
         let limits = BandwidthLimits()
         let estimates = Latest<BandwidthEstimate>()
         let call = try MediaCall(
@@ -72,6 +72,19 @@ final class Publishing: Sendable {
         Task { [weak self] in
             for await event in call.events { self?.follow(event, from: stream) }
         }
+        life.watch(call) { [weak self] call in
+            if let self { call.setPublisherReport(self.report(of: stream)) }
+        }
+    }
+
+    /// What is held back on purpose, so that the platform does not blame the network for it.
+    private func report(of stream: MediaStream) -> PublisherReport {
+        let estimate = estimate
+        let wanted = state.withLock { $0.wanted }
+        return PublisherReport(
+            isVideoWithheld: !stream.passes(.video), isAudioWithheld: !stream.passes(.audio),
+            isVideoCut: stream.passes(.video) && video?.isCut == true, wanted: wanted,
+            estimate: estimate.flatMap { $0.isLimited ? $0.target : wanted })
     }
 
     private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
@@ -200,6 +213,29 @@ final class Publishing: Sendable {
             state.sampler = sampler
         }
         if life.endedInfo != nil { sampler.cancel() }
+    }
+
+    /// What was counted, under WebRTC's own names.
+    func stats() async -> RTCStatsReport {
+        var report = await call.stats()
+        var layer = 0
+        for index in report.outbound.indices {
+            let kind = report.outbound[index].kind
+            let device = kind == .video ? media.video?.selection?.device.info : media.audio?.selection?.device.info
+            var source = RTCMediaSourceStats(
+                id: "S\(kind.rawValue)", timestamp: report.outbound[index].timestamp, kind: kind,
+                trackIdentifier: device?.name ?? kind.rawValue)
+            if kind == .video {
+                video?.report(layer: layer, into: &report.outbound[index])
+                layer += 1
+                source.frames = video?.framesCaptured
+                source.width = media.video?.dimensions.width
+                source.height = media.video?.dimensions.height
+            }
+            report.outbound[index].mediaSourceId = source.id
+            if !report.mediaSources.contains(where: { $0.id == source.id }) { report.mediaSources.append(source) }
+        }
+        return report
     }
 
     /// Counts since the beginning, rates of the last second.

@@ -28,6 +28,7 @@ package final class VideoEncoding: Sendable {
     private let target = Atomic<Int64>(0)
     /// What the network leaves for it; negative while nobody says.
     private let allowed = Atomic<Int64>(-1)
+    private let cut = Atomic(false)
     /// What it makes when nothing holds it back, as far as is known.
     private let full = Atomic<Int64>(0)
     private let meter = Mutex(EncodingMeter())
@@ -81,10 +82,9 @@ package final class VideoEncoding: Sendable {
 
     private func pass(_ frame: EncodedFrame) {
         // It cannot be made smaller here; with no room for a picture it is left out.
-        if let allowedBitrate, allowedBitrate < EncodingTarget.off {
-            hasHole.store(true, ordering: .relaxed)
-            return
-        }
+        let isCut = allowedBitrate.map { $0 < EncodingTarget.off } ?? false
+        cut.store(isCut, ordering: .relaxed)
+        guard !isCut else { return hasHole.store(true, ordering: .relaxed) }
         if frame.isKeyFrame { hasHole.store(false, ordering: .relaxed) }
         guard !hasHole.load(ordering: .relaxed) else { return }
         meter.withLock { $0.encoded(in: .zero) }
@@ -105,6 +105,9 @@ package final class VideoEncoding: Sendable {
     /// Says what may be spent on it from the next picture on; too little for a picture is none.
     func setAllowed(_ bitrate: Bitrate) { allowed.store(bitrate.bitsPerSecond, ordering: .relaxed) }
 
+    /// Whether there is no room for its pictures.
+    var isCut: Bool { cut.load(ordering: .relaxed) }
+
     /// What it spends when it may; nil before its first picture.
     var fullBitrate: Bitrate? {
         let bits = full.load(ordering: .relaxed)
@@ -122,6 +125,18 @@ package final class VideoEncoding: Sendable {
         statistics.targetBitrate = Int(target.load(ordering: .relaxed))
         statistics.encodeTime = meter.encodeTime?.milliseconds
     }
+
+    /// Puts what was encoded beside what was sent of it.
+    func report(into stats: inout RTCOutboundRTPStreamStats) {
+        let meter = meter.withLock { $0 }
+        stats.framesEncoded = meter.framesEncoded
+        stats.totalEncodeTime = meter.total.seconds
+        let aim = target.load(ordering: .relaxed)
+        if aim > 0 { stats.targetBitrate = Double(aim) }
+    }
+
+    /// Pictures that came from the source.
+    var framesCaptured: Int { captured.load(ordering: .relaxed) }
 
     private func run() {
         var encoder: (any VideoEncoder)?
@@ -142,6 +157,7 @@ package final class VideoEncoding: Sendable {
                 let output = adaptation.output(
                     for: source(frame), allowed: allowedBitrate, at: MonotonicClock.now())
                 target.store(output?.bitrate.bitsPerSecond ?? 0, ordering: .relaxed)
+                cut.store(output == nil, ordering: .relaxed)
                 guard let output else {
                     // What comes after a pause has to be decodable alone.
                     requestKeyFrame()

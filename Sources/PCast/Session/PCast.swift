@@ -1,6 +1,7 @@
 public import PCastCodecs
 public import PCastDevices
 public import PCastMedia
+import PCastRTP
 import PCastWebRTC
 import Synchronization
 
@@ -154,12 +155,13 @@ public final class PCast: Sendable {
     /// - Throws: `notStarted`, `notReady` while offline, `noStreamPlaying`, the platform's refusal, or `timeout`.
     public func subscribe(streamToken: String, streamID: StreamID? = nil) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
-        let life = StreamLife()
+        let life = StreamLife(.viewer)
         let call = try MediaCall(
             .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
         Task {
             for await event in call.events { life.follow(event) }
         }
+        life.watch(call)
         let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
         let stream = try await setup.run(call, life: life, session: session)
         let media = RemoteMedia(streamID: stream, call: call, feed: feed, life: life)

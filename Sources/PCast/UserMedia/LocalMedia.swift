@@ -1,5 +1,6 @@
 import PCastDevices
 import PCastMedia
+import PCastRTP
 import Synchronization
 
 /// The opened sources of one stream, and whoever takes their frames. They start with the first taker, and stop when
@@ -21,7 +22,7 @@ final class LocalMedia: Sendable {
     let audio: AudioInput?
     private let isOnDemand: Bool
     /// Ends with its sources.
-    let life = StreamLife()
+    let life = StreamLife(.publisher)
     private let state = Mutex(State())
 
     private let devices = Mutex(())

@@ -71,6 +71,22 @@ public final class MediaStream: Sendable {
         }
     }
 
+    // MARK: What gets through
+
+    /// What the platform says of the way to here, or what is known here better; of sources of this machine, that all is
+    /// well.
+    public var dataQuality: DataQuality { life.dataQuality }
+
+    /// Each change of ``dataQuality`` from now on, until the stream ends.
+    public var dataQualities: AsyncStream<DataQuality> { life.qualities.listen() }
+
+    /// What was counted since a subscribed stream began, under WebRTC's own names (W3C webrtc-stats); after its end, as it
+    /// was then. ``Renderer/getStats()`` knows more of its pictures. Empty for sources of this machine.
+    public func getStats() async -> RTCStatsReport {
+        guard case .remote(let media) = origin else { return RTCStatsReport() }
+        return await media.call.stats()
+    }
+
     // MARK: Watching
 
     /// Makes a renderer, which is started by itself.

@@ -185,7 +185,7 @@ public final class Renderer: Sendable {
 
     // MARK: What gets through
 
-    /// What the platform says of the way to here, or the last connection check.
+    /// What the platform says of the way to here, or what is known here better.
     public var dataQuality: DataQuality { stream.life.dataQuality }
 
     /// Each change of ``dataQuality`` from now on, until the stream ends.
@@ -207,6 +207,17 @@ public final class Renderer: Sendable {
     /// What arrived and was shown, each second from now on, until the renderer stops. Each access makes a stream of its
     /// own.
     public var statistics: AsyncStream<ViewerStatistics> { measured.listen() }
+
+    /// What was counted since the stream began, under WebRTC's own names (W3C webrtc-stats), what this renderer decoded and
+    /// showed included.
+    public func getStats() async -> RTCStatsReport {
+        var report = await stream.getStats()
+        guard let rendering else { return report }
+        for index in report.inbound.indices where report.inbound[index].kind == .video {
+            rendering.report(into: &report.inbound[index])
+        }
+        return report
+    }
 
     /// Counts, and percentiles, of the whole run; also after the renderer stopped.
     public func summary() async -> ViewerStatistics { await rendering?.summary() ?? ViewerStatistics() }

@@ -116,6 +116,20 @@ final class Rendering: Sendable {
         return result
     }
 
+    /// Puts what was decoded and shown beside what arrived of it.
+    func report(into stats: inout RTCInboundRTPStreamStats) {
+        let summary = renderer.summary()
+        stats.framesDecoded = summary.framesDecoded
+        stats.framesRendered = summary.framesRendered
+        stats.framesDropped = summary.framesDropped
+        stats.freezeCount = summary.freezeCount
+        stats.totalFreezesDuration = summary.freezeDuration.seconds
+        if let size = lastFrame?.dimensions {
+            stats.frameWidth = size.width
+            stats.frameHeight = size.height
+        }
+    }
+
     func summary() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.summary())
         guard let call = await media.call.statistics() else { return result }

@@ -63,6 +63,11 @@ struct ImpairCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Clients' addresses change after this time; may be repeated.", valueName: "duration"))
     var rebind: [MillisecondsArgument] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Datagrams of clients at this address pass as if the network were good.", valueName: "address"))
+    var exempt: String?
+
     @Flag(name: .customLong("block-udp"), help: "No datagram passes.")
     var blockUDP = false
 
@@ -76,6 +81,7 @@ struct ImpairCommand: AsyncParsableCommand {
             throw ValidationError("--listen and --to are an address and a port, such as 127.0.0.2:8189.")
         }
         guard listen.count == to.count else { throw ValidationError("Each --listen has a --to.") }
+        guard exempt.map({ IPAddress($0) != nil }) ?? true else { throw ValidationError("--exempt is an address.") }
         guard (0...1).contains(loss) else { throw ValidationError("--loss is from 0 to 1.") }
         guard zip(at, at.dropFirst()).allSatisfy({ $0.age <= $1.age }) else {
             throw ValidationError("--at: changes stand in the order of their times.")
@@ -110,6 +116,7 @@ struct ImpairCommand: AsyncParsableCommand {
         var conditions = NetworkConditions(
             up: schedule(initial, up, at.filter(\.isUp)), down: schedule(initial, down, at.filter(\.isDown)))
         conditions.blocksUDP = blockUDP
+        conditions.exempt = exempt.flatMap { IPAddress($0) }
         conditions.rebindings = rebind.map(\.span)
         conditions.seed = seed
         return conditions

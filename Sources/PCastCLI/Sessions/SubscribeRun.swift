@@ -124,7 +124,7 @@ struct SubscribeRun: Sendable {
             console.show(
                 ViewerFigures.block(
                     statistics, elapsed: elapsed, link: client.link.current,
-                    dimensions: renderer.videoDisplayDimensions))
+                    dimensions: renderer.videoDisplayDimensions, quality: renderer.dataQuality))
             seconds += 1
             if !console.isLive, seconds % 10 == 0 { console.say(ViewerFigures.line(statistics, elapsed: elapsed)) }
         }

@@ -29,7 +29,8 @@ enum ViewerFigures {
     }
 
     static func block(
-        _ statistics: ViewerStatistics, elapsed: TimeSpan, link: LinkState.Value, dimensions: Dimensions?
+        _ statistics: ViewerStatistics, elapsed: TimeSpan, link: LinkState.Value, dimensions: Dimensions?,
+        quality: DataQuality
     ) -> StatusBlock {
         let size = dimensions.map { "\($0.width)x\($0.height), " } ?? ""
         return StatusBlock(
@@ -48,6 +49,7 @@ enum ViewerFigures {
                     "latency",
                     "\(Figure.milliseconds(statistics.latencyP50)) median, "
                         + "99 % within \(Figure.milliseconds(statistics.latencyP99))\(skew(statistics))"),
+                .init("quality", quality.text),
             ])
     }
 

@@ -1,5 +1,5 @@
 /// Video or audio (Phenix: `PhenixMediaType`).
-public enum MediaType: String, Sendable, CaseIterable {
+public enum MediaType: String, Sendable, CaseIterable, Encodable {
     case video
     case audio
 }

@@ -86,18 +86,11 @@ struct AdministrationDoor: Sendable {
     private func metrics() async -> Response {
         let counts = await directory.counts
         let forwarded = await router.packetsForwarded()
-        let text = """
-            # HELP pcast_streams Streams being published.
-            # TYPE pcast_streams gauge
-            pcast_streams \(counts.streams)
-            # HELP pcast_viewers Viewers of all streams.
-            # TYPE pcast_viewers gauge
-            pcast_viewers \(counts.viewers)
-            # HELP pcast_packets_forwarded_total Media packets sent to viewers.
-            # TYPE pcast_packets_forwarded_total counter
-            pcast_packets_forwarded_total \(forwarded)
-
-            """
-        return DoorResponse.text(.ok, text, [.contentType: "text/plain; version=0.0.4"])
+        var metrics = MetricsText()
+        metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
+        metrics.add("pcast_viewers", .gauge, "Viewers of all streams.", counts.viewers)
+        metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
+        metrics.add(await router.figures())
+        return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4"])
     }
 }

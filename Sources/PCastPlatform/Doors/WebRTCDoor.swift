@@ -60,6 +60,16 @@ struct WebRTCDoor: Sendable {
         group.on(resource, method: .options) { _, _ in
             CrossOriginMiddleware.preflight(allow: Self.resourceMethods, accept: nil)
         }
+        let events: RouterPath = "resource/:name/events"
+        group.on(events, method: .get) { _, context in
+            await respond { () throws(Refusal) in
+                let resource = try await find(context).resource
+                return QualityEvents.response(await directory.qualities(of: resource.participation.peer))
+            }
+        }
+        for method: HTTPRequest.Method in [.put, .post, .patch, .delete] {
+            group.on(events, method: method) { _, _ in DoorResponse.methodNotAllowed("GET, HEAD") }
+        }
         for method: HTTPRequest.Method in [.get, .head, .put, .post] {
             group.on(resource, method: method) { _, _ in DoorResponse.methodNotAllowed(Self.resourceMethods) }
         }
@@ -123,13 +133,15 @@ struct WebRTCDoor: Sendable {
     }
 
     private func created(_ participation: Participation, name: String, tag: String, link: String?) -> Response {
+        let location = "/\(kind.rawValue)/resource/\(name)"
         var headers: HTTPFields = [
-            .contentType: MediaTypeName.description, .location: "/\(kind.rawValue)/resource/\(name)", .eTag: tag,
+            .contentType: MediaTypeName.description, .location: location, .eTag: tag,
             .acceptPatch: MediaTypeName.trickle, .streamID: participation.streamID.description,
             .cacheControl: "no-store",
         ]
         headers[.link] = link
         if kind == .whep { headers.append(HTTPField(name: .link, value: Self.layerLink(name))) }
+        headers.append(HTTPField(name: .link, value: QualityEvents.link(to: "\(location)/events")))
         return Response(
             status: .created, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))

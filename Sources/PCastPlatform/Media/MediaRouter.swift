@@ -104,6 +104,9 @@ final class MediaRouter: Sendable {
     /// Packets sent to viewers since the beginning.
     func packetsForwarded() async -> Int { (try? await loop.call { relay, _ in relay.packetsForwarded }) ?? 0 }
 
+    /// What was counted of each stream.
+    func figures() async -> [StreamFigures] { (try? await loop.call { relay, _ in relay.figures }) ?? [] }
+
     /// Closes a connection that the relay does not need any more.
     func close(_ path: NetworkPath) { loop.close(path) }
 

@@ -32,11 +32,14 @@ export class Refusal extends Error {
 export class Session {
   #connection; #endpoint; #token;
   #resource = null; #tag = null; #closed = false;
-  #waiting = []; #holdsCandidates = true; #interruption = null;
+  #waiting = []; #holdsCandidates = true; #interruption = null; #events = null;
   #relays = []; #detour = null;
 
   /** Called once when the platform has closed the connection. */
   onEnded = () => {};
+
+  /** Called with the data quality, {status, reason}, as it is and at each change: the platform tells it. */
+  onQuality = () => {};
 
   /** The stream's id: the platform tells it in a header of its own beside Location. */
   streamID = null;
@@ -66,6 +69,7 @@ export class Session {
     this.#tag = response.headers.get("ETag");
     this.streamID = response.headers.get("PCast-Stream-Id");
     this.#relays = iceServers(response.headers.get("Link"));
+    this.#followQuality(response.headers.get("Link"), response.url);
     const answer = await response.text();
     if (this.#closed) { this.#delete(); return; }
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
@@ -120,8 +124,20 @@ export class Session {
     this.#closed = true;
     clearTimeout(this.#interruption);
     clearTimeout(this.#detour);
+    this.#events?.close();
     this.#connection.close();
     if (this.#resource) this.#delete();
+  }
+
+  // Server-sent events of the session's own, at the address that the answer links to.
+  #followQuality(links, base) {
+    const link = (links ?? "").split(/,(?=\s*<)/).find((each) => each.includes("server-sent-events"));
+    const address = /<([^>]*)>/.exec(link ?? "")?.[1];
+    if (!address || this.#closed) return;
+    this.#events = new EventSource(new URL(address, base).href);
+    this.#events.addEventListener("data-quality", (event) => {
+      if (!this.#closed) this.onQuality(JSON.parse(event.data));
+    });
   }
 
   #delete() {
@@ -226,9 +242,94 @@ export class Figures {
   }
 }
 
+/** The last minute of a figure, drawn into an SVG element. */
+export class Plot {
+  #element; #values = []; #name;
+  static #length = 60;
+
+  constructor(id, name) {
+    this.#element = document.getElementById(id);
+    this.#name = name;
+  }
+
+  add(value) {
+    this.#values = [...this.#values, value ?? null].slice(-Plot.#length);
+    this.#draw();
+  }
+
+  clear() { this.#values = []; this.#draw(); }
+
+  #draw() {
+    const known = this.#values.filter((value) => value !== null);
+    const top = Math.max(...known, 1e-9);
+    const first = Plot.#length - this.#values.length;
+    const points = this.#values.flatMap((value, index) =>
+      value === null ? [] : [`${first + index},${(20 - (18 * value) / top).toFixed(2)}`]);
+    this.#element.setAttribute("viewBox", `0 0 ${Plot.#length - 1} 20`);
+    this.#element.setAttribute("preserveAspectRatio", "none");
+    this.#element.setAttribute("aria-label", `${this.#name}, the last minute`);
+    if (points.length < 2) { this.#element.replaceChildren(); return; }
+    const shape = (name, text) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+      element.setAttribute("points", text);
+      return element;
+    };
+    const [left, right] = [points[0], points.at(-1)].map((point) => point.split(",")[0]);
+    this.#element.replaceChildren(
+      shape("polygon", `${left},20 ${points.join(" ")} ${right},20`), shape("polyline", points.join(" ")));
+  }
+}
+
+const qualityWords = {
+  viewer: {
+    "all download-limited": "Your connection is slow: the quality is reduced.",
+    "all publisher-limited": "The publisher's connection is slow: the quality is reduced.",
+    "all network-limited": "Other viewers' connections are slow: the quality is reduced.",
+    "audio-only none": "Sound only: there is no picture to be had.",
+    "audio-only download-limited": "Your connection is too slow for the picture: sound only.",
+    "audio-only publisher-limited": "The publisher's connection is too slow for the picture: sound only.",
+    "audio-only network-limited": "Other viewers' connections are too slow for the picture: sound only.",
+    "no-data none": "Nothing arrives here: look at your connection.",
+    "no-data download-limited": "Your connection lets nothing through.",
+    "no-data publisher-limited": "Nothing arrives from the publisher.",
+    "no-data network-limited": "Other viewers' connections are too slow: nothing is left of the stream.",
+  },
+  publisher: {
+    "all upload-limited": "Your connection is slow: the quality is reduced.",
+    "all network-limited": "Viewers' connections are slow: the quality is reduced.",
+    "audio-only upload-limited": "Your connection is too slow for the picture: sound only.",
+    "audio-only network-limited": "Viewers' connections are too slow for the picture: sound only.",
+    "no-data none": "Nothing reaches the platform: look at your connection.",
+    "no-data upload-limited": "Your connection lets nothing through.",
+  },
+};
+const statusWords = { "all": "All of it", "audio-only": "Sound only", "no-data": "Nothing" };
+const reasonWords = {
+  "none": "nothing is held back", "upload-limited": "limited by the way out",
+  "download-limited": "limited by the way here", "publisher-limited": "limited by the publisher",
+  "network-limited": "limited by other viewers",
+};
+
+/** Shows the data quality as a figure, and over the picture while something is wrong; null for none. */
+export function showQuality(role, quality) {
+  const figure = document.getElementById("quality");
+  const notice = document.getElementById("notice");
+  const text = quality && qualityWords[role][`${quality.status} ${quality.reason}`];
+  const level = !quality || (quality.status !== "no-data" && quality.reason === "none")
+    ? "" : quality.status === "no-data" ? "bad" : "fair";
+  show("quality", quality && statusWords[quality.status]);
+  const reason = quality && !(quality.reason === "none" && quality.status !== "all") ? reasonWords[quality.reason] : "";
+  document.getElementById("reason").textContent = reason ?? "";
+  figure.className = level;
+  notice.className = `notice ${level}`;
+  if (text && notice.textContent !== text) notice.textContent = text;
+  notice.hidden = !text;
+}
+
 export const show = (id, text) => { document.getElementById(id).textContent = text ?? "–"; };
 export const showNoFigures = () => {
   for (const figure of document.querySelectorAll(".figures dd")) figure.textContent = "–";
+  for (const detail of document.querySelectorAll(".figures .detail")) detail.textContent = "";
 };
 export const bitrate = (bytes) => {
   if (bytes === null || bytes === undefined) return null;

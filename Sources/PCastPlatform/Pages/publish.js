@@ -1,5 +1,5 @@
 import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken,
+  Figures, Plot, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 
 const element = (id) => document.getElementById(id);
@@ -10,6 +10,12 @@ let media = null;
 let connection = null;
 let session = null;
 let figures = null;
+let quality = null;
+const plots = {
+  rate: new Plot("rateplot", "frames a second"), sent: new Plot("sentplot", "sent"),
+  room: new Plot("roomplot", "room on the way out"), roundtrip: new Plot("roundtripplot", "round trip"),
+  lost: new Plot("lostplot", "lost on the way out"),
+};
 
 if (parameters.get("codec")) element("codec").value = parameters.get("codec").toUpperCase();
 if (parameters.get("layers") === "3") element("layers").value = "3";
@@ -130,6 +136,11 @@ async function publish() {
     badge("ended", "bad");
     tell("The platform ended the stream.");
   };
+  current.onQuality = (row) => {
+    if (session !== current) return;
+    quality = row;
+    showQuality("publisher", row);
+  };
   session = current;
   figures = new Figures(connection);
   try {
@@ -166,7 +177,10 @@ function stop() {
   session = null;
   connection = null;
   figures = null;
+  quality = null;
   showNoFigures();
+  showQuality("publisher", null);
+  for (const plot of Object.values(plots)) plot.clear();
   badge("not publishing");
   element("publish").hidden = false;
   element("publish").disabled = false;
@@ -179,8 +193,16 @@ function stop() {
 function connectionChanged(origin) {
   if (session !== origin) return;
   switch (connection.connectionState) {
-    case "connected": badge("publishing", "good"); element("message").hidden = true; break;
-    case "disconnected": badge("interrupted", "fair"); break;
+    case "connected":
+      badge("publishing", "good");
+      element("message").hidden = true;
+      showQuality("publisher", quality);
+      break;
+    case "disconnected":
+      badge("interrupted", "fair");
+      // The platform may not be able to say so.
+      showQuality("publisher", { status: "no-data", reason: "none" });
+      break;
     case "failed": stop(); badge("failed", "bad"); tell("The connection was lost.", "Publish again to go on."); break;
   }
 }
@@ -189,19 +211,32 @@ element("publish").addEventListener("click", publish);
 element("stop").addEventListener("click", stop);
 for (const id of ["camera", "microphone"]) element(id).addEventListener("change", changeDevices);
 
+const limits = { none: "nothing limits it", cpu: "limited by the processor", bandwidth: "limited by bandwidth" };
 setInterval(async () => {
   if (!figures) return;
-  const { of, rate, roundTrip } = await figures.read();
-  const picture = of("outbound-rtp", "video");
-  if (!picture) return;
-  show("size", picture.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
-  show("rate", picture.framesPerSecond?.toFixed(0));
-  const pictureRate = rate(picture, "bytesSent");
-  const soundRate = rate(of("outbound-rtp", "audio"), "bytesSent") ?? 0;
-  show("sent", bitrate(pictureRate === null ? null : pictureRate + soundRate));
+  const { reports, of, rate, roundTrip } = await figures.read();
+  const layers = reports.filter((report) => report.type === "outbound-rtp" && report.kind === "video");
+  const sound = of("outbound-rtp", "audio");
+  if (!layers.length && !sound) return;
+  const rates = [...layers, ...(sound ? [sound] : [])].map((report) => rate(report, "bytesSent"));
+  const bytes = rates.some((each) => each === null) ? null : rates.reduce((sum, each) => sum + each, 0);
+  const picture = layers.reduce((best, each) => ((each.frameWidth ?? 0) > (best?.frameWidth ?? -1) ? each : best), null);
+  const room = reports.find((report) => report.type === "candidate-pair" && report.nominated)?.availableOutgoingBitrate;
+  const losses = reports.filter((report) => report.type === "remote-inbound-rtp" && report.kind === "video");
+  const lost = losses.length ? Math.max(...losses.map((report) => report.fractionLost ?? 0)) * 100 : null;
+  show("size", picture?.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
+  show("limit", picture ? limits[picture.qualityLimitationReason] ?? "" : "");
+  show("rate", picture ? (picture.framesPerSecond ?? 0).toFixed(0) : null);
+  show("sent", bitrate(bytes));
+  show("room", room === undefined ? null : bitrate(room / 8));
   show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
-  show("resent", `${picture.retransmittedPacketsSent ?? 0}`);
-  show("limit", picture.qualityLimitationReason === "none" ? "nothing" : picture.qualityLimitationReason);
+  show("lost", lost === null ? null : `${lost.toFixed(1)} %`);
+  show("resent", `${layers.reduce((sum, each) => sum + (each.retransmittedPacketsSent ?? 0), 0)}`);
+  plots.rate.add(picture?.framesPerSecond ?? 0);
+  plots.sent.add(bytes);
+  plots.room.add(room);
+  plots.roundtrip.add(roundTrip);
+  plots.lost.add(lost);
 }, 1000);
 
 addEventListener("pagehide", stop);

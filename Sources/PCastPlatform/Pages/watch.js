@@ -1,5 +1,5 @@
 import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, takeToken,
+  Figures, Plot, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 
 const video = document.getElementById("video");
@@ -13,6 +13,12 @@ let session = null;
 let figures = null;
 let attempts = 0;
 let retryTimer = null;
+let quality = null;
+const plots = {
+  rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
+  roundtrip: new Plot("roundtripplot", "round trip"), buffered: new Plot("bufferedplot", "buffered"),
+  lost: new Plot("lostplot", "lost packets"),
+};
 
 if (stream) document.title = `${stream} · PCast`;
 document.getElementById("embed").textContent =
@@ -35,6 +41,11 @@ async function join() {
   const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
   current.onEnded = () => { if (session === current) ended("The stream has ended."); };
+  current.onQuality = (row) => {
+    if (session !== current) return;
+    quality = row;
+    showQuality("viewer", row);
+  };
   session = current;
   try {
     await current.open(askForStereo);
@@ -62,8 +73,17 @@ async function play() {
 function connectionChanged(connection, origin) {
   if (session !== origin) return;
   switch (connection.connectionState) {
-    case "connected": attempts = 0; hideMessage(); badge("live", "good"); break;
-    case "disconnected": badge("interrupted", "fair"); break;
+    case "connected":
+      attempts = 0;
+      hideMessage();
+      badge("live", "good");
+      showQuality("viewer", quality);
+      break;
+    case "disconnected":
+      badge("interrupted", "fair");
+      // The platform may not be able to say so.
+      showQuality("viewer", { status: "no-data", reason: "none" });
+      break;
     case "failed": again("The connection was lost.", "Trying to reconnect."); break;
   }
 }
@@ -99,7 +119,10 @@ function leave() {
   session?.close();
   session = null;
   figures = null;
+  quality = null;
   showNoFigures();
+  showQuality("viewer", null);
+  for (const plot of Object.values(plots)) plot.clear();
 }
 
 // What is said already is not said anew: a screen reader would read it out at each attempt.
@@ -136,20 +159,40 @@ document.getElementById("fullscreen").addEventListener("click", () => {
 function labelMute() { document.getElementById("mute").textContent = video.muted ? "Unmute" : "Mute"; }
 labelMute();
 
+// Milliseconds that what was shown in the last second had waited in the jitter buffer.
+function mean(report, rate) {
+  const [delay, count] = [rate(report, "jitterBufferDelay"), rate(report, "jitterBufferEmittedCount")];
+  return delay === null || !count ? null : (delay / count) * 1000;
+}
+
+let lostBefore = 0;
 setInterval(async () => {
   if (!figures) return;
-  const { of, rate, roundTrip } = await figures.read();
+  const { reports, of, rate, roundTrip } = await figures.read();
   const picture = of("inbound-rtp", "video");
   const sound = of("inbound-rtp", "audio");
-  if (!picture) return;
+  if (!picture && !sound) return;
   const pictureRate = rate(picture, "bytesReceived");
-  const soundRate = rate(sound, "bytesReceived") ?? 0;
-  show("size", picture.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
-  show("rate", picture.framesPerSecond?.toFixed(0));
-  show("received", bitrate(pictureRate === null ? null : pictureRate + soundRate));
+  const soundRate = rate(sound, "bytesReceived");
+  const bytes = pictureRate === null && soundRate === null ? null : (pictureRate ?? 0) + (soundRate ?? 0);
+  const frames = picture?.framesPerSecond ?? (picture ? 0 : null);
+  const lost = (picture?.packetsLost ?? 0) + (sound?.packetsLost ?? 0);
+  const buffered = mean(picture ?? sound, rate);
+  show("size", picture?.frameWidth ? `${picture.frameWidth} × ${picture.frameHeight}` : null);
+  show("codec", reports.find((report) => report.id === picture?.codecId)?.mimeType.slice(6) ?? "");
+  show("rate", frames?.toFixed(0));
+  show("received", bitrate(bytes));
   show("roundtrip", roundTrip === undefined ? null : `${(roundTrip * 1000).toFixed(0)} ms`);
-  show("lost", `${(picture.packetsLost ?? 0) + (sound?.packetsLost ?? 0)}`);
-  show("freezes", `${picture.freezeCount ?? 0}`);
+  show("buffered", buffered === null ? null : `${buffered.toFixed(0)} ms`);
+  show("lost", `${lost}`);
+  show("freezes", `${picture?.freezeCount ?? 0}`);
+  show("frozen", picture?.totalFreezesDuration ? `${picture.totalFreezesDuration.toFixed(1)} s together` : "");
+  plots.rate.add(frames);
+  plots.received.add(bytes);
+  plots.roundtrip.add(roundTrip);
+  plots.buffered.add(buffered);
+  plots.lost.add(Math.max(lost - lostBefore, 0));
+  lostBefore = lost;
 }, 1000);
 
 addEventListener("pagehide", leave);

@@ -2,8 +2,14 @@ import PCastMedia
 
 /// The sessions of clients, so that one that comes back after a broken connection is known again.
 actor SessionRegistry {
-    /// Tells a client of an end; false when there is nobody any more to be told.
-    typealias Delivery = @Sendable (StreamEnd) async -> Bool
+    /// Tells a client; false when there is nobody any more to be told.
+    typealias Delivery = @Sendable (News) async -> Bool
+
+    /// What a session's client is told of its streams.
+    enum News: Sendable {
+        case ended(StreamEnd)
+        case dataQuality(StreamID, DataQuality)
+    }
 
     private struct Entry {
         let application: ApplicationID
@@ -15,14 +21,16 @@ actor SessionRegistry {
         var leftAt: Instant?
         /// Streams that ended while nobody was there to be told.
         var untold: [StreamEnd] = []
+        /// What changed meanwhile, of each stream the last.
+        var untoldQualities: [StreamID: DataQuality] = [:]
     }
 
     /// A connection that a session is on.
     struct Opened: Sendable {
         let id: SessionID
         let connection: Int
-        /// What ended while the session had no connection: to be told now.
-        let untold: [StreamEnd]
+        /// What happened while the session had no connection: to be told now.
+        let untold: [News]
     }
 
     /// Sessions kept at most; when full, those that are away longest make room, and with none away, new ones are
@@ -49,7 +57,10 @@ actor SessionRegistry {
             sessions[previous]?.connection = nextConnection
             sessions[previous]?.leftAt = nil
             sessions[previous]?.untold = []
-            return Opened(id: previous, connection: nextConnection, untold: entry.untold)
+            sessions[previous]?.untoldQualities = [:]
+            let untold = entry.untoldQualities.map { News.dataQuality($0.key, $0.value) }
+            return Opened(
+                id: previous, connection: nextConnection, untold: untold + entry.untold.map { .ended($0) })
         }
         if sessions.count >= Self.capacity {
             let away = sessions.compactMap { id, entry in entry.leftAt.map { (id: id, since: $0) } }
@@ -83,7 +94,15 @@ actor SessionRegistry {
     /// A stream of the session ended: tells its client, or else keeps it until the client is back.
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
-        if let deliver = sessions[id]?.deliver, await deliver(end) { return }
+        sessions[id]?.untoldQualities[end.streamID] = nil
+        if let deliver = sessions[id]?.deliver, await deliver(.ended(end)) { return }
         sessions[id]?.untold.append(end)
+    }
+
+    /// The data quality of a stream of the session changed.
+    func changed(_ quality: DataQuality, of stream: StreamID, in id: SessionID) async {
+        guard owns(stream, id) else { return }
+        if let deliver = sessions[id]?.deliver, await deliver(.dataQuality(stream, quality)) { return }
+        if owns(stream, id) { sessions[id]?.untoldQualities[stream] = quality }
     }
 }

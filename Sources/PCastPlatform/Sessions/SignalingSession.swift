@@ -192,11 +192,11 @@ actor SignalingSession {
             let isForStreams = try gatekeeper.admit(grant, visitor: entering)
             let opened = await registry.open(
                 grant.application, previous: previous, at: MonotonicClock.now()
-            ) { [weak self] end in await self?.tell(end) ?? false }
+            ) { [weak self] news in await self?.tell(news) ?? false }
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
-            for end in opened.untold { _ = tell(end) }
+            for news in opened.untold { _ = tell(news) }
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
@@ -243,14 +243,19 @@ actor SignalingSession {
         let sessionID = session.id
         let registry = registry
         let onEnd: @Sendable (StreamEnd) async -> Void = { end in await registry.ended(end, in: sessionID) }
+        let wantsQuality = create.options.contains(Self.qualityOption)
+        let onQuality: StreamDirectory.QualityAction = { stream, quality in
+            if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
+        }
         let participation: Participation
         if offer.media.contains(where: { $0.direction.sends }) {
             participation = try await directory.publish(
-                grant, visitor: visitor, offer: offer, tags: create.tags, onEnd: onEnd)
+                grant, visitor: visitor, offer: offer, tags: create.tags, onEnd: onEnd, onQuality: onQuality)
         } else {
             let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
             participation = try await directory.view(
-                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, onEnd: onEnd)
+                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, onEnd: onEnd,
+                onQuality: onQuality)
         }
         guard await registry.began(participation.streamID, in: sessionID),
             await directory.isPresent(participation)
@@ -328,16 +333,48 @@ actor SignalingSession {
         return request.response(.ok)
     }
 
-    /// Tells the client that a stream of its session ended.
+    /// Tells the client what happened to a stream of its session.
     ///
     /// - Returns: false when the connection is over.
-    private func tell(_ end: StreamEnd) -> Bool {
+    private func tell(_ news: SessionRegistry.News) -> Bool {
         guard let session, !isOver, !isClosing else { return false }
-        var message = PCastStreamEnded()
-        message.sessionID = session.id.description
-        message.streamID = end.streamID.description
-        message.reason = end.wire
-        feed(.event(.streamEnded(message)))
+        switch news {
+        case .ended(let end):
+            var message = PCastStreamEnded()
+            message.sessionID = session.id.description
+            message.streamID = end.streamID.description
+            message.reason = end.wire
+            feed(.event(.streamEnded(message)))
+        case .dataQuality(let stream, let quality):
+            feed(.event(.streamDataQuality(Self.message(quality, of: stream, in: session.id))))
+        }
         return true
+    }
+
+    /// What a client asks for at a stream's set-up, to be told of its data quality.
+    private static let qualityOption = "data-quality-notifications"
+
+    private static func message(
+        _ quality: DataQuality, of stream: StreamID, in session: SessionID
+    ) -> PCastStreamDataQuality {
+        var message = PCastStreamDataQuality()
+        message.sessionID = session.description
+        message.streamID = stream.description
+        message.timestamp = UInt64(max(MonotonicClock.wallTime().millisecondsSinceEpoch, 0))
+        message.status =
+            switch quality.status {
+            case .noData: .noData
+            case .audioOnly: .audioOnly
+            case .all: .all
+            }
+        message.reason =
+            switch quality.reason {
+            case .none: .none
+            case .uploadLimited: .uploadLimited
+            case .downloadLimited: .downloadLimited
+            case .publisherLimited: .publisherLimited
+            case .networkLimited: .networkLimited
+            }
+        return message
     }
 }

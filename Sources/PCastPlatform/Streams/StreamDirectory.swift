@@ -7,6 +7,9 @@ import PCastWebRTC
 
 /// Who publishes what, and who watches it.
 actor StreamDirectory {
+    /// Told each change of a participation's data quality.
+    typealias QualityAction = @Sendable (StreamID, DataQuality) async -> Void
+
     private struct Participant {
         let streamID: StreamID
         let origin: StreamID
@@ -14,6 +17,9 @@ actor StreamDirectory {
         let onEnd: @Sendable (StreamEnd) async -> Void
         /// What a restart's answer is made of.
         var answer: SessionDescription?
+        let onQuality: QualityAction
+        var quality = DataQuality.good
+        var listeners: [Int: AsyncStream<DataQuality>.Continuation] = [:]
         /// The words of whoever ended it on purpose.
         var ending: (reason: StreamEndedReason, description: String)?
     }
@@ -26,6 +32,11 @@ actor StreamDirectory {
     private var peers: [StreamID: PeerID] = [:]
     private var nextPeer: UInt64 = 1
     private var nextOrdinal = 0
+    private var nextListener = 0
+
+    /// Changes that wait for who follows a participation's data quality, and how many may follow one.
+    private static let qualityBacklog = 16
+    private static let listenerLimit = 8
 
     init(router: MediaRouter, gatekeeper: Gatekeeper, logger: Logger) {
         self.router = router
@@ -37,14 +48,17 @@ actor StreamDirectory {
 
     /// Lets a publisher in.
     ///
-    /// - Parameter onEnd: called once, when the stream has ended.
+    /// - Parameters:
+    ///   - onEnd: called once, when the stream has ended.
+    ///   - onQuality: called at each change of the data quality.
     func publish(
         _ grant: Grant, visitor: Visitor, offer: SessionDescription, tags: [String],
-        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void,
+        onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
         let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
-        let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd)
+        let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         streams[id] = LiveStream(
             id: id, peer: peer, application: grant.application, session: visitor.sessionID,
             tags: tags + grant.tags, capabilities: grant.capabilities, startTime: MonotonicClock.wallTime(),
@@ -68,11 +82,12 @@ actor StreamDirectory {
     /// - Parameter origin: the stream asked for; nil for the one that the token names, or else the newest.
     func view(
         _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription,
-        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void,
+        onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         let stream = try find(origin, for: grant, visitor: visitor)
         let id = StreamID(RandomIdentifier.make(prefix: "view-"))
-        let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd)
+        let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         do {
             let answer = try await router.view(
                 peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
@@ -114,11 +129,13 @@ actor StreamDirectory {
     }
 
     private func enter(
-        _ id: StreamID, origin: StreamID, isPublisher: Bool, onEnd: @escaping @Sendable (StreamEnd) async -> Void
+        _ id: StreamID, origin: StreamID, isPublisher: Bool, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
+        onQuality: @escaping QualityAction
     ) -> PeerID {
         let peer = PeerID(nextPeer)
         nextPeer += 1
-        participants[peer] = Participant(streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd)
+        participants[peer] = Participant(
+            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality)
         peers[id] = peer
         return peer
     }
@@ -126,6 +143,7 @@ actor StreamDirectory {
     private func forget(_ peer: PeerID) {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
+        for listener in participant.listeners.values { listener.finish() }
         if participant.isPublisher { streams[participant.streamID] = nil }
     }
 
@@ -235,6 +253,7 @@ actor StreamDirectory {
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer): logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer): logger.info("heard again", metadata: ["peer": "\(peer.value)"])
+            case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
             case .closeConnection(let path): router.close(path)
             }
         }
@@ -245,6 +264,40 @@ actor StreamDirectory {
         streams[participant.streamID]?.hasMedia = true
         logger.info("media flows", metadata: ["stream": "\(participant.streamID)"])
     }
+
+    private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
+        guard let participant = participants[peer] else { return }
+        participants[peer]?.quality = quality
+        logger.info(
+            "data quality",
+            metadata: [
+                "stream": "\(participant.streamID)", "status": "\(quality.status.rawValue)",
+                "reason": "\(quality.reason.rawValue)",
+            ])
+        for listener in participant.listeners.values { listener.yield(quality) }
+        await participant.onQuality(participant.streamID, quality)
+    }
+
+    /// The data quality of a participation: as it is, and each change, until it ends. Who does not take them misses the
+    /// oldest.
+    func qualities(of peer: PeerID) -> AsyncStream<DataQuality> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: DataQuality.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
+        guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
+            continuation.finish()
+            return stream
+        }
+        nextListener += 1
+        let number = nextListener
+        participants[peer]?.listeners[number] = continuation
+        continuation.onTermination = { [weak self] _ in
+            Task { [weak self] in await self?.removeListener(number, of: peer) }
+        }
+        continuation.yield(participant.quality)
+        return stream
+    }
+
+    private func removeListener(_ number: Int, of peer: PeerID) { participants[peer]?.listeners[number] = nil }
 
     private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard let participant = participants[peer] else { return }

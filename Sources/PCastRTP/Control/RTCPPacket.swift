@@ -13,6 +13,7 @@ public enum RTCPPacket: Hashable, Sendable {
     case transportFeedback(TransportFeedback)
     case pauseResume(PauseResume)
     case extendedReport(ExtendedReport)
+    case publisherReport(PublisherReport)
     /// A packet of a type that PCast does not speak, or with a body too short for its type.
     case unknown(type: UInt8)
 
@@ -22,6 +23,7 @@ public enum RTCPPacket: Hashable, Sendable {
         static let receiverReport: UInt8 = 201
         static let sourceDescription: UInt8 = 202
         static let goodbye: UInt8 = 203
+        static let application: UInt8 = 204
         static let transportLayerFeedback: UInt8 = 205
         static let payloadSpecificFeedback: UInt8 = 206
         static let extendedReport: UInt8 = 207
@@ -49,6 +51,8 @@ public enum RTCPPacket: Hashable, Sendable {
             case PacketType.transportLayerFeedback: Self.transportLayerFeedback(count, body, in: datagram)
             case PacketType.payloadSpecificFeedback: Self.payloadSpecificFeedback(count, body, in: datagram)
             case PacketType.extendedReport: Self.extendedReport(body, in: datagram)
+            case PacketType.application:
+                PublisherReport(in: datagram, body: body).map(RTCPPacket.publisherReport)
             default: RTCPPacket.unknown(type: type)
             }
         self = packet ?? .unknown(type: type)

@@ -36,11 +36,9 @@ struct ArrivalWatch: Sendable {
         rate = rate.map { $0 + (current - $0) / 4 } ?? current
     }
 
-    /// What came before means nothing for what is to come.
-    mutating func forget() {
-        let count = lastCount
-        self = ArrivalWatch(patience)
-        lastCount = count
+    /// Nothing is expected for the moment: what is waited for is waited for from now on.
+    mutating func excuse(at now: Instant) {
+        if newest != nil { newest = now }
     }
 
     /// Whether it has come, and does not any more.

@@ -3,7 +3,7 @@ public import PCastMedia
 /// The data quality as a client tells it: what the platform says of its end, and what the client knows better, as when
 /// nothing is heard of the platform at all.
 ///
-/// Nothing heard for 1.6 s, neither media nor reports nor answers to checks: NoData, None. A platform that says by its
+/// Nothing heard for 1.5 s, neither media nor reports nor answers to checks: NoData, None. A platform that says by its
 /// signalling that nothing arrives of the publisher, no cause known, while packets leave here all the time, makes that
 /// UploadLimited: the uplink loses every one of them. So it is with DownloadLimited for a viewer that hears nothing, of
 /// which the platform hears nothing.
@@ -26,11 +26,15 @@ public struct ConnectionQuality: Sendable {
         }
     }
 
-    private static let patience = TimeSpan.milliseconds(1_600)
+    private static let patience = TimeSpan.milliseconds(1_500)
     /// Packets that leave for so long show that something is to arrive.
     private static let sendingSpan = TimeSpan.seconds(1 as Int64)
 
+    /// Who looks that seldom was held up himself, and has to hear again first.
+    private static let longestLook = TimeSpan.seconds(1 as Int64)
+
     private let role: Role
+    private var lastLook: Instant?
     private var isSilent = false
     private var lastCount = 0
     private var lastSent: Instant?
@@ -50,7 +54,10 @@ public struct ConnectionQuality: Sendable {
     }
 
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
-        isSilent = observation.isAway || observation.lastHeard.map { now - $0 >= Self.patience } ?? false
+        let isHeldUp = lastLook.map { now - $0 > Self.longestLook } ?? false
+        lastLook = now
+        let isLongAgo = observation.lastHeard.map { now - $0 >= Self.patience } ?? false
+        isSilent = observation.isAway || isLongAgo && (isSilent || !isHeldUp)
         if observation.packetsSent != lastCount {
             lastCount = observation.packetsSent
             if lastSent.map({ now - $0 >= Self.sendingSpan }) ?? true { sendingSince = now }

@@ -11,26 +11,32 @@ public import PCastMedia
 /// | All, UploadLimited | the uplink's estimate is too small for what the publisher wants to send, or it loses much |
 /// | All, NetworkLimited | the stream has one layer and was lowered, as half of its viewers or more are limited |
 /// | AudioOnly, UploadLimited | sound arrives, and no picture, over an uplink that is limited |
-/// | AudioOnly, NetworkLimited | no picture arrives of a stream that was lowered for its viewers' sake |
+/// | AudioOnly, NetworkLimited | a stream was lowered for its viewers' sake and no picture is left; or none of them has room for one |
 ///
 /// What the publisher does of its own accord (a track that is muted, a camera that is gone) is no matter of the network:
 /// then the row is All, None, and `hasVideo` tells viewers' ends what there is. So it is before media came the first time.
 ///
 /// Media that stays away for a second is silent (for four, where it comes less than five times a second); a picture alone
-/// for two seconds, where nothing shows a limit. `HopLimit` has the limits' thresholds, `SettledQuality` how long a row
-/// stands before a better one is told.
+/// for two seconds, where nothing shows a limit, and for three before its first. `HopLimit` has the limits' thresholds,
+/// `SettledQuality` how long a row stands before a better one is told.
 public struct PublisherQuality: Sendable {
     /// One medium on its way to the platform.
     public struct Track: Hashable, Sendable {
         /// Packets that arrived since the beginning.
         public var packets: Int
-        /// The publisher keeps it back of its own accord, or was asked to as nobody takes it.
+        /// The publisher keeps it back of its own accord.
         public var isWithheld: Bool
+        /// The publisher was asked to pause it, as nobody takes it at the moment.
+        public var isPaused: Bool
 
-        public init(packets: Int, isWithheld: Bool = false) {
+        public init(packets: Int, isWithheld: Bool = false, isPaused: Bool = false) {
             self.packets = packets
             self.isWithheld = isWithheld
+            self.isPaused = isPaused
         }
+
+        /// Whether it should arrive.
+        var isExpected: Bool { !isWithheld && !isPaused }
     }
 
     /// What is seen at one moment; a look each half second is meant.
@@ -43,12 +49,14 @@ public struct PublisherQuality: Sendable {
         public var isVideoCut: Bool
         /// Nothing at all was heard of the publisher for seconds.
         public var isAway: Bool
-        /// The publisher was asked for less on account of its viewers; see `SharedLimit`.
+        /// The publisher was asked for less on account of its viewers' links; see `SharedLimit`.
         public var isLowered: Bool
+        /// Viewers would take pictures, and none of their links has room for them.
+        public var isPictureLeftOut: Bool
 
         public init(
             video: Track?, audio: Track?, uplink: HopLimit.Evidence = HopLimit.Evidence(), isVideoCut: Bool = false,
-            isAway: Bool = false, isLowered: Bool = false
+            isAway: Bool = false, isLowered: Bool = false, isPictureLeftOut: Bool = false
         ) {
             self.video = video
             self.audio = audio
@@ -56,6 +64,7 @@ public struct PublisherQuality: Sendable {
             self.isVideoCut = isVideoCut
             self.isAway = isAway
             self.isLowered = isLowered
+            self.isPictureLeftOut = isPictureLeftOut
         }
     }
 
@@ -65,9 +74,13 @@ public struct PublisherQuality: Sendable {
     private static let patienceWithPicture = ArrivalWatch.Patience(
         usual: .seconds(2 as Int64), seldom: .seconds(6 as Int64), seldomRate: 5)
 
+    /// A picture may begin so much later than the sound.
+    private static let patienceForFirstPicture = TimeSpan.seconds(3 as Int64)
+
     private var video = ArrivalWatch(patience)
     private var picture = ArrivalWatch(patienceWithPicture)
     private var audio = ArrivalWatch(patience)
+    private var firstPictureDue: Instant?
     private var uplink = HopLimit()
     private var settled = SettledQuality()
     /// Why nothing arrives, as it was when that began.
@@ -89,49 +102,61 @@ public struct PublisherQuality: Sendable {
         Self.observe(observation.video, by: &video, at: now)
         Self.observe(observation.video, by: &picture, at: now)
         Self.observe(observation.audio, by: &audio, at: now)
+        noteWhatThereIs(observation, at: now)
         return settled.observe(row(observation, at: now), at: now)
     }
 
     private static func observe(_ track: Track?, by watch: inout ArrivalWatch, at now: Instant) {
         watch.observe(count: track?.packets ?? 0, at: now)
-        if track?.isWithheld == true { watch.forget() }
+        if track?.isExpected != true { watch.excuse(at: now) }
+    }
+
+    private mutating func noteWhatThereIs(_ observation: Observation, at now: Instant) {
+        hasAudio = audio.hasBegun && observation.audio?.isWithheld == false
+        guard let track = observation.video, !track.isWithheld else { return hasVideo = false }
+        if audio.hasBegun, firstPictureDue == nil { firstPictureDue = now + Self.patienceForFirstPicture }
+        let isToCome = firstPictureDue.map { now < $0 } ?? false
+        hasVideo = video.hasBegun ? !picture.isSilent(at: now) : isToCome || observation.isVideoCut
     }
 
     private mutating func row(_ observation: Observation, at now: Instant) -> DataQuality {
         // What is cut for the viewers' sake is not the uplink's fault.
-        let isLimited = uplink.holds || (observation.isVideoCut && !observation.isLowered)
-        let awaitsVideo = video.hasBegun || (observation.isVideoCut && audio.hasBegun)
-        let isVideoSilent = observation.isVideoCut ? awaitsVideo : video.isSilent(at: now)
-        let isAudioSilent = audio.isSilent(at: now)
-        hasAudio = audio.hasBegun
-        hasVideo = awaitsVideo
-        let isEverythingSilent =
-            (awaitsVideo || audio.hasBegun) && (!awaitsVideo || isVideoSilent) && (!audio.hasBegun || isAudioSilent)
-        if observation.isAway || isEverythingSilent {
-            return silence(observation, isLimited: isLimited, isAudioExpected: audio.hasBegun)
+        let isLowered = observation.isLowered || observation.isPictureLeftOut
+        let isLimited = uplink.holds || (observation.isVideoCut && !isLowered)
+        let expectsVideo =
+            observation.video?.isExpected == true && (video.hasBegun || observation.isVideoCut && audio.hasBegun)
+        let expectsAudio = observation.audio?.isExpected == true && audio.hasBegun
+        let lacksVideo = expectsVideo && (observation.isVideoCut || video.isSilent(at: now))
+        let lacksAudio = expectsAudio && audio.isSilent(at: now)
+        let lacksEverything =
+            (expectsVideo || expectsAudio) && lacksVideo == expectsVideo && lacksAudio == expectsAudio
+        if observation.isAway || lacksEverything {
+            return silence(observation, isLimited: isLimited, expectsAudio: expectsAudio)
         }
         reasonForSilence = nil
-        if isVideoSilent, audio.hasBegun, !isAudioSilent {
-            if isLimited { return DataQuality(status: .audioOnly, reason: .uploadLimited) }
-            if observation.isLowered { return DataQuality(status: .audioOnly, reason: .networkLimited) }
-            // Nothing shows that the network took it, so it is the publisher's own doing.
-            hasVideo = !picture.isSilent(at: now)
-            return .good
+        if lacksVideo, isLimited {
+            hasVideo = true
+            return DataQuality(status: .audioOnly, reason: .uploadLimited)
         }
-        if isLimited { return DataQuality(status: .all, reason: .uploadLimited) }
-        if observation.isLowered {
-            let hasOnlyAudio = observation.video != nil && !video.hasBegun
-            return DataQuality(status: hasOnlyAudio ? .audioOnly : .all, reason: .networkLimited)
+        if isLowered {
+            let isPictureLeftOut =
+                lacksVideo || observation.isPictureLeftOut || observation.video?.isPaused == true
+            if isPictureLeftOut { hasVideo = true }
+            return isLimited
+                ? DataQuality(status: .all, reason: .uploadLimited)
+                : DataQuality(status: isPictureLeftOut ? .audioOnly : .all, reason: .networkLimited)
         }
-        return .good
+        // A picture that is lacking where nothing shows a limit is the publisher's own doing.
+        return isLimited && !lacksVideo ? DataQuality(status: .all, reason: .uploadLimited) : .good
     }
 
     /// Nothing comes of what should.
     private mutating func silence(
-        _ observation: Observation, isLimited: Bool, isAudioExpected: Bool
+        _ observation: Observation, isLimited: Bool, expectsAudio: Bool
     ) -> DataQuality {
         // A stream without sound, lowered until no picture was left: the table has no other row with this reason.
-        if observation.isLowered, !isAudioExpected, !observation.isAway {
+        if observation.isLowered || observation.isPictureLeftOut, !expectsAudio, !observation.isAway {
+            hasVideo = true
             return DataQuality(status: .audioOnly, reason: .networkLimited)
         }
         let reason = reasonForSilence.flatMap { $0 == .none ? nil : $0 } ?? (isLimited ? .uploadLimited : .none)

@@ -13,8 +13,9 @@ struct SettledQuality: Sendable {
     private var wait = shortestWait
     private var improvement: Instant?
 
+    /// - Parameter isSettled: the row that is told stands on another that was waited for already.
     /// - Returns: the row that is to be told from now on; nil where that is the last one.
-    mutating func observe(_ quality: DataQuality, at now: Instant) -> DataQuality? {
+    mutating func observe(_ quality: DataQuality, isSettled: Bool = false, at now: Instant) -> DataQuality? {
         guard quality != told else {
             candidate = nil
             if let improvement, now - improvement >= Self.relapse { wait = Self.shortestWait }
@@ -29,7 +30,7 @@ struct SettledQuality: Sendable {
         }
         let since = candidate.flatMap { isContinued($0.quality, by: quality) ? $0.since : nil } ?? now
         candidate = (quality, since)
-        guard now - since >= wait else { return nil }
+        guard isSettled || now - since >= wait else { return nil }
         improvement = now
         return tell(quality)
     }

@@ -91,7 +91,9 @@ public struct ViewerQuality: Sendable {
         downlink.observe(observation.downlink, at: now)
         losesEverything.observe(observation.downlink.loss.map { $0 >= Self.everything }, at: now)
         reports.observe(count: observation.reports, at: now)
-        return settled.observe(row(observation, at: now), at: now)
+        // The publisher's row was waited for at its own end.
+        let isPublishers = [.publisherLimited, .networkLimited].contains(settled.told.reason)
+        return settled.observe(row(observation, at: now), isSettled: isPublishers, at: now)
     }
 
     private mutating func row(_ observation: Observation, at now: Instant) -> DataQuality {

@@ -86,6 +86,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     private var videoBuffer: Held<JitterBuffer>?
     private var audioBuffer: Held<JitterBuffer>?
     private var events: [Event] = []
+    private var traffic = TransportTraffic()
     private var generator: TransactionIDGenerator
 
     /// - Parameter generator: a secure one; it makes passwords.
@@ -256,12 +257,22 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// What would be sent, all tracks together and on the wire, if the path carried it.
     public mutating func setWantedBitrate(_ bitrate: Bitrate) { sender?.wantedBitrate = bitrate }
 
+    /// What the platform is told of what is sent, beside what the connection knows of itself; see `PublisherReport`.
+    public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
+        sender?.setPublisherReport(report, at: now)
+    }
+
+    /// When something authentic came from the platform last; nil before the connection was up.
+    public var lastHeard: Instant? { transport?.value.isConnected == true ? transport!.value.lastHeard : nil }
+
     // MARK: Receiving
 
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
         guard transport != nil else { return }
+        traffic.packetsReceived += 1
+        traffic.bytesReceived += datagram.count
         switch transport!.value.handle(datagram, from: path, at: now) {
         case .nothing: break
         case .rtp(let length):
@@ -447,6 +458,15 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let (packets, bytes) = (batch.count, batch.byteCount)
+        defer {
+            traffic.packetsSent += batch.count - packets
+            traffic.bytesSent += batch.byteCount - bytes
+        }
+        return fill(&batch, at: now)
+    }
+
+    private mutating func fill(_ batch: inout DatagramBatch, at now: Instant) -> Bool {
         guard transport != nil else { return false }
         if transport!.value.poll(into: &batch, at: now) { return true }
         guard transport!.value.isConnected else { return false }
@@ -604,6 +624,17 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     /// Says goodbye; what `poll` gives afterwards is the last.
     public mutating func close(at now: Instant) { transport?.value.close(at: now) }
+
+    /// Counts and measures since the beginning, under WebRTC's own names.
+    public func stats(at now: Instant) -> RTCStatsReport {
+        var report = ConnectionStats(clock: configuration.clock, now: now)
+        report.add(sender)
+        report.add(receiver, video: videoBuffer?.value.statistics, audio: audioBuffer?.value.statistics)
+        report.addTransport(
+            traffic, path: transport?.value.path, profile: transport?.value.profile, lastHeard: lastHeard,
+            roundTrip: statistics.roundTrip, estimate: estimate?.target)
+        return report.report
+    }
 
     /// Counts and measures since the beginning.
     public var statistics: PeerConnectionStatistics {

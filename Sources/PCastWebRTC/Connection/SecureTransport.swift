@@ -61,6 +61,9 @@ public struct SecureTransport: ~Copyable {
     /// Where datagrams go at the moment; nil before the first valid check.
     public private(set) var path: NetworkPath?
 
+    /// When something authentic came last; nil before anything did.
+    public private(set) var lastHeard: Instant?
+
     /// Datagrams that were not authentic, or no datagrams of these protocols at all.
     public private(set) var rejected = 0
 
@@ -122,6 +125,7 @@ public struct SecureTransport: ~Copyable {
         }
         controlling?.noteReceived(at: now)
         if path != self.path { probe(path, at: now) }
+        lastHeard = now
         return .rtp(length: length)
     }
 
@@ -139,6 +143,7 @@ public struct SecureTransport: ~Copyable {
         controlling?.noteReceived(at: now)
         controlling?.noteAuthenticated(at: now)
         lite?.noteAuthenticated(path: path, at: now)
+        lastHeard = now
         noteLife()
         if path != self.path { probe(path, at: now) }
         return .rtcp(length: length)
@@ -194,7 +199,10 @@ public struct SecureTransport: ~Copyable {
         }
         if outcome.replyLength > 0 { enqueue(Array(reply[..<outcome.replyLength]), to: path) }
         if outcome.rejection != nil { rejected += 1 }
-        if outcome.isAuthenticated { noteLife() }
+        if outcome.isAuthenticated {
+            lastHeard = now
+            noteLife()
+        }
         followAgent(at: now)
     }
 

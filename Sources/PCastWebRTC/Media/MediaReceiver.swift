@@ -77,6 +77,10 @@ public struct MediaReceiver: Sendable {
     private static let noLimit = Bitrate.kilobits(1_000_000)
     /// The end of a limit is said so often, for each may be lost.
     private static let liftingCount = 3
+
+    /// What the peer said last of what it publishes; nil for those that do not.
+    public private(set) var publisherReport: PublisherReport?
+
     private static let reportInterval = TimeSpan.seconds(Int64(1))
 
     /// - Parameters:
@@ -285,6 +289,7 @@ public struct MediaReceiver: Sendable {
                 return (.audio, 0)
             }
         case .pauseResume(let packet): receive(packet, in: datagram, at: now)
+        case .publisherReport(let report): publisherReport = report
         case .goodbye(let goodbye):
             for index in 0..<goodbye.count {
                 let ssrc = goodbye.ssrc(index, in: datagram)

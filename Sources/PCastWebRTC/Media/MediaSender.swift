@@ -62,6 +62,10 @@ public struct MediaSender: Sendable {
     /// The round trip assumed before any report.
     private static let assumedRoundTrip = TimeSpan.milliseconds(50)
 
+    /// What is said beside sender reports; nil for who says nothing, as a relay does to its viewers.
+    private var publisherReport: PublisherReport?
+    private var publisherReportDue: Instant?
+
     /// - Parameters:
     ///   - media: the sections in which we send.
     ///   - playoutDelay: asked of video receivers; nil leaves it to them.
@@ -530,6 +534,17 @@ public struct MediaSender: Sendable {
 
     // MARK: Control out
 
+    /// What to say of ourselves from now on with each sender report; at once where what is withheld or cut has changed.
+    public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
+        let isNews =
+            publisherReport.map {
+                $0.isVideoCut != report.isVideoCut || $0.isVideoWithheld != report.isVideoWithheld
+                    || $0.isAudioWithheld != report.isAudioWithheld
+            } ?? true
+        publisherReport = report
+        if isNews { publisherReportDue = now }
+    }
+
     /// When `poll`, `advance` or `send` want to be called.
     public var deadline: Instant? {
         Instant.earlier(unpacedDeadline, pacer.deadline)
@@ -547,6 +562,7 @@ public struct MediaSender: Sendable {
         for index in moreLayers.indices {
             deadline = Instant.earlier(deadline, moreLayers[index]?.report.deadline)
         }
+        deadline = Instant.earlier(deadline, publisherReportDue)
         for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
         return deadline
     }
@@ -566,12 +582,13 @@ public struct MediaSender: Sendable {
             if let report = moreLayers[index]?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         }
         if let report = audio?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
-        if !pauses.isEmpty {
+        if !pauses.isEmpty || publisherReport != nil {
             let hasReport = writer.count > 0
             // A datagram begins with a report, be it an empty one (RFC 3550, section 6.1).
             if !hasReport { writer.receiverReport(ssrc: reporterSSRC) }
             let head = writer.count
             writePauses(into: &writer, hasReport: hasReport, at: now)
+            writePublisherReport(into: &writer, hasReport: hasReport, at: now)
             if !hasReport, writer.count == head { return false }
         }
         guard writer.count > 0 else { return false }
@@ -585,6 +602,13 @@ public struct MediaSender: Sendable {
         let length = transport.protectRTCP(room, length: writer.count)
         if length > 0 { batch.commit(length: length, to: path) }
         return false
+    }
+
+    private mutating func writePublisherReport(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
+        let isDue = publisherReportDue.map { now >= $0 } ?? false
+        guard let report = publisherReport, hasReport || isDue else { return }
+        writer.publisherReport(ssrc: reporterSSRC, report)
+        publisherReportDue = nil
     }
 
     private func write(_ report: SenderInformation, into writer: inout RTCPWriter) {

@@ -22,6 +22,13 @@ struct LocalPlatform: Sendable {
         self.uri = uri
     }
 
+    /// One that was started otherwise, and told where it listens.
+    init(_ program: RunningProgram, uri: String, in place: Workplace) {
+        self.program = program
+        self.place = place
+        self.uri = uri
+    }
+
     /// The stream whose media arrives, or arrives next, and that is none of those known.
     func stream(otherThan known: Set<String> = []) async throws -> String {
         let mark = "media flows stream="

@@ -52,7 +52,7 @@ enum RTCPTarget {
                 _ = trip.update(from: delay, at: WallTime(ntpTimestamp: UInt64(delay.lastReport) << 16))
             }
             try check((trip.smoothed ?? .zero) >= .zero, "a round trip of negative length")
-        case .pictureLossIndication, .unknown: break
+        case .pictureLossIndication, .publisherReport, .unknown: break
         }
     }
 

@@ -1,0 +1,55 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// What the relay watches of its way to a viewer.
+struct DownlinkQuality {
+    var machine = ViewerQuality()
+    /// Control packets of the viewer's.
+    var reports = 0
+    private var lastReports = 0
+    private var heard: Instant?
+    /// Of who was not heard for so long nothing is known: its estimate is of before.
+    private static let staleness = TimeSpan.milliseconds(1_200)
+    private var video = ReportedLoss()
+    private var audio = ReportedLoss()
+
+    /// Whether what the viewer reports is of this moment.
+    mutating func isFresh(at now: Instant) -> Bool {
+        if reports != lastReports { heard = now }
+        lastReports = reports
+        return heard.map { now - $0 < Self.staleness } ?? false
+    }
+
+    /// - Parameters:
+    ///   - hasLayers: the stream's; then the layer that the viewer has says whether its link is limited.
+    ///   - wanted: what the stream has at the moment; nil while nobody knows.
+    ///   - wantedInFull: what it would have, were it not lowered.
+    mutating func evidence(
+        _ sender: MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
+    ) -> HopLimit.Evidence {
+        video.observe(sender.video?.receiverReport, sent: Int(sender.video?.stream.packetsSent ?? 0))
+        audio.observe(sender.audio?.receiverReport, sent: Int(sender.audio?.stream.packetsSent ?? 0))
+        // Sound has so few packets that its share says little.
+        // A path that was not found to carry less than is wanted carries that; and what arrives, it carries.
+        let estimate = sender.estimate
+        let target = max(estimate.target, estimate.acknowledged ?? estimate.target)
+        let carried = estimate.isLimited ? target : max(target, max(wanted ?? target, wantedInFull ?? target))
+        return HopLimit.Evidence(
+            estimate: hasLayers ? nil : carried,
+            wanted: wanted, wantedInFull: wantedInFull, loss: sender.video == nil ? audio.share : video.share)
+    }
+}
+
+extension Viewer {
+    /// What its link leaves of the stream, where the link was found to be narrow; a layer that it begins with is no matter
+    /// of the network.
+    var qualitySelection: ViewerQuality.Selection {
+        guard selection.cause == .link, sender.estimate.isLimited else { return .full }
+        switch selection.choice {
+        case .layer: return .reduced
+        case .audioOnly: return .audioOnly
+        case .nothing: return .nothing
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+extension Relay {
+    /// What was counted of each stream.
+    public var figures: [StreamFigures] {
+        var all: [StreamFigures] = []
+        for index in 0..<streams.endIndex where streams.contains(index) { all.append(figures(stream: index)) }
+        return all
+    }
+
+    private func figures(stream index: Int) -> StreamFigures {
+        let stream = streams.address(index)
+        var figures = StreamFigures(stream: stream.pointee.id)
+        figures.received = Self.counts(stream.pointee.receiver)
+        figures.sent = stream.pointee.quality.departed
+        figures.bitrate = stream.pointee.quality.bitrate
+        figures.roundTrip = stream.pointee.receiver.roundTrip
+        figures.limit = stream.pointee.quality.sharedLimit.bitrate
+        figures.quality = stream.pointee.quality.machine.quality
+        figures.viewers = stream.pointee.viewers.count
+        for place in stream.pointee.viewers {
+            let viewer = viewers.address(place)
+            figures.sent += Self.counts(viewer.pointee.sender)
+            figures.viewerQualities[viewer.pointee.quality.machine.quality, default: 0] += 1
+            if let layer = viewer.pointee.layers.current { figures.viewersOfLayers[layer, default: 0] += 1 }
+            guard viewer.pointee.isWatching else { continue }
+            figures.estimates.bitsPerSecond += viewer.pointee.sender.estimate.target.bitsPerSecond
+            figures.estimatedViewers += 1
+        }
+        return figures
+    }
+
+    private static func counts(_ receiver: MediaReceiver) -> StreamFigures.Counts {
+        var counts = StreamFigures.Counts()
+        if let audio = receiver.audio { add(audio, to: &counts) }
+        for layer in receiver.layers.indices { add(receiver.layers[layer], to: &counts) }
+        return counts
+    }
+
+    private static func add(_ track: InboundTrack, to counts: inout StreamFigures.Counts) {
+        counts.packets += track.packetsReceived
+        counts.bytes += track.bytesReceived
+        counts.packetsLost += Int(max(track.statistics?.lost ?? 0, 0))
+        counts.nacks += Int(track.missing.requested)
+        counts.keyFrameRequests += track.keyFrame.sentCount
+    }
+
+    static func counts(_ sender: MediaSender) -> StreamFigures.Counts {
+        var counts = StreamFigures.Counts()
+        for track in [sender.video, sender.audio] {
+            guard let track else { continue }
+            counts.packets += Int(track.stream.packetsSent)
+            counts.bytes += Int(track.stream.octetsSent)
+            counts.packetsLost += Int(max(track.receiverReport?.cumulativeLost ?? 0, 0))
+            counts.retransmissions += track.stream.packetsRetransmitted
+            counts.nacks += track.nackCount
+            counts.keyFrameRequests += track.pliCount
+        }
+        return counts
+    }
+}

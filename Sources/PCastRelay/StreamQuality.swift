@@ -1,0 +1,108 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// What the relay watches of a publisher's way to it, each half second.
+struct StreamQuality {
+    static let interval = TimeSpan.milliseconds(500)
+
+    /// Nil before the publisher is connected.
+    var nextLook: Instant?
+    var machine = PublisherQuality()
+    /// For its viewers' sake, where it has one layer.
+    var sharedLimit = SharedLimit()
+    /// What was sent to viewers that have left.
+    var departed = StreamFigures.Counts()
+
+    /// When it was last asked for less than before, or for more.
+    private var limitChange: Instant?
+    private var lastLimit: Bitrate?
+    /// For so long afterwards what a publisher finds out of its uplink is what it was asked for.
+    private static let limitEcho = TimeSpan.seconds(10 as Int64)
+
+    private var loss = ArrivalLoss()
+    private var video = SenderCount()
+    private var audio = SenderCount()
+    private var lastLook: Instant?
+    private var lastBytes = 0
+    private var lastPackets = 0
+
+    /// What arrives, in bits on the wire: the mean of the last looks, the recent ones more; nil before the first.
+    private(set) var bitrate: Bitrate?
+
+    /// IPv4, UDP, RTP with a few extensions, and the cipher's tag.
+    private static let overhead = 70
+
+    mutating func measure(_ receiver: MediaReceiver, at now: Instant) {
+        var bytes = receiver.audio?.bytesReceived ?? 0
+        var packets = receiver.audio?.packetsReceived ?? 0
+        for layer in receiver.layers.indices {
+            bytes += receiver.layers[layer].bytesReceived
+            packets += receiver.layers[layer].packetsReceived
+        }
+        defer { (lastLook, lastBytes, lastPackets) = (now, bytes, packets) }
+        guard let lastLook, now > lastLook else { return }
+        let sum = bytes - lastBytes + (packets - lastPackets) * Self.overhead
+        let current = Double(sum) * 8 / (now - lastLook).seconds
+        let mean = bitrate.map { Double($0.bitsPerSecond) + (current - Double($0.bitsPerSecond)) / 4 } ?? current
+        bitrate = Bitrate(bitsPerSecond: Int64(mean))
+    }
+
+    /// What the stream has when nothing holds it back; nil while nobody knows.
+    func wantedInFull(_ receiver: MediaReceiver) -> Bitrate? {
+        receiver.publisherReport?.wanted ?? sharedLimit.wantedInFull ?? bitrate
+    }
+
+    /// Notes what the publisher is asked for.
+    mutating func noteLimit(at now: Instant) {
+        if sharedLimit.bitrate != lastLimit { limitChange = now }
+        lastLimit = sharedLimit.bitrate
+    }
+
+    /// - Parameter isPictureLeftOut: viewers would take pictures, and none of their links has room for them.
+    mutating func observation(
+        of receiver: MediaReceiver, isAway: Bool, isPictureLeftOut: Bool, at now: Instant
+    ) -> PublisherQuality.Observation {
+        let report = receiver.publisherReport
+        let pictures = receiver.layers.reduce(0) { $0 + $1.packetsReceived }
+        let sounds = receiver.audio?.packetsReceived ?? 0
+        // Of several layers some rest; their counts are no matter of what arrives.
+        if receiver.layers.count == 1 { video.observe(receiver.layers[0].senderReport, packets: pictures) }
+        audio.observe(receiver.audio?.senderReport, packets: sounds)
+        let isPicturePaused = receiver.layers.indices.allSatisfy { receiver.isResting(.video, layer: $0) }
+        return PublisherQuality.Observation(
+            video: receiver.layers.isEmpty
+                ? nil
+                : .init(
+                    packets: pictures,
+                    isWithheld: report.map { $0.isVideoWithheld } ?? (video.isIdle && !isPicturePaused),
+                    isPaused: isPicturePaused),
+            audio: receiver.audio == nil
+                ? nil
+                : .init(
+                    packets: sounds,
+                    isWithheld: report.map { $0.isAudioWithheld } ?? (audio.isIdle && !receiver.isResting(.audio)),
+                    isPaused: receiver.isResting(.audio)),
+            uplink: evidence(receiver, report, at: now), isVideoCut: report?.isVideoCut ?? false, isAway: isAway,
+            isLowered: sharedLimit.bitrate != nil, isPictureLeftOut: isPictureLeftOut)
+    }
+
+    private mutating func evidence(
+        _ receiver: MediaReceiver, _ report: PublisherReport?, at now: Instant
+    ) -> HopLimit.Evidence {
+        var expected = receiver.audio?.statistics?.expected ?? 0
+        var received = receiver.audio?.statistics?.received ?? 0
+        for layer in receiver.layers.indices {
+            expected += receiver.layers[layer].statistics?.expected ?? 0
+            received += receiver.layers[layer].statistics?.received ?? 0
+        }
+        var evidence = HopLimit.Evidence(loss: loss.observe(expected: expected, received: received))
+        if video.isLost || audio.isLost { evidence.loss = 1 }
+        let isEcho = sharedLimit.bitrate != nil || limitChange.map { now - $0 < Self.limitEcho } ?? false
+        if !isEcho {
+            evidence.estimate = report?.estimate
+            evidence.wanted = report?.wanted
+        }
+        return evidence
+    }
+}

@@ -1,0 +1,7 @@
+/// Datagrams of all kinds.
+struct TransportTraffic: Sendable {
+    var packetsSent = 0
+    var bytesSent = 0
+    var packetsReceived = 0
+    var bytesReceived = 0
+}

@@ -1,0 +1,64 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import PCastIO
+import PCastMedia
+import Testing
+
+/// The data quality of WHIP and WHEP sessions as server-sent events.
+@Suite struct QualityEventsTests {
+    /// The address that an answer links to.
+    private func address(of answer: TestPlatform.Answer) throws -> String {
+        let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
+        #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
+        #expect(link.contains("events=\"data-quality\""))
+        return String(link.dropFirst().prefix { $0 != ">" })
+    }
+
+    @Test("The row that holds comes first, and the events end with the session", arguments: ["/whip", "/whep"])
+    func events(door: String) async throws {
+        try await TestPlatform.run { platform in
+            _ = try await platform.publish()
+            let answer = try await platform.post(
+                door, door == "/whip" ? try Offers.publisher() : try Offers.viewer())
+            let location = try #require(answer.header("Location"))
+            let response = try await HTTPClient.shared.execute(
+                HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(20))
+            #expect(response.status == .ok)
+            #expect(response.headers.first(name: "Content-Type") == "text/event-stream")
+            #expect(response.headers.first(name: "Access-Control-Allow-Origin") == "*")
+            var text = ""
+            for try await bytes in response.body {
+                text += String(buffer: bytes)
+                guard text.contains("\n\n") else { continue }
+                // What comes after the first event is the end.
+                #expect(try await platform.send("DELETE", location).status == 200)
+            }
+            #expect(text == "event: data-quality\ndata: {\"status\":\"all\",\"reason\":\"none\"}\n\n")
+        }
+    }
+
+    @Test("There are no events of what is not there, and no other methods")
+    func others() async throws {
+        try await TestPlatform.run { platform in
+            #expect(try await platform.send("GET", "/whep/resource/nothing/events").status == 404)
+            let answer = try await platform.post("/whip", try Offers.publisher())
+            let address = try address(of: answer)
+            #expect(try await platform.send("POST", address, body: "[]").status == 405)
+        }
+    }
+
+    @Test("A platform that stops ends them")
+    func stopping() async throws {
+        let (bodies, told) = AsyncStream.makeStream(of: HTTPClientResponse.self)
+        try await TestPlatform.run { platform in
+            let answer = try await platform.post("/whip", try Offers.publisher())
+            told.yield(
+                try await HTTPClient.shared.execute(
+                    HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(20)))
+        }
+        let response = try #require(await bodies.first { _ in true })
+        let text = String(buffer: try await response.body.collect(upTo: 1 << 10))
+        #expect(text.hasPrefix("event: data-quality\n"))
+    }
+}

@@ -1,3 +1,5 @@
+public import PCastMedia
+
 /// How many packets before it a packet of sound repeats (RFC 2198), by the loss that the receiver reports.
 ///
 /// It goes up with the first report of loss and down slowly, for loss comes back; where nothing is lost nothing is
@@ -26,6 +28,12 @@ public struct RedundancyLevel: Sendable {
     /// Packets to repeat.
     public var count: Int {
         min(maximum, loss >= Self.thresholds.two ? 2 : loss >= Self.thresholds.one ? 1 : 0)
+    }
+
+    /// How much may be repeated where this much may be sent in all: no more than leaves the sound itself its room, which is
+    /// 64 kbit/s and as much again for headers and reports at the most.
+    public static func maximum(within bitrate: Bitrate) -> Int {
+        bitrate >= .kilobits(260) ? 2 : bitrate >= .kilobits(170) ? 1 : 0
     }
 
     /// Takes in what the receiver said of the stream: the loss since its report before.

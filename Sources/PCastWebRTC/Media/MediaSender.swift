@@ -353,6 +353,7 @@ public struct MediaSender: Sendable {
     /// The pacer follows the estimate.
     private mutating func followEstimate(at now: Instant) {
         pacer.setTarget(bandwidth.targetBitrate)
+        audio?.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
         if !pacer.isProbing { beginProbe(at: now) }
     }
 

@@ -48,8 +48,10 @@ public struct OutboundTrack: Sendable {
         stream = OutboundStream(
             parameters, firstSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator),
             retransmissionSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator))
+        stream.redundancy = redundancy.count
         report = SenderReportSource(ssrc: ssrc, clockRate: media.format.clockRate)
     }
+
     /// The most packets of sound that each one may repeat, 0 to 2: none where the path has no room for them.
     public mutating func limitRedundancy(to maximum: Int) {
         redundancy.maximum = maximum

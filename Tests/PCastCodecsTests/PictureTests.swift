@@ -46,6 +46,20 @@ import Testing
         #expect(back.timestamp == Picture.moving(3).timestamp)
     }
 
+    @Test("a reduced picture is the same picture, its sides even") func reduce() {
+        let reducer = PictureReducer()
+        let picture = Picture.plain(y: 120, u: 90, v: 200, size: Dimensions(width: 1_280, height: 720))
+        let small = reducer.reduce(picture, by: 4)
+        #expect(small.dimensions == Dimensions(width: 320, height: 180))
+        for (value, expected) in [(small.planeY[500], 120), (small.planeU[500], 90), (small.planeV[500], 200)] {
+            #expect(abs(Int(value) - expected) <= 1)
+        }
+        #expect(small.timestamp == picture.timestamp && small.captureTime == picture.captureTime)
+        #expect(reducer.reduce(picture, by: 1) === picture)
+        let odd = PictureReducer.dimensions(of: Dimensions(width: 854, height: 480), reducedBy: 4)
+        #expect(odd == Dimensions(width: 212, height: 120))
+    }
+
     @Test("still images are whole files of their kind and size") func stills() throws {
         let picture = Picture.moving(1, size: Dimensions(width: 322, height: 182))
         let png = try StillImage.encode(picture, as: .png)

@@ -6,7 +6,9 @@ import PCastWebRTC
 enum Offers {
     private static let certificate = Result { try DTLSCertificate.generate(at: MonotonicClock.wallTime()) }
 
-    static func publisher(video: Codec = .h264) throws -> String { try text(.publish(video: video, audio: true)) }
+    static func publisher(video: Codec = .h264, layers: Int = 1) throws -> String {
+        try text(.publish(video: video, audio: true, layers: layers))
+    }
 
     static func viewer() throws -> String { try text(.view(video: true, audio: true)) }
 

@@ -50,9 +50,9 @@ extension WebRTCDoor {
 
         let mediaId: String
         let layers: [Layer]
-        /// Null while no video is sent.
+        /// Absent while no video is sent.
         let current: String?
-        /// Null while the platform chooses.
+        /// Absent while the platform chooses.
         let selected: String?
         let video: String
         /// Why it is not more.

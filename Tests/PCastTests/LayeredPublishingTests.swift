@@ -1,0 +1,40 @@
+import PCastEdgeAuth
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCast
+
+struct LayeredPublishingTests {
+    /// What a listener was told, in order.
+    private final class Told: Sendable {
+        private let told = Mutex<[Bitrate?]>([])
+        var values: [Bitrate?] { told.withLock { $0 } }
+        func add(_ bitrate: Bitrate?) { told.withLock { $0.append(bitrate) } }
+    }
+
+    @Test("A stream's token that lets its publisher supply the layers asks for three; any other, or none, for one")
+    func capability() throws {
+        let builder = EdgeTokenBuilder().withApplicationId("studio").withSecret("not-so-secret")
+            .expiresAt(milliseconds: 1_000)
+        let granted = try builder.withCapability("real-time").withCapability("multi-bitrate-contribution").build()
+        #expect(StreamCapabilities(token: granted).layers == 3)
+        let plain = try builder.build()
+        #expect(StreamCapabilities(token: plain).layers == 1)
+        #expect(StreamCapabilities(token: "").layers == 1)
+        #expect(StreamCapabilities(token: "DIGEST:nonsense").layers == 1)
+    }
+
+    @Test("Of several limits the lowest counts, and each ends with the object that stands for it")
+    func limits() {
+        let told = Told()
+        let limits = BandwidthLimits { told.add($0) }
+        var first: BandwidthLimit? = limits.add(.kilobits(500))
+        var second: BandwidthLimit? = limits.add(.kilobits(300))
+        #expect(first?.bitrate == .kilobits(500) && second?.bitrate == .kilobits(300))
+        second = nil
+        #expect(told.values == [.kilobits(500), .kilobits(300), .kilobits(500)])
+        first = nil
+        #expect(told.values == [.kilobits(500), .kilobits(300), .kilobits(500), nil])
+    }
+}

@@ -216,4 +216,41 @@ import Testing
         #expect(estimate.queueDelay.map { $0 < .milliseconds(20) } == true)
         #expect(estimate.roundTrip.map { $0 > .milliseconds(45) && $0 < .milliseconds(90) } == true)
     }
+
+    @Test("CC3: a peer whose clock leaps by days with each of 50,000 reports stops nothing")
+    func leapingClock() {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(2_500), wanted: .kilobits(2_000), reportsArrivals: true, canProbe: true)
+        var now = Instant(nanoseconds: 1_000_000_000)
+        for index in 0..<50_000 {
+            let number = UInt16(truncatingIfNeeded: index)
+            estimator.sent(number, size: 1_000, cluster: estimator.pollProbe()?.id ?? 0, at: now)
+            // One packet, arrived; the reference time goes on by almost half of its 24 bits.
+            let reference = UInt32(truncatingIfNeeded: index &* 0x7F_FFFF) & 0xFF_FFFF
+            let bytes: [UInt8] = [
+                0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, UInt8(number >> 8), UInt8(number & 0xFF), 0, 1,
+                UInt8(reference >> 16), UInt8(reference >> 8 & 0xFF), UInt8(reference & 0xFF), UInt8(index & 0xFF),
+                0x20, 1, 4, 0,
+            ]
+            now += .milliseconds(10)
+            estimator.read(bytes, at: now)
+        }
+        #expect(BandwidthEstimator.range.contains(estimator.targetBitrate))
+        #expect(estimator.estimate.roundTrip.map { $0 >= .zero && $0 <= .seconds(Int64(5)) } == true)
+    }
+
+    @Test("another path is measured anew, from the rate of the old one")
+    func anotherPath() {
+        var scene = scene(rate: 3e6, source: 4e6, seed: 4)
+        scene.run(for: .seconds(Int64(10)))
+        let before = scene.flows[0].target
+        scene.link.delay = .milliseconds(90)
+        scene.link.rate = 8e6
+        scene.flows[0].changePath(at: scene.now)
+        #expect(scene.flows[0].target == before)
+        #expect(!scene.flows[0].estimator.estimate.isLimited)
+        scene.run(for: .seconds(Int64(4)))
+        #expect(scene.flows[0].target > 4e6)
+        #expect(scene.flows[0].estimator.estimate.queueDelay.map { $0 < .milliseconds(30) } == true)
+    }
 }

@@ -55,6 +55,8 @@ struct CongestionFlow {
         pacer = Pacer(target: start)
     }
 
+    mutating func changePath(at now: Instant) { estimator.pathChanged(at: now) }
+
     var target: Double { Double(estimator.targetBitrate.bitsPerSecond) }
 
     mutating func advance(to now: Instant, link: inout CongestionLink) {

@@ -22,6 +22,7 @@ public struct BandwidthEstimator: Sendable {
 
     /// Arrivals are compared anew after a silence of this length, as libwebrtc does.
     private static let silence = TimeSpan.seconds(Int64(2))
+    private static let longestRoundTrip = TimeSpan.seconds(Int64(5))
     /// Probes wait for this long after the rate went down, and while a queue stands.
     private static let calm = TimeSpan.seconds(Int64(2))
     private static let calmQueue = TimeSpan.milliseconds(40)
@@ -46,6 +47,8 @@ public struct BandwidthEstimator: Sendable {
     private var expectsChangeFrom: Instant?
     private var limitEnded: Instant?
     private var lastReport: Instant?
+    /// When packets began to go the way they go now.
+    private var pathSince: Instant?
     private var measuredRoundTrip: TimeSpan?
     private var reportedRoundTrip: TimeSpan?
     /// A path that gives much less than before has a queue to be emptied until then.
@@ -130,7 +133,9 @@ public struct BandwidthEstimator: Sendable {
         let reference = referenceTimes.unwrap(feedback.referenceTime)
         var reader = TransportFeedback.Reader(feedback)
         while let status = reader.next(in: datagram) {
-            switch history.report(status.sequenceNumber, arrived: status.arrival != nil) {
+            let news = history.report(status.sequenceNumber, arrived: status.arrival != nil)
+            if let pathSince, let sentAt = news?.packet.sentAt, sentAt < pathSince { continue }
+            switch news {
             case .arrived(let packet):
                 take(packet, arrival: reference + (status.arrival ?? .zero), &tally, at: now)
             case .arrivedAfterAll(let packet):
@@ -176,7 +181,7 @@ public struct BandwidthEstimator: Sendable {
         }
         let waited = max((tally.lastArrival ?? arrival) - arrival, .zero)
         tally.lastArrival = max(tally.lastArrival ?? arrival, arrival)
-        let roundTrip = now - packet.sentAt - waited
+        let roundTrip = min(max(now - packet.sentAt - waited, .zero), Self.longestRoundTrip)
         tally.roundTrip = min(tally.roundTrip ?? roundTrip, roundTrip)
     }
 
@@ -323,6 +328,26 @@ public struct BandwidthEstimator: Sendable {
     public mutating func measured(roundTrip: TimeSpan) {
         reportedRoundTrip = roundTrip
         rate.roundTrip = roundTrip
+    }
+
+    /// Packets go another way from now on: what was measured is of the old one. The rate stays until the new way is
+    /// measured and probed.
+    public mutating func pathChanged(at now: Instant) {
+        pathSince = now
+        compareAnew()
+        rate = RateController(targetBitrate, in: Self.range)
+        acknowledged = AcknowledgedBitrate()
+        loss = LossControl()
+        queue = QueueDelay()
+        foreign = ForeignQueue()
+        probes = ProbeController()
+        measurement = ProbeMeasurement()
+        measuredRoundTrip = nil
+        reportedRoundTrip = nil
+        drainsUntil = nil
+        risenUntil = nil
+        receiverLimit = nil
+        wasLowered = false
     }
 
     // MARK: Time

@@ -10,6 +10,8 @@ public struct Pacer: Sendable {
     static let factor = 2.5
     static let burst = TimeSpan.milliseconds(5)
     static let longestWait = TimeSpan.milliseconds(200)
+    /// What is not asked about may exceed the pace; the rest is not held back for longer than this, in seconds.
+    private static let longestDebt = 0.5
     /// What a probe may be ahead of its rate.
     private static let probeBurst = TimeSpan.milliseconds(2)
     private static let probePatience = TimeSpan.milliseconds(500)
@@ -78,7 +80,7 @@ public struct Pacer: Sendable {
     @inline(__always)
     public mutating func sent(bytes: Int, at now: Instant) {
         if updatedAt == nil { updatedAt = now }
-        debt += Double(bytes)
+        debt = min(debt + Double(bytes), rate * Self.longestDebt)
         if probe != nil { countProbe(bytes, at: now) }
     }
 

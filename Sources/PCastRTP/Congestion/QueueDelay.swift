@@ -4,6 +4,8 @@ import PCastMedia
 struct QueueDelay: Sendable {
     private static let span = TimeSpan.seconds(Int64(30))
     private static let weight: Int64 = 4
+    /// No queue is longer; a clock that leapt is.
+    private static let longest = TimeSpan.seconds(Int64(30))
 
     /// The least delays of this half of the minute and of the one before, by clocks that do not agree.
     private var current: TimeSpan?
@@ -23,7 +25,7 @@ struct QueueDelay: Sendable {
             current = delay
             turned = arrival
         }
-        let queued = delay - min(current ?? delay, previous ?? delay)
+        let queued = min(delay - min(current ?? delay, previous ?? delay), Self.longest)
         latest = queued
         value = value.map { $0 + (queued - $0) / Self.weight } ?? queued
     }

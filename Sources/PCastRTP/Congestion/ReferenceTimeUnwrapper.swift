@@ -4,6 +4,7 @@ public import PCastMedia
 /// time line.
 public struct ReferenceTimeUnwrapper: Sendable {
     private var last: Int64?
+    private static let limit: UInt64 = 1 << 30
 
     public init() {}
 
@@ -14,6 +15,8 @@ public struct ReferenceTimeUnwrapper: Sendable {
             let step = (Int32(truncatingIfNeeded: Int64(referenceTime) &- last) << 8) >> 8
             unwrapped = last &+ Int64(step)
         }
+        // Two years: no call comes here, and a clock that leaps on and on begins again before it fits 64 bits no more.
+        if unwrapped.magnitude > Self.limit { unwrapped = Int64(referenceTime) }
         last = unwrapped
         return .milliseconds(unwrapped &* 64)
     }

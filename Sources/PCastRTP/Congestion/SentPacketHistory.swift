@@ -22,6 +22,12 @@ struct SentPacketHistory: Sendable {
         /// It was reported missing before.
         case arrivedAfterAll(Packet)
         case lost(Packet)
+
+        var packet: Packet {
+            switch self {
+            case .arrived(let packet), .arrivedAfterAll(let packet), .lost(let packet): packet
+            }
+        }
     }
 
     private enum State: UInt8 {

@@ -38,7 +38,8 @@ struct LayerSwitch: Hashable, Sendable {
     private var mustAsk = false
     /// The key frame that came and could not be used.
     private var passedOver: Int64?
-    private var isUrgent = false
+    /// The layer that is sent is more than the link carries.
+    private(set) var isUrgent = false
 
     /// A key frame that was there before it was wanted is shown to who sees nothing yet while it is younger than this
     /// (KEY2).

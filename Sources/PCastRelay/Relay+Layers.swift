@@ -103,6 +103,7 @@ extension Relay {
         viewer.pointee.formerLayer = former
         viewer.pointee.sender.changeVideo(
             to: stream.pointee.layers[layer].log, at: keyFrame, from: stream.pointee.layers[former].log,
-            alignment: stream.pointee.alignment(from: former, to: layer))
+            alignment: stream.pointee.alignment(from: former, to: layer),
+            repairsFormer: !viewer.pointee.layers.isUrgent)
     }
 }

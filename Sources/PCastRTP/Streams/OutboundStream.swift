@@ -168,14 +168,17 @@ public struct OutboundStream: Sendable {
     ///   - former: the log that is left; it is asked for what the peer still lacks of it.
     ///   - alignment: what the new layer's timestamps need added to be the former's, as the sender reports of both
     ///     tell; nil while they do not, and then arrival has to tell (SW4).
+    ///   - repairsFormer: false where the layer that is left was too much for the link, which what it lost would drown
+    ///     further.
     public mutating func change(
         to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, codec: Codec,
-        alignment: UInt32?
+        alignment: UInt32?, repairsFormer: Bool = true
     ) {
         let entry = log[position]
         let left = mapping
         if codec == .vp8 { mapping.pictures = pictures(continuing: former, with: log.payload(at: position)) }
-        self.former = left.newestSequence == nil ? nil : left
+        self.former = left.newestSequence == nil || !repairsFormer ? nil : left
+        if !repairsFormer { resends.removeAll(keepingCapacity: true) }
         formerResends.removeAll(keepingCapacity: true)
         swap(&formerResends, &resends)
         self.position = Self.firstOvertaking(position, in: log)
@@ -333,6 +336,9 @@ public struct OutboundStream: Sendable {
     }
 
     public var hasFormerResends: Bool { !formerResends.isEmpty }
+
+    /// How many packets of the log that was left wait to be sent again.
+    public var formerResendCount: Int { formerResends.count }
 
     /// Like `next`, of the log that was left with the last change, and only what is sent again.
     public mutating func nextOfFormer(

@@ -258,10 +258,12 @@ public struct MediaSender: Sendable {
     /// Goes on with another layer of the video at a key frame of it; see `OutboundStream.change`. Reports begin anew,
     /// for they tell the times of what is sent now (RTCP1).
     public mutating func changeVideo(
-        to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, alignment: UInt32?
+        to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, alignment: UInt32?,
+        repairsFormer: Bool
     ) {
         guard let codec = video?.media.codec else { return }
-        video!.stream.change(to: log, at: position, from: former, codec: codec, alignment: alignment)
+        video!.stream.change(
+            to: log, at: position, from: former, codec: codec, alignment: alignment, repairsFormer: repairsFormer)
         video!.reportsAnew = true
     }
 
@@ -270,7 +272,8 @@ public struct MediaSender: Sendable {
         from former: borrowing PacketLog, through transport: borrowing SecureTransport,
         into batch: inout DatagramBatch, at now: Instant
     ) -> Sending {
-        guard video?.stream.hasFormerResends == true, let path = transport.path else { return .idle }
+        guard let count = video?.stream.formerResendCount, count > 0, let path = transport.path else { return .idle }
+        guard pacer.mayPass(queued: count, waited: .zero, at: now) else { return .paced }
         guard let room = batch.reserve() else { return .full }
         let number = transportSequenceNumber
         let packet = video!.stream.nextOfFormer(

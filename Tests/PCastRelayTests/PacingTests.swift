@@ -1,0 +1,125 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastRelay
+
+/// How a viewer's packets leave the relay.
+struct PacingTests {
+    private static let count = 120
+
+    /// Says a frame of many packets.
+    private func sayLargeFrame(from publisher: ScriptedPeer, sequence: UInt16, timestamp: UInt32) {
+        for index in 0..<Self.count {
+            let start: [UInt8] =
+                index == 0 ? [0x10, 0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01] : [0x00]
+            publisher.say(
+                .video, sequence: sequence &+ UInt16(index), timestamp: timestamp,
+                payload: start + [UInt8](repeating: 7, count: 1_100), marker: index == Self.count - 1)
+        }
+    }
+
+    @Test(
+        "CC11: a frame that came at once leaves in bursts of 5 ms, whole within 200 ms, and sound does not wait for it")
+    func cc11() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewers = try (0..<3).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        for viewer in viewers {
+            viewer.report { $0.receiverReport(ssrc: 9) }
+            network.settle(viewer)
+        }
+        network.run(for: .milliseconds(100))
+        sayLargeFrame(from: publisher, sequence: 1000, timestamp: 90_000)
+        let began = network.now
+        network.settle(publisher)
+        network.run(for: .milliseconds(40))
+        publisher.say(.audio, sequence: 1, timestamp: 960, payload: [0xFC, 1, 2, 3])
+        let said = network.now
+        network.settle(publisher)
+        network.run(for: .milliseconds(400))
+        for viewer in viewers {
+            let video = viewer.packets.filter { $0.payload.count > 1_000 }
+            #expect(video.count == Self.count)
+            let times = video.map { $0.arrival - began }
+            #expect(times[Self.count - 1] < .milliseconds(20 + 210))
+            #expect(times[Self.count - 1] > .milliseconds(20 + 50))
+            // The rate that takes the frame out within 200 ms, and 5 ms of it.
+            let burst = times.indices.map { first in
+                times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
+            }
+            #expect((burst.max() ?? 0) <= 5)
+            let sound = viewer.packets.first { $0.payload.count < 10 }
+            #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
+        }
+        // Nobody waits for anybody.
+        let last = viewers.map { $0.packets.filter { $0.payload.count > 1_000 }.last?.arrival }
+        #expect(Set(last).count == 1)
+    }
+
+    @Test("CC1: sound, pictures, repetitions and probes bear the numbers of one count, without a gap")
+    func cc1() throws {
+        let network = VirtualNetwork(seed: 5)
+        network.link.loss = 3
+        let publisher = try network.publish(.h264)
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var map = RTPHeaderExtensionMap()
+        map[3] = .transportSequenceNumber
+        var numbers: [UInt16] = []
+        var sources: Set<UInt32> = []
+        network.onSending = { bytes, path in
+            guard path.remote == viewer.addresses[0], DatagramKind(bytes.span) == .rtp,
+                let header = RTPHeader.parse(bytes.span),
+                let number = header.extensions.transportSequenceNumber(in: bytes.span, by: map)
+            else { return }
+            numbers.append(number)
+            sources.insert(header.ssrc)
+        }
+        var broadcast = Broadcast(.h264)
+        broadcast.send(200, from: publisher, by: network)
+        #expect(numbers.count > 500)
+        // Sound, pictures, and the repetitions of pictures at least.
+        #expect(sources.count >= 3)
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+    }
+
+    @Test("CC8: who reports no arrivals is not probed")
+    func cc8() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(300, from: publisher, by: network)
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        #expect(viewer.packets(source.rtxSSRC).isEmpty)
+    }
+
+    @Test("a publisher and a viewer on a good network find that out, and are told")
+    func estimates() throws {
+        let network = VirtualNetwork(seed: 3)
+        let publisher = try network.publish(.h264)
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.h264)
+        broadcast.send(300, from: publisher, by: network)
+        let found = publisher.connection.estimate
+        let estimate = try #require(found)
+        #expect(estimate.target >= .kilobits(2_500))
+        #expect(!estimate.isLimited)
+        #expect(estimate.lossRate == 0)
+        #expect(estimate.queueDelay.map { $0 < .milliseconds(10) } == true)
+        #expect(estimate.acknowledged != nil)
+        let place = network.relay.places[viewer.id]
+        guard case .viewer(let index)? = place else {
+            Issue.record("no such viewer")
+            return
+        }
+        let viewed = network.relay.viewers[index].sender.estimate
+        #expect(viewed.target >= .kilobits(2_500))
+        #expect(viewed.acknowledged != nil)
+    }
+}

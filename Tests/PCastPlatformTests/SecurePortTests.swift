@@ -16,6 +16,7 @@ import Testing
     private struct Machine: StreamClientMachine {
         var client: TURNClient
         var isReady = false
+        var hasFailed = false
 
         mutating func connected(at now: Instant) { client.connected(at: now) }
         mutating func received(_ bytes: [UInt8], at now: Instant) { client.received(bytes, at: now) }
@@ -29,7 +30,10 @@ import Testing
             case .received(let bytes): return .sendDatagram(bytes)
             case nil: break
             }
-            if case .failed(let code) = client.state { return .failed("\(code)") }
+            if case .failed(let code) = client.state, !hasFailed {
+                hasFailed = true
+                return .failed("\(code)")
+            }
             guard client.state == .ready, !isReady else { return nil }
             isReady = true
             return .ready

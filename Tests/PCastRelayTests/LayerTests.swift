@@ -138,7 +138,7 @@ struct LayerTests {
         var scene = try Scene()
         let viewer = try scene.view()
         scene.send(3, allowing: 5_000, to: viewer)
-        viewer.allow(100, by: scene.network)
+        try scene.network.relay.pin(viewer.id, layer: "l", at: scene.network.now)
         scene.send(0.4)
         let seen = viewer.seen
         let change = try #require(seen.firstIndex { $0.frame.layer == 0 })

@@ -24,7 +24,7 @@ struct PacingTests {
         "CC11: a frame that came at once leaves in bursts of 5 ms, whole within 200 ms, and sound does not wait for it")
     func cc11() throws {
         let network = VirtualNetwork()
-        let publisher = try network.scriptPublisher()
+        let publisher = try network.scriptPublisher(audio: true)
         let viewers = try (0..<3).map { _ in try network.scriptViewer() }
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
         for viewer in viewers {

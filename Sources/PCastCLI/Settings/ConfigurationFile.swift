@@ -8,10 +8,13 @@ struct ConfigurationFile: Equatable {
 
     /// The options of each command.
     static let options: [String: Set<String>] = [
-        "serve": ["listen", "rtc-port", "advertise", "stun", "data", "application"],
+        "serve": [
+            "listen", "rtc-port", "advertise", "stun", "data", "application", "tls-port", "tls-certificate", "tls-key",
+            "tls-name",
+        ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
-            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand",
+            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers",
         ],
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record"],
     ]

@@ -78,31 +78,34 @@ public struct OutboundStream: Sendable {
     public var redundancy = 0
 
     /// Where it stands in the log; nil while it waits for a key frame.
-    public private(set) var position: Int64?
+    public internal(set) var position: Int64?
 
     /// How the source's numbers become the peer's.
-    private var mapping = Mapping()
+    var mapping = Mapping()
     /// Of the log that was left for this one: what was sent from it may be asked for again (SW1).
-    private var former: Mapping?
-    private var nextSequence: Int64
-    private var retransmissionSequence: UInt16
+    var former: Mapping?
+    var nextSequence: Int64
+    var retransmissionSequence: UInt16
 
     /// By the peer's numbers, unwrapped.
-    private var resends: [Int64] = []
-    private var formerResends: [Int64] = []
+    var resends: [Int64] = []
+    var formerResends: [Int64] = []
     /// Nil where nothing is sent again.
-    private var limiter: ResendLimiter?
+    var limiter: ResendLimiter?
 
     /// Retransmissions asked for that wait to be sent; further requests are dropped and asked for again.
-    private static let resendLimit = 64
+    static let resendLimit = 64
 
-    public private(set) var packetsSent: UInt32 = 0
-    public private(set) var octetsSent: UInt32 = 0
-    public private(set) var packetsRetransmitted: Int = 0
+    /// Packets that measured the path.
+    public internal(set) var probesSent = 0
+
+    public internal(set) var packetsSent: UInt32 = 0
+    public internal(set) var octetsSent: UInt32 = 0
+    public internal(set) var packetsRetransmitted: Int = 0
     /// The number of the last packet sent, its wraps counted in the upper half; before any, one less than the first's.
     public var lastSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: nextSequence - 1) }
     /// NACKed numbers that were no longer in the log, or never were.
-    public private(set) var retransmissionsMissed = 0
+    public internal(set) var retransmissionsMissed = 0
 
     /// - Parameters:
     ///   - firstSequenceNumber: below 2^15, so that no early loss hides the roll-over (SRTP3).
@@ -116,7 +119,7 @@ public struct OutboundStream: Sendable {
 
     // MARK: Where to begin
 
-    private struct Mapping: Sendable {
+    struct Mapping: Sendable {
         /// Source sequence number plus this is the peer's.
         var sequenceOffset: Int64 = 0
         /// The first source packet that the peer was meant to get; earlier ones that arrive late are not sent (SW2).
@@ -155,7 +158,7 @@ public struct OutboundStream: Sendable {
         if let last { setTimestampOffset(timestampOffset(continuing: last, with: entry)) }
     }
 
-    private mutating func setTimestampOffset(_ offset: UInt32) {
+    mutating func setTimestampOffset(_ offset: UInt32) {
         mapping.timestampOffset = offset
         mapping.alignedOffset = offset
     }
@@ -202,7 +205,7 @@ public struct OutboundStream: Sendable {
     }
 
     /// By the newest picture that was sent; where the log has it no more, by the newest that it has.
-    private func pictures(
+    func pictures(
         continuing former: borrowing PacketLog, with payload: UnsafeRawBufferPointer
     ) -> VP8PictureOffset {
         let sent = mapping.newestSequence.flatMap { former.position(ofSequence: $0) }
@@ -221,9 +224,9 @@ public struct OutboundStream: Sendable {
     public var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
     /// How far back a packet looks for others that overtook it.
-    private static let overtakingLimit: Int64 = 64
+    static let overtakingLimit: Int64 = 64
 
-    private static func firstOvertaking(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
+    static func firstOvertaking(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
         let sequence = log[position].sequence
         var first = position
         var probe = position - 1
@@ -235,9 +238,9 @@ public struct OutboundStream: Sendable {
     }
 
     /// Beyond this a step of the source's time is another clock's.
-    private static let maximumTimestampStep = TimeSpan.seconds(10 as Int64)
+    static let maximumTimestampStep = TimeSpan.seconds(10 as Int64)
 
-    private func timestampOffset(continuing last: Last, with entry: PacketLog.Entry) -> UInt32 {
+    func timestampOffset(continuing last: Last, with entry: PacketLog.Entry) -> UInt32 {
         let offset = mapping.timestampOffset
         let step = Int64(Int32(bitPattern: entry.timestamp &+ offset &- last.timestamp))
         let limit = parameters.clockRate.ticks(in: Self.maximumTimestampStep)
@@ -245,7 +248,7 @@ public struct OutboundStream: Sendable {
         return Self.offset(following: last, with: entry, clockRate: parameters.clockRate)
     }
 
-    private static func offset(following last: Last, with entry: PacketLog.Entry, clockRate: ClockRate) -> UInt32 {
+    static func offset(following last: Last, with entry: PacketLog.Entry, clockRate: ClockRate) -> UInt32 {
         let passed = clockRate.ticks(in: entry.arrival - last.arrival)
         let step = min(max(passed, 1), clockRate.ticks(in: maximumTimestampStep))
         return last.timestamp &+ UInt32(step) &- entry.timestamp
@@ -257,11 +260,11 @@ public struct OutboundStream: Sendable {
         awaitsFirst = true
     }
 
-    private var awaitsFirst = false
-    private var last: Last?
+    var awaitsFirst = false
+    var last: Last?
 
     /// The newest packet sent: its time as the peer knows it, and when it arrived here.
-    private struct Last: Sendable {
+    struct Last: Sendable {
         var timestamp: UInt32
         var arrival: Instant
         var endsFrame: Bool
@@ -360,7 +363,7 @@ public struct OutboundStream: Sendable {
         return nil
     }
 
-    private mutating func write(
+    mutating func write(
         _ entry: PacketLog.Entry, at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet {
@@ -388,162 +391,6 @@ public struct OutboundStream: Sendable {
             headerSize: layout.size, position: position, prefixSize: prefixSize, isRetransmission: false,
             pictures: mapping.pictures)
     }
-
-    // MARK: Redundancy
-
-    /// How many of the packets just before one it repeats. Only such as follow each other without a hole, for what is
-    /// behind one could not be told by its time (see `RedundantSequence`), and none that is still to be sent by itself.
-    private func repeatableCount(
-        before entry: PacketLog.Entry, at place: Int64, in log: borrowing PacketLog
-    ) -> Int {
-        guard redundancy > 0, parameters.redundantPayloadType != nil, entry.length > 0 else { return 0 }
-        var count = 0
-        var size = RedundantPayload.primaryHeaderSize + entry.length
-        while count < redundancy, entry.sequence - Int64(count + 1) >= mapping.firstSequence,
-            let position = log.position(ofSequence: entry.sequence - Int64(count + 1)), position < place
-        {
-            let earlier = log[position]
-            let offset = entry.timestamp &- earlier.timestamp
-            size += RedundantPayload.blockHeaderSize + earlier.length
-            guard (1...RedundantPayload.maximumTimestampOffset).contains(offset),
-                (1...RedundantPayload.maximumBlockSize).contains(earlier.length),
-                size <= PayloadPacketizer.defaultMaximumPayloadSize
-            else { break }
-            count += 1
-        }
-        return count
-    }
-
-    /// Writes what stands before the packet's own data: the headers, then the data of those before it, the oldest first.
-    private func writeRepeated(
-        _ count: Int, before entry: PacketLog.Entry, in log: borrowing PacketLog,
-        into room: UnsafeMutableRawBufferPointer, at start: Int
-    ) -> Int {
-        var header = start
-        var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
-        for distance in stride(from: count, to: 0, by: -1) {
-            guard let position = log.position(ofSequence: entry.sequence - Int64(distance)) else {
-                preconditionFailure("a packet that was just there")
-            }
-            let earlier = log[position]
-            RedundantPayload.writeHeader(
-                payloadType: parameters.payloadType, timestampOffset: entry.timestamp &- earlier.timestamp,
-                size: earlier.length, into: room, at: header)
-            UnsafeMutableRawBufferPointer(rebasing: room[data..<data + earlier.length])
-                .copyMemory(from: log.payload(at: position))
-            header += RedundantPayload.blockHeaderSize
-            data += earlier.length
-        }
-        room[header] = parameters.payloadType
-        return data - start
-    }
-
-    private mutating func writeRetransmission(
-        of entry: PacketLog.Entry, at position: Int64, by mapping: Mapping, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
-    ) -> Packet? {
-        guard let retransmission = parameters.retransmission else { return nil }
-        let header = RTPHeader(
-            marker: entry.marker, payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
-            timestamp: entry.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
-        retransmissionSequence &+= 1
-        var values = values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
-        swap(&values.rid, &values.repairedRid)
-        let layout = header.write(
-            into: room,
-            extensions: values,
-            map: parameters.extensions)
-        let original = UInt16(truncatingIfNeeded: entry.sequence + mapping.sequenceOffset)
-        room.storeBigEndian(original, at: layout.size)
-        packetsRetransmitted += 1
-        return Packet(
-            headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
-            isRetransmission: true, pictures: mapping.pictures)
-    }
-
-    // MARK: Probing
-
-    /// Whether it can send what no decoder sees: padding goes on a retransmission stream alone (CC8).
-    public var canProbe: Bool { parameters.retransmission != nil }
-
-    /// Below this a probe is padding, which may be as small as is wanted; above it repeats what was sent last, which
-    /// may even be of use.
-    private static let smallProbeSize = 1000
-    /// Around padding: IPv4, UDP, header, extensions and tag.
-    private static let probeOverhead = 75
-
-    public private(set) var probesSent = 0
-
-    /// Writes a packet that measures the path, of about `size` bytes on the wire; nil where the peer has no retransmission stream.
-    public mutating func nextProbe(
-        of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
-    ) -> Probe? {
-        guard let retransmission = parameters.retransmission else { return nil }
-        probesSent += 1
-        if size > Self.smallProbeSize, mapping.pictures.isZero,
-            let newest = mapping.newestSequence.flatMap({ log.position(ofSequence: $0) })
-        {
-            let position = fullestPosition(upTo: newest, in: log)
-            let packet = writeRetransmission(
-                of: log[position], at: position, by: mapping, sendTime: sendTime,
-                transportSequenceNumber: &transportSequenceNumber, into: room)
-            packetsRetransmitted -= 1
-            return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
-        }
-        let header = RTPHeader(
-            payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
-            timestamp: last?.timestamp ?? 0, ssrc: retransmission.ssrc,
-            paddingSize: min(max(size - Self.probeOverhead, 1), 255))
-        retransmissionSequence &+= 1
-        var values = RTPExtensionValues()
-        stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
-        swap(&values.rid, &values.repairedRid)
-        let layout = header.write(into: room, extensions: values, map: parameters.extensions)
-        header.writePadding(into: room, at: layout.size)
-        return Probe(headerSize: layout.size, position: nil, paddingSize: header.paddingSize)
-    }
-
-    /// Of the last packets sent the largest, the newest first.
-    private func fullestPosition(upTo newest: Int64, in log: borrowing PacketLog) -> Int64 {
-        var fullest = newest
-        var position = newest
-        while position >= max(log.start, newest - 7), log[position].sequence >= mapping.firstSequence {
-            if log[position].length > log[fullest].length { fullest = position }
-            position -= 1
-        }
-        return fullest
-    }
-
-    private func stamp(
-        _ values: inout RTPExtensionValues, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
-    ) {
-        values.mid = parameters.mid
-        values.rid = parameters.rid
-        values.absoluteSendTime = sendTime
-        if parameters.extensions.id(of: .transportSequenceNumber) != nil {
-            values.transportSequenceNumber = transportSequenceNumber
-            transportSequenceNumber &+= 1
-        }
-    }
-
-    private func values(
-        _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
-    ) -> RTPExtensionValues {
-        var values = entry.forwarded
-        stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
-        if let playoutDelay = parameters.playoutDelay { values.playoutDelay = playoutDelay }
-        if entry.length > Self.roomyPayloadSize {
-            values.playoutDelay = nil
-            values.absoluteCaptureTime = nil
-        }
-        return values
-    }
-
-    /// A path of 1280 bytes, the least of IPv6 (RFC 8200, section 5), has 1232 for UDP's payload, of which the tag takes
-    /// 16, a retransmission's number 2, the header 12 and all extensions 44. Browsers make payloads of up to 1170 bytes;
-    /// these go without the extensions that others of the same frame carry as well.
-    static let roomyPayloadSize = 1232 - 16 - 2 - 12 - 44
 
     // MARK: Feedback
 

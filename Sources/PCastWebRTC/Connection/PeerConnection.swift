@@ -65,29 +65,29 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         case gap(JitterBuffer.Gap)
     }
 
-    private var configuration: Configuration
-    private var offerMade: Offer
-    private var credentials: ICECredentials
+    var configuration: Configuration
+    var offerMade: Offer
+    var credentials: ICECredentials
     /// Of the offer of a restart that is not answered yet.
-    private var restartCredentials: ICECredentials?
-    private let tieBreaker: UInt64
-    private let seed: UInt64
-    private let isPublisher: Bool
+    var restartCredentials: ICECredentials?
+    let tieBreaker: UInt64
+    let seed: UInt64
+    let isPublisher: Bool
 
-    private var transport: Held<SecureTransport>?
-    private var sender: MediaSender?
-    private var receiver: MediaReceiver?
+    var transport: Held<SecureTransport>?
+    var sender: MediaSender?
+    var receiver: MediaReceiver?
     /// The video's layers, as agreed on.
-    private var localLayers: [Held<LocalTrack>] = []
-    private var localAudio: Held<LocalTrack>?
+    var localLayers: [Held<LocalTrack>] = []
+    var localAudio: Held<LocalTrack>?
     /// After a pause nothing but a key frame may follow.
-    private var awaitsKeyFrame = [false, false, false]
-    private var targetTold: Bitrate?
-    private var videoBuffer: Held<JitterBuffer>?
-    private var audioBuffer: Held<JitterBuffer>?
-    private var events: [Event] = []
-    private var traffic = TransportTraffic()
-    private var generator: TransactionIDGenerator
+    var awaitsKeyFrame = [false, false, false]
+    var targetTold: Bitrate?
+    var videoBuffer: Held<JitterBuffer>?
+    var audioBuffer: Held<JitterBuffer>?
+    var events: [Event] = []
+    var traffic = TransportTraffic()
+    var generator: TransactionIDGenerator
 
     /// - Parameter generator: a secure one; it makes passwords.
     public init(
@@ -112,7 +112,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             originSessionID: generator.next() >> 1, transport: transport, capabilities: capabilities)
     }
 
-    private static func sections(
+    static func sections(
         _ purpose: Purpose, cname: String, using generator: inout some RandomNumberGenerator
     ) -> [OfferSection] {
         switch purpose {
@@ -141,12 +141,12 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// What layers are called, the lowest first.
-    private static func layerNames(_ count: Int) -> [String] {
+    static func layerNames(_ count: Int) -> [String] {
         precondition((1...3).contains(count), "a stream has one to three layers")
         return [[], ["l", "h"], ["l", "m", "h"]][count - 1]
     }
 
-    private static func ssrc(using generator: inout some RandomNumberGenerator) -> UInt32 {
+    static func ssrc(using generator: inout some RandomNumberGenerator) -> UInt32 {
         UInt32.random(in: 1...UInt32.max, using: &generator)
     }
 
@@ -176,7 +176,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         prepareMedia(session.media)
     }
 
-    private mutating func prepareMedia(_ media: [NegotiatedMedia]) {
+    mutating func prepareMedia(_ media: [NegotiatedMedia]) {
         if isPublisher {
             sender = MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator)
             for layer in 0..<(sender?.layerCount ?? 0) {
@@ -265,149 +265,9 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// When something authentic came from the platform last; nil before the connection was up.
     public var lastHeard: Instant? { transport?.value.isConnected == true ? transport!.value.lastHeard : nil }
 
-    // MARK: Receiving
-
-    public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) {
-        guard transport != nil else { return }
-        traffic.packetsReceived += 1
-        traffic.bytesReceived += datagram.count
-        switch transport!.value.handle(datagram, from: path, at: now) {
-        case .nothing: break
-        case .rtp(let length):
-            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
-        case .rtcp(let length):
-            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
-        }
-        follow(at: now)
-    }
-
-    private mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, at now: Instant) {
-        guard let media = receiver?.receive(packet, at: now) else { return }
-        transport?.value.expectMedia()
-        while let recovered = receiver?.takeRecovered() { insert(recovered, of: packet, at: now) }
-        insert(media, of: packet, at: now)
-    }
-
-    private mutating func insert(
-        _ media: MediaReceiver.Packet, of packet: UnsafeRawBufferPointer, at now: Instant
-    ) {
-        let payload = UnsafeRawBufferPointer(rebasing: packet[media.payload])
-        if media.type == .video {
-            _ = videoBuffer?.value.insert(
-                payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
-                marker: media.marker, at: now)
-            if videoBuffer?.value.needsKeyFrame == true { receiver?.requestKeyFrame() }
-        } else {
-            _ = audioBuffer?.value.insert(
-                payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
-                marker: media.marker, at: now)
-        }
-    }
-
-    private mutating func receiveControl(_ packet: UnsafeRawBufferPointer, at now: Instant) {
-        let bytes = Span<UInt8>(_unsafeBytes: packet)
-        let wallTime = configuration.clock.wallTime(at: now)
-        var reader = RTCPReader()
-        var budget = NegativeAcknowledgement.maximumCountPerDatagram
-        while let control = reader.next(in: bytes) {
-            receiver?.receive(control, in: bytes, wallTime: wallTime, at: now)
-            if let roundTrip = receiver?.roundTrip {
-                setPatience(roundTrip: roundTrip)
-            }
-            let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
-            if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
-            followPauses()
-            if let layers = requests?.layers, layers != 0 { noteKeyFrameRequests(layers) }
-        }
-        for layer in localLayers.indices {
-            sender?.resolveRequests(.video, layer: layer, in: localLayers[layer].value.log, at: now)
-        }
-        if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
-    }
-
-    private mutating func setPatience(roundTrip: TimeSpan) {
-        videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
-        guard let media = receiver?.audio?.media, media.feedback.contains(.nack), media.rtxPayloadType != nil else {
-            return
-        }
-        audioBuffer?.value.patience = RetransmissionPatience.audio(roundTripTime: roundTrip)
-    }
-
-    /// Once for all who ask before it is told; a resumed video begins with a key frame anyway.
-    private mutating func noteKeyFrameRequests(_ layers: UInt8) {
-        if localLayers.count > 1 {
-            for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 { noteKeyFrameRequest(of: layer) }
-            return
-        }
-        let isTold = events.contains { $0 == .keyFrameRequested || $0 == .resumed(.video) }
-        if !isTold { events.append(.keyFrameRequested) }
-    }
-
-    private mutating func noteKeyFrameRequest(of layer: Int) {
-        let isTold = events.contains { $0 == .layerNeedsKeyFrame(layer) || $0 == .layerResumed(layer) }
-        if !isTold { events.append(.layerNeedsKeyFrame(layer)) }
-    }
-
-    private mutating func followPauses() {
-        while let event = sender?.pollPauseEvent() {
-            switch event {
-            case .paused(let type, let layer):
-                // What is not sent is not answered.
-                transport?.value.expectMedia(false)
-                events.append(isOneOfSeveral(type) ? .layerPaused(layer) : .paused(type))
-            case .resumed(let type, let layer):
-                if type == .video { awaitsKeyFrame[layer] = true }
-                events.append(isOneOfSeveral(type) ? .layerResumed(layer) : .resumed(type))
-            }
-        }
-    }
-
-    private func isOneOfSeveral(_ type: MediaType) -> Bool { type == .video && localLayers.count > 1 }
-
-    /// The next frame that arrived whole, of either track; nil when none waits.
-    public mutating func pollFrame(at now: Instant) -> Media? {
-        if videoBuffer != nil, let output = videoBuffer!.value.poll(at: now) {
-            return media(output, codec: videoBuffer!.value.codec, track: receiver?.video, at: now)
-        }
-        if videoBuffer?.value.needsKeyFrame == true { receiver?.requestKeyFrame() }
-        if audioBuffer != nil, let output = audioBuffer!.value.poll(at: now) {
-            return media(output, codec: .opus, track: receiver?.audio, at: now)
-        }
-        return nil
-    }
-
-    private mutating func media(
-        _ output: JitterBuffer.Output, codec: Codec, track: InboundTrack?, at now: Instant
-    ) -> Media {
-        switch output {
-        case .lost(let gap): return .gap(gap)
-        case .frame(let frame):
-            if frame.isKeyFrame, codec.mediaType == .video { noteKeyFrame(frame, at: now) }
-            let timestamp = UInt32(truncatingIfNeeded: frame.timestamp.ticks)
-            let encoded = EncodedFrame(
-                codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame, timestamp: frame.timestamp,
-                captureTime: track?.captureClock?.wallTime(of: timestamp))
-            return .frame(encoded, arrival: frame.lastArrival)
-        }
-    }
-
-    /// Asks the platform to send no more than that of the video; nil lifts the limit.
-    public mutating func setReceivingLimit(_ bitrate: Bitrate?, at now: Instant) {
-        receiver?.setBitrateLimit(bitrate, at: now)
-    }
-
-    /// Asks the publisher for a key frame, as a decoder that has lost its way must.
-    public mutating func requestKeyFrame() { receiver?.requestKeyFrame() }
-
-    private mutating func noteKeyFrame(_ frame: JitterBuffer.Frame, at now: Instant) {
-        receiver?.keyFrameArrived(sequence: frame.sequenceNumbers.lowerBound, at: now)
-    }
-
     // MARK: Time and output
 
-    private mutating func follow(at now: Instant) {
+    mutating func follow(at now: Instant) {
         while let event = transport?.value.pollEvent() {
             switch event {
             case .connected(let profile):
@@ -431,7 +291,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
-    private mutating func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
+    mutating func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         defer { copy.deallocate() }
         copy.copyBytes(from: bytes)
@@ -466,7 +326,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return fill(&batch, at: now)
     }
 
-    private mutating func fill(_ batch: inout DatagramBatch, at now: Instant) -> Bool {
+    mutating func fill(_ batch: inout DatagramBatch, at now: Instant) -> Bool {
         guard transport != nil else { return false }
         if transport!.value.poll(into: &batch, at: now) { return true }
         guard transport!.value.isConnected else { return false }
@@ -483,11 +343,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// How old a key frame may be to go on with.
-    private static let keyFrameAge = TimeSpan.milliseconds(500)
+    static let keyFrameAge = TimeSpan.milliseconds(500)
 
     /// After a time without a way to the platform the logs may have gone on past what was sent: then sound goes on with
     /// what comes next, and video with the next key frame.
-    private mutating func catchUp(at now: Instant) {
+    mutating func catchUp(at now: Instant) {
         guard transport!.value.canSend else { return }
         if let localAudio, sender?.audio?.stream.hasFallenBehind(localAudio.value.log) == true {
             sender?.audio?.stream.beginAtEnd(of: localAudio.value.log)
@@ -495,7 +355,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         for layer in localLayers.indices { catchUp(layer: layer, at: now) }
     }
 
-    private mutating func catchUp(layer: Int, at now: Instant) {
+    mutating func catchUp(layer: Int, at now: Instant) {
         let local = localLayers[layer]
         guard let stream = sender?.layer(layer)?.stream else { return }
         if stream.hasFallenBehind(local.value.log) {
@@ -511,7 +371,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// Sends what waits of the video, the lowest layer first; true when the batch is full.
-    private mutating func sendVideo(_ batch: inout DatagramBatch, _ now: Instant) -> Bool {
+    mutating func sendVideo(_ batch: inout DatagramBatch, _ now: Instant) -> Bool {
         guard let first = localLayers.first else { return false }
         if localLayers.count > 1 {
             for layer in localLayers.indices {
@@ -525,7 +385,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return send(.video, from: first.value.log, first.value.captureClock, &batch, now)
     }
 
-    private mutating func sendLayer(
+    mutating func sendLayer(
         _ layer: Int, _ batch: inout DatagramBatch, _ now: Instant
     ) -> MediaSender.Sending {
         let local = localLayers[layer]
@@ -538,7 +398,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// Sends all that waits of a track; true when the batch is full.
-    private mutating func send(
+    mutating func send(
         _ type: MediaType, from log: borrowing PacketLog, _ capture: CaptureClock?, _ batch: inout DatagramBatch,
         _ now: Instant
     ) -> Bool {
@@ -560,88 +420,6 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
         transport?.value.pathOpened(path, at: now)
         follow(at: now)
-    }
-
-    // MARK: Restart
-
-    /// Another offer, with new ICE credentials and everything else as it was: what restarts ICE where the platform is
-    /// not heard any more. Nil before the first answer.
-    ///
-    /// - Parameter generator: a secure one.
-    public mutating func makeRestartOffer(using generator: inout some RandomNumberGenerator) -> SessionDescription? {
-        guard transport != nil else { return nil }
-        let credentials = ICECredentials.random(using: &generator)
-        restartCredentials = credentials
-        offerMade = offerMade.restarted(credentials)
-        return offerMade.description
-    }
-
-    /// Takes in the platform's answer to the last offer of a restart: its credentials and candidates. Keys, tracks and
-    /// packets' numbers go on, and until a check succeeds so does the present path (ICE12).
-    ///
-    /// - Throws: `SDPError` when the answer does not fit; nothing has changed then.
-    public mutating func acceptRestart(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
-        guard let local = restartCredentials, transport != nil else { throw .answerDoesNotMatchOffer }
-        let remote = try offerMade.accept(answer).remoteTransport
-        guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
-            throw .missingICECredentials
-        }
-        restartCredentials = nil
-        credentials = local
-        transport?.value.restart(local: local, remote: theirs, at: now)
-        for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
-            transport?.value.addRemoteCandidate(candidate, at: now)
-        }
-        follow(at: now)
-    }
-
-    /// The driver's sockets have these addresses from now on: a network is gone, or there is a new one.
-    public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
-        configuration.addresses = addresses
-        transport?.value.setLocalAddresses(addresses, at: now)
-        follow(at: now)
-    }
-
-    /// A tunnel to the platform (TURN) begins at this loopback address: it is tried where nothing else works.
-    public mutating func addRelay(_ address: TransportAddress, at now: Instant) {
-        guard let port = configuration.addresses.first?.port else { return }
-        let local = TransportAddress(ip: address.ip, port: port)
-        transport?.value.addRelay(address, from: local, at: now)
-    }
-
-    /// The tunnel is gone.
-    public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
-        transport?.value.removeRelay(address, at: now)
-        follow(at: now)
-    }
-
-    /// The driver could not open it.
-    public mutating func connectionFailed(to address: TransportAddress) {
-        transport?.value.connectionFailed(to: address)
-    }
-
-    public mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
-
-    /// Says goodbye; what `poll` gives afterwards is the last.
-    public mutating func close(at now: Instant) { transport?.value.close(at: now) }
-
-    /// Counts and measures since the beginning, under WebRTC's own names.
-    public func stats(at now: Instant) -> RTCStatsReport {
-        var report = ConnectionStats(clock: configuration.clock, now: now)
-        report.add(sender)
-        report.add(receiver, video: videoBuffer?.value.statistics, audio: audioBuffer?.value.statistics)
-        report.addTransport(
-            traffic, path: transport?.value.path, profile: transport?.value.profile, lastHeard: lastHeard,
-            roundTrip: statistics.roundTrip, estimate: estimate?.target)
-        return report.report
-    }
-
-    /// Counts and measures since the beginning.
-    public var statistics: PeerConnectionStatistics {
-        PeerConnectionStatistics(
-            sender: sender, receiver: receiver, video: videoBuffer?.value.statistics,
-            audio: audioBuffer?.value.statistics,
-            checkRoundTrip: transport?.value.roundTrip)
     }
 }
 

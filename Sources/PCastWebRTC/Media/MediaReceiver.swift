@@ -27,7 +27,7 @@ public struct MediaReceiver: Sendable {
         public let forwarded: RTPExtensionValues
     }
 
-    private struct Route {
+    struct Route {
         /// What stands behind the header: the payload, or something around it.
         enum Wrapping { case none, retransmission, redundancy }
 
@@ -39,49 +39,49 @@ public struct MediaReceiver: Sendable {
 
     /// Video, in the order in which its layers were offered, which says nothing of their quality; one without a name
     /// where there is no simulcast, none where there is no video.
-    public private(set) var layers: [InboundTrack] = []
-    public private(set) var audio: InboundTrack?
+    public internal(set) var layers: [InboundTrack] = []
+    public internal(set) var audio: InboundTrack?
 
     /// The first layer.
     public var video: InboundTrack? { layers.first }
 
     /// Whether the peer understands requests for key frames at all (FFmpeg's WHIP does not).
-    public private(set) var canRequestKeyFrames = false
+    public internal(set) var canRequestKeyFrames = false
 
     /// Packets of no negotiated payload type, or not acceptable to their track.
-    public private(set) var refused = 0
+    public internal(set) var refused = 0
 
     /// Our own SSRC in what we report.
     public let reporterSSRC: UInt32
-    private let cname: [UInt8]
-    private let measuresRoundTrip: Bool
+    let cname: [UInt8]
+    let measuresRoundTrip: Bool
 
-    private var routes = [Route?](repeating: nil, count: 128)
-    private var arrivals: TransportFeedbackRecorder?
-    private var nextReport: Instant?
+    var routes = [Route?](repeating: nil, count: 128)
+    var arrivals: TransportFeedbackRecorder?
+    var nextReport: Instant?
     /// What the peer is asked to send at most, and when to say so again.
-    private var bitrateLimit: Bitrate?
-    private var limitDue: Instant?
+    var bitrateLimit: Bitrate?
+    var limitDue: Instant?
     /// How often it is still to be said that there is none any more.
-    private var liftings = 0
-    private var lost: [UInt16] = []
+    var liftings = 0
+    var lost: [UInt16] = []
     /// Packets that were missing and that the last one repeated, the newest first.
-    private var recovered: [Packet] = []
-    private var delays = RoundTripTime()
-    private var clock = SenderClock()
+    var recovered: [Packet] = []
+    var delays = RoundTripTime()
+    var clock = SenderClock()
 
     /// The bounds of playout that the sender of the video asked for last (WebRTC's playout-delay header extension).
-    public private(set) var playoutDelay: PlayoutDelay?
+    public internal(set) var playoutDelay: PlayoutDelay?
 
     /// As good as no limit.
-    private static let noLimit = Bitrate.kilobits(1_000_000)
+    static let noLimit = Bitrate.kilobits(1_000_000)
     /// The end of a limit is said so often, for each may be lost.
-    private static let liftingCount = 3
+    static let liftingCount = 3
 
     /// What the peer said last of what it publishes; nil for those that do not.
-    public private(set) var publisherReport: PublisherReport?
+    public internal(set) var publisherReport: PublisherReport?
 
-    private static let reportInterval = TimeSpan.seconds(Int64(1))
+    static let reportInterval = TimeSpan.seconds(Int64(1))
 
     /// - Parameters:
     ///   - media: the sections in which the peer sends.
@@ -105,7 +105,7 @@ public struct MediaReceiver: Sendable {
         canRequestKeyFrames = layers.first.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
     }
 
-    private mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
+    mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
         routes[Int(format.payloadType & 0x7F)] = Route(type: type, format: format, wrapping: .none)
         if let retransmission = format.rtxPayloadType {
             routes[Int(retransmission & 0x7F)] = Route(type: type, format: format, wrapping: .retransmission)
@@ -156,7 +156,7 @@ public struct MediaReceiver: Sendable {
 
     /// A packet that repeats those before it (RFC 2198). One that breaks the format, or is of another codec, fills its
     /// number and no more, like padding.
-    private mutating func receiveRedundant(
+    mutating func receiveRedundant(
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
     ) -> Packet? {
         guard route.type == .audio else { return nil }
@@ -190,20 +190,20 @@ public struct MediaReceiver: Sendable {
 
     /// What an id means is a section's own affair, and not every section has transport numbers (Firefox numbers its
     /// video and not its sound). A packet of no known section is a probe of either.
-    private func transportSequenceNumber(_ header: RTPHeader, of type: MediaType?, in bytes: Span<UInt8>) -> UInt16? {
+    func transportSequenceNumber(_ header: RTPHeader, of type: MediaType?, in bytes: Span<UInt8>) -> UInt16? {
         if let type { return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: type)) }
         return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .video))
             ?? header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .audio))
     }
 
-    private func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
+    func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
         if type == .audio { return audio?.media.extensionMap ?? RTPHeaderExtensionMap() }
         return layers.isEmpty ? RTPHeaderExtensionMap() : layers[0].media.extensionMap
     }
 
     /// By the source's number, once that is known; before, by the name that packets bear until our first report of them
     /// arrives (RFC 8852, section 3.1). Nil for a packet of nobody known.
-    private mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
+    mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
         guard route.type == .video, layers[0].rid != nil else { return 0 }
         for index in layers.indices {
             let known = route.wrapping == .retransmission ? layers[index].retransmissionSSRC : layers[index].ssrc
@@ -220,7 +220,7 @@ public struct MediaReceiver: Sendable {
         return index
     }
 
-    private mutating func receiveOriginal(
+    mutating func receiveOriginal(
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
         at now: Instant
     ) -> Packet? {
@@ -247,7 +247,7 @@ public struct MediaReceiver: Sendable {
             isRetransmission: false, isRestart: isRestart, forwarded: forwarded)
     }
 
-    private mutating func receiveRetransmission(
+    mutating func receiveRetransmission(
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
         at now: Instant
     ) -> Packet? {
@@ -317,7 +317,7 @@ public struct MediaReceiver: Sendable {
         audio?.missing.roundTrip = roundTrip
     }
 
-    private mutating func receive(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
+    mutating func receive(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
         var reader = PauseResume.Reader(packet)
         while let message = reader.next(in: datagram) {
             for index in layers.indices where layers[index].ssrc == message.ssrc {
@@ -356,146 +356,5 @@ public struct MediaReceiver: Sendable {
         guard layers.indices.contains(layer) else { return }
         layers[layer].keyFrame.granted(at: now)
         layers[layer].missing.keyFrameReceived(upTo: sequence)
-    }
-
-    // MARK: Control out
-
-    /// Asks the peer to send no more than that, all tracks together; nil to let it send what it likes. It is said at once,
-    /// and again each second while it holds (REMB, draft-alvestrand-rmcat-remb-03).
-    public mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
-        guard limit != bitrateLimit else { return }
-        bitrateLimit = limit
-        liftings = limit == nil ? Self.liftingCount : 0
-        limitDue = now
-    }
-
-    private mutating func writeLimit(into writer: inout RTCPWriter, at now: Instant) {
-        guard let limitDue, now >= limitDue else { return }
-        self.limitDue = bitrateLimit == nil && liftings <= 1 ? nil : now + Self.reportInterval
-        if bitrateLimit == nil { liftings -= 1 }
-        var ssrcs = layers.compactMap(\.ssrc)
-        if let ssrc = audio?.ssrc { ssrcs.append(ssrc) }
-        writer.receiverEstimatedBitrate(
-            senderSSRC: reporterSSRC, bitrate: bitrateLimit ?? Self.noLimit, ssrcs: ssrcs.span)
-    }
-
-    public var deadline: Instant? {
-        var deadline = Instant.earlier(nextReport, limitDue)
-        deadline = Instant.earlier(deadline, arrivals?.deadline)
-        for index in layers.indices {
-            if layers[index].media.feedback.contains(.nack) {
-                deadline = Instant.earlier(deadline, layers[index].missing.deadline)
-            }
-            deadline = Instant.earlier(deadline, layers[index].pauseDeadline)
-            if canRequestKeyFrames, layers[index].ssrc != nil, !isResting(.video, layer: index) {
-                deadline = Instant.earlier(
-                    deadline, layers[index].keyFrame.deadline(roundTrip: layers[index].missing.roundTrip))
-            }
-        }
-        if let audio {
-            deadline = Instant.earlier(deadline, audio.pauseDeadline)
-            if audio.media.feedback.contains(.nack) {
-                deadline = Instant.earlier(deadline, audio.missing.deadline)
-            }
-        }
-        return deadline
-    }
-
-    /// Writes what is due into one datagram; true when there was no room for it.
-    public mutating func poll(
-        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
-        at now: Instant
-    ) -> Bool {
-        guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
-        guard let room = batch.reserve() else { return true }
-        let usable = UnsafeMutableRawBufferPointer(rebasing: room[..<Self.reportSize])
-        var writer = RTCPWriter(usable)
-        writeReport(into: &writer, wallTime: wallTime, at: now)
-        writeLimit(into: &writer, at: now)
-        writeRequests(into: &writer, at: now)
-        if arrivals != nil, writer.remaining > 200 {
-            _ = arrivals!.poll(
-                into: &writer, senderSSRC: reporterSSRC,
-                mediaSSRC: layers.lazy.compactMap(\.ssrc).first ?? audio?.ssrc ?? 0, at: now)
-        }
-        guard writer.count > 0 else { return false }
-        let length = transport.protectRTCP(room, length: writer.count)
-        if length > 0 { batch.commit(length: length, to: path) }
-        return false
-    }
-
-    /// What a compound packet may take: 1200 bytes of UDP payload without SRTCP's own (RTP9).
-    private static let reportSize = 1200 - SRTPSender.maximumOverhead
-
-    /// A report each second; before it, an empty one, where the peer did not allow to leave it out (RFC 5506).
-    private mutating func writeReport(into writer: inout RTCPWriter, wallTime: WallTime, at now: Instant) {
-        let isDue = nextReport.map { now >= $0 } ?? false
-        let allowsReduced = (layers.first ?? audio)?.media.allowsReducedSizeRTCP ?? false
-        guard isDue || !allowsReduced else { return }
-        writer.receiverReport(ssrc: reporterSSRC)
-        guard isDue else { return }
-        nextReport = now + Self.reportInterval
-        for index in layers.indices {
-            if let block = layers[index].statistics?.reportBlock(at: now) { _ = writer.append(block) }
-        }
-        if let block = audio?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
-        writer.sourceDescription(ssrc: reporterSSRC, cname: cname.span)
-        if measuresRoundTrip {
-            writer.receiverReferenceTime(ssrc: reporterSSRC, ntpTimestamp: wallTime.ntpTimestamp)
-        }
-    }
-
-    /// First what is small and urgent, as a list of lost packets takes all the room that it can use.
-    private mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
-        if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
-        for index in layers.indices { writeVideoRequests(of: index, into: &writer, at: now) }
-        for index in layers.indices { writeLost(of: index, into: &writer, at: now) }
-        if let ssrc = audio?.ssrc, audio!.media.feedback.contains(.nack) {
-            audio!.missing.poll(into: &lost, at: now)
-            writeLost(into: &writer, mediaSSRC: ssrc)
-        }
-    }
-
-    private mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
-        let isResumed = writePause(of: layer, into: &writer, at: now)
-        guard let ssrc = layers[layer].ssrc else { return }
-        // A sender that pauses is asked when it is asked to go on, and then when it does.
-        guard isResumed || !isResting(.video, layer: layer) else { return }
-        writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
-    }
-
-    /// Answers whether the layer's sender is asked to go on, for the first time.
-    private mutating func writePause(of layer: Int, into writer: inout RTCPWriter, at now: Instant) -> Bool {
-        guard let message = layers[layer].pollPause(at: now) else { return false }
-        writer.pauseResume(senderSSRC: reporterSSRC, message)
-        return message.kind == .resume && layers[layer].pause?.isFirstRequest == true
-    }
-
-    private mutating func writeKeyFrameRequest(
-        of layer: Int, into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant
-    ) {
-        let roundTrip = layers[layer].missing.roundTrip
-        guard canRequestKeyFrames, layers[layer].keyFrame.poll(roundTrip: roundTrip, at: now) else { return }
-        if layers[layer].media.feedback.contains(.pli) {
-            writer.pictureLossIndication(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC)
-        } else {
-            writer.fullIntraRequest(
-                senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC,
-                sequenceNumber: UInt8(truncatingIfNeeded: layers[layer].keyFrame.sentCount))
-        }
-    }
-
-    private mutating func writeLost(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
-        guard let ssrc = layers[layer].ssrc, layers[layer].media.feedback.contains(.nack) else { return }
-        layers[layer].missing.poll(into: &lost, at: now)
-        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
-        writeLost(into: &writer, mediaSSRC: ssrc)
-    }
-
-    private mutating func writeLost(into writer: inout RTCPWriter, mediaSSRC: UInt32) {
-        if !lost.isEmpty {
-            _ = writer.negativeAcknowledgement(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC, lost: lost.span)
-        }
-        lost.removeAll(keepingCapacity: true)
     }
 }

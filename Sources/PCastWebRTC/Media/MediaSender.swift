@@ -32,39 +32,39 @@ public struct MediaSender: Sendable {
     /// The only layer, or the first.
     public var video: OutboundTrack?
     /// The layers after the first, where several are sent side by side.
-    public private(set) var moreLayers: [OutboundTrack?] = []
+    public internal(set) var moreLayers: [OutboundTrack?] = []
     public var audio: OutboundTrack?
 
     /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
-    private var pauses: [PauseState] = []
-    private var pauseEvents: [PauseEvent] = []
+    var pauses: [PauseState] = []
+    var pauseEvents: [PauseEvent] = []
 
-    private var transportSequenceNumber: UInt16
+    var transportSequenceNumber: UInt16
     /// What the path to the peer carries.
-    private var bandwidth: BandwidthEstimator
-    private var pacer: Pacer
-    private let reporterSSRC: UInt32
-    private let cname: [UInt8]
+    var bandwidth: BandwidthEstimator
+    var pacer: Pacer
+    let reporterSSRC: UInt32
+    let cname: [UInt8]
     /// The peer's receiver reference time, to be answered with the next report (RTCP5).
-    private var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
-    public private(set) var roundTripTime = RoundTripTime()
+    var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
+    public internal(set) var roundTripTime = RoundTripTime()
 
     /// What the peer wants to be sent at most, all tracks together (REMB): its estimate of the link, or its wish where
     /// it reports arrivals.
-    public private(set) var receiverLimit: Bitrate?
+    public internal(set) var receiverLimit: Bitrate?
     /// Whether the peer reports when packets arrive, so that its link is estimated here.
     public var reportsArrivals: Bool { (video ?? audio)?.media.feedback.contains(.transportCC) ?? false }
 
     /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
     /// at most. Most viewers ask for none in all their life, so no memory is set aside.
-    private var asked: [(type: MediaType, layer: Int, sequenceNumber: UInt16)] = []
+    var asked: [(type: MediaType, layer: Int, sequenceNumber: UInt16)] = []
 
     /// The round trip assumed before any report.
-    private static let assumedRoundTrip = TimeSpan.milliseconds(50)
+    static let assumedRoundTrip = TimeSpan.milliseconds(50)
 
     /// What is said beside sender reports; nil for who says nothing, as a relay does to its viewers.
-    private var publisherReport: PublisherReport?
-    private var publisherReportDue: Instant?
+    var publisherReport: PublisherReport?
+    var publisherReportDue: Instant?
 
     /// - Parameters:
     ///   - media: the sections in which we send.
@@ -114,7 +114,7 @@ public struct MediaSender: Sendable {
     public static let assumedBitrate = Bitrate.kilobits(2_500)
 
     /// How fast the first picture leaves, before the peer reports anything.
-    private static let openingPace = Bitrate.kilobits(25_000)
+    static let openingPace = Bitrate.kilobits(25_000)
 
     public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
 
@@ -159,7 +159,7 @@ public struct MediaSender: Sendable {
 
     /// A datagram left, and bears the number if the counter went on.
     @inline(__always)
-    private mutating func noteSent(_ length: Int, number: UInt16, cluster: UInt16, at now: Instant) {
+    mutating func noteSent(_ length: Int, number: UInt16, cluster: UInt16, at now: Instant) {
         guard length > 0 else { return }
         pacer.sent(bytes: length + BandwidthEstimator.datagramOverhead, at: now)
         bandwidth.sent(number == transportSequenceNumber ? nil : number, size: length, cluster: cluster, at: now)
@@ -167,11 +167,11 @@ public struct MediaSender: Sendable {
     }
 
     /// What became of a packet: the bytes of its datagram, none when it was refused.
-    private enum Written {
+    enum Written {
         case sent(Int), idle, full
     }
 
-    private static func send(
+    static func send(
         _ track: inout OutboundTrack?, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant, counter: inout UInt16
     ) -> Written {
@@ -194,7 +194,7 @@ public struct MediaSender: Sendable {
     }
 
     /// Copies the payload, which is not sent as it stands in the log or not alone.
-    private static func protectCopy(
+    static func protectCopy(
         _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in room: UnsafeMutableRawBufferPointer,
         by transport: borrowing SecureTransport
     ) -> Int {
@@ -213,7 +213,7 @@ public struct MediaSender: Sendable {
         index == 0 ? video : moreLayers.indices.contains(index - 1) ? moreLayers[index - 1] : nil
     }
 
-    private mutating func changeLayer(_ index: Int, _ change: (inout OutboundTrack?) -> Void) {
+    mutating func changeLayer(_ index: Int, _ change: (inout OutboundTrack?) -> Void) {
         if index == 0 { change(&video) } else { change(&moreLayers[index - 1]) }
     }
 
@@ -223,7 +223,7 @@ public struct MediaSender: Sendable {
     }
 
     /// Which layer has that source; nil for none.
-    private func layer(of ssrc: UInt32) -> Int? {
+    func layer(of ssrc: UInt32) -> Int? {
         if ssrc == video?.stream.parameters.ssrc { return 0 }
         for index in moreLayers.indices where moreLayers[index]?.stream.parameters.ssrc == ssrc { return index + 1 }
         return nil
@@ -286,7 +286,7 @@ public struct MediaSender: Sendable {
         return .sent
     }
 
-    private static func note(
+    static func note(
         _ track: inout OutboundTrack, _ entry: PacketLog.Entry, capture: CaptureClock?, at now: Instant
     ) {
         guard let capture else { return }
@@ -314,7 +314,7 @@ public struct MediaSender: Sendable {
     }
 
     /// Padding that a probe wants while no media waits.
-    private mutating func sendProbe(
+    mutating func sendProbe(
         from log: borrowing PacketLog, through transport: borrowing SecureTransport, into batch: inout DatagramBatch,
         at now: Instant
     ) -> Sending {
@@ -349,12 +349,12 @@ public struct MediaSender: Sendable {
         return .sent
     }
 
-    private mutating func beginProbe(at now: Instant) {
+    mutating func beginProbe(at now: Instant) {
         if let cluster = bandwidth.pollProbe() { pacer.begin(cluster, at: now) }
     }
 
     /// The pacer follows the estimate.
-    private mutating func followEstimate(at now: Instant) {
+    mutating func followEstimate(at now: Instant) {
         pacer.setTarget(bandwidth.targetBitrate)
         audio?.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
         if !pacer.isProbing { beginProbe(at: now) }
@@ -398,8 +398,7 @@ public struct MediaSender: Sendable {
         return requests
     }
 
-    private mutating func read(_ blocks: ReportBlocks, in datagram: Span<UInt8>, _ wallTime: WallTime, at now: Instant)
-    {
+    mutating func read(_ blocks: ReportBlocks, in datagram: Span<UInt8>, _ wallTime: WallTime, at now: Instant) {
         for index in 0..<blocks.count {
             let block = blocks.block(index, in: datagram)
             let previous: ReportBlock?
@@ -425,7 +424,7 @@ public struct MediaSender: Sendable {
         followEstimate(at: now)
     }
 
-    private mutating func read(_ nack: NegativeAcknowledgement, in datagram: Span<UInt8>, budget: inout Int) {
+    mutating func read(_ nack: NegativeAcknowledgement, in datagram: Span<UInt8>, budget: inout Int) {
         let type: MediaType
         var layer = 0
         if let index = self.layer(of: nack.mediaSSRC) {
@@ -442,7 +441,7 @@ public struct MediaSender: Sendable {
     }
 
     /// Answers the layers of which something new is requested, as bits.
-    private mutating func read(_ request: FullIntraRequest, in datagram: Span<UInt8>) -> UInt8 {
+    mutating func read(_ request: FullIntraRequest, in datagram: Span<UInt8>) -> UInt8 {
         var layers: UInt8 = 0
         for index in 0..<request.count {
             let entry = request.entry(index, in: datagram)
@@ -479,144 +478,5 @@ public struct MediaSender: Sendable {
             }
         }
         asked.removeAll { $0.type == type && $0.layer == layer }
-    }
-
-    // MARK: Pauses
-
-    /// Whether the peer has paused a track: what is made of it then is not to be sent.
-    public func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
-        pauses.contains { $0.type == type && $0.layer == layer && $0.isPaused }
-    }
-
-    /// Whether nothing is sent of the video.
-    private var isVideoPaused: Bool { pauses.count { $0.type == .video && $0.isPaused } == layerCount }
-
-    /// What the peer had tracks do; nil when nothing more.
-    public mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
-
-    /// Time for pauses that others could have objected to, and for probes.
-    public mutating func advance(to now: Instant) {
-        if !pauses.isEmpty { changePauses { $0.advance(to: now) } }
-        bandwidth.advance(to: now)
-        if !pacer.isProbing { beginProbe(at: now) }
-    }
-
-    private mutating func read(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
-        var reader = PauseResume.Reader(packet)
-        let roundTrip = roundTrip
-        while let message = reader.next(in: datagram) {
-            changePauses { state in
-                guard state.ssrc == message.ssrc else { return }
-                state.receive(message, from: packet.senderSSRC, roundTrip: roundTrip, at: now)
-            }
-        }
-    }
-
-    /// Tells of what is paused or plays by it.
-    private mutating func changePauses(_ change: (inout PauseState) -> Void) {
-        for index in pauses.indices {
-            let wasPaused = pauses[index].isPaused
-            change(&pauses[index])
-            guard pauses[index].isPaused != wasPaused else { continue }
-            let (type, layer) = (pauses[index].type, pauses[index].layer)
-            pauseEvents.append(wasPaused ? .resumed(type, layer: layer) : .paused(type, layer: layer))
-            guard wasPaused else { continue }
-            if type == .video { changeLayer(layer) { $0?.reportsAnew = true } } else { audio?.reportsAnew = true }
-        }
-    }
-
-    /// The messages that are due, behind a report.
-    private mutating func writePauses(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
-        for index in pauses.indices {
-            let track = pauses[index].type == .video ? layer(pauses[index].layer) : audio
-            guard let last = track?.stream.lastSequenceNumber else { continue }
-            while let message = pauses[index].poll(lastSequenceNumber: last, hasReport: hasReport, at: now) {
-                writer.pauseResume(senderSSRC: reporterSSRC, message)
-            }
-        }
-    }
-
-    // MARK: Control out
-
-    /// What to say of ourselves from now on with each sender report; at once where what is withheld or cut has changed.
-    public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
-        let isNews =
-            publisherReport.map {
-                $0.isVideoCut != report.isVideoCut || $0.isVideoWithheld != report.isVideoWithheld
-                    || $0.isAudioWithheld != report.isAudioWithheld
-            } ?? true
-        publisherReport = report
-        if isNews { publisherReportDue = now }
-    }
-
-    /// When `poll`, `advance` or `send` want to be called.
-    public var deadline: Instant? {
-        Instant.earlier(unpacedDeadline, pacer.deadline)
-    }
-
-    /// When `poll` or `advance` want to be called.
-    public var unpacedDeadline: Instant? { Instant.earlier(reportDeadline, bandwidth.deadline) }
-
-    /// When a packet that was held back may leave, or a probe goes on; nil where neither is.
-    public var pacingDeadline: Instant? { pacer.deadline }
-
-    /// When reports are due.
-    public var reportDeadline: Instant? {
-        var deadline = Instant.earlier(video?.report.deadline, audio?.report.deadline)
-        for index in moreLayers.indices {
-            deadline = Instant.earlier(deadline, moreLayers[index]?.report.deadline)
-        }
-        deadline = Instant.earlier(deadline, publisherReportDue)
-        for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
-        return deadline
-    }
-
-    /// Writes the sender reports that are due into one datagram; true when there was no room for it.
-    public mutating func pollReports(
-        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
-        at now: Instant
-    ) -> Bool {
-        guard transport.isConnected, let path = transport.path, let due = reportDeadline, now >= due else {
-            return false
-        }
-        guard let room = batch.reserve() else { return true }
-        var writer = RTCPWriter(room)
-        if let report = video?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
-        for index in moreLayers.indices {
-            if let report = moreLayers[index]?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
-        }
-        if let report = audio?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
-        if !pauses.isEmpty || publisherReport != nil {
-            let hasReport = writer.count > 0
-            // A datagram begins with a report, be it an empty one (RFC 3550, section 6.1).
-            if !hasReport { writer.receiverReport(ssrc: reporterSSRC) }
-            let head = writer.count
-            writePauses(into: &writer, hasReport: hasReport, at: now)
-            writePublisherReport(into: &writer, hasReport: hasReport, at: now)
-            if !hasReport, writer.count == head { return false }
-        }
-        guard writer.count > 0 else { return false }
-        if let reference = referenceTime {
-            let delay = ExtendedReport.DelaySinceReport(
-                ssrc: reference.ssrc, lastReport: reference.compact,
-                delay: CompactTime(now - reference.arrival).rawValue)
-            writer.delaySinceLastReport(ssrc: reporterSSRC, delay)
-            referenceTime = nil
-        }
-        let length = transport.protectRTCP(room, length: writer.count)
-        if length > 0 { batch.commit(length: length, to: path) }
-        return false
-    }
-
-    private mutating func writePublisherReport(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
-        let isDue = publisherReportDue.map { now >= $0 } ?? false
-        guard let report = publisherReport, hasReport || isDue else { return }
-        writer.publisherReport(ssrc: reporterSSRC, report)
-        publisherReportDue = nil
-    }
-
-    private func write(_ report: SenderInformation, into writer: inout RTCPWriter) {
-        writer.senderReport(report)
-        writer.sourceDescription(ssrc: report.ssrc, cname: cname.span)
     }
 }

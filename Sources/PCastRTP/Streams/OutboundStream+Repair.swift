@@ -1,0 +1,158 @@
+import PCastMedia
+
+/// What is sent again, beside other packets, or to measure the path.
+extension OutboundStream {
+    // MARK: Redundancy
+
+    /// How many of the packets just before one it repeats. Only such as follow each other without a hole, for what is
+    /// behind one could not be told by its time (see `RedundantSequence`), and none that is still to be sent by itself.
+    func repeatableCount(
+        before entry: PacketLog.Entry, at place: Int64, in log: borrowing PacketLog
+    ) -> Int {
+        guard redundancy > 0, parameters.redundantPayloadType != nil, entry.length > 0 else { return 0 }
+        var count = 0
+        var size = RedundantPayload.primaryHeaderSize + entry.length
+        while count < redundancy, entry.sequence - Int64(count + 1) >= mapping.firstSequence,
+            let position = log.position(ofSequence: entry.sequence - Int64(count + 1)), position < place
+        {
+            let earlier = log[position]
+            let offset = entry.timestamp &- earlier.timestamp
+            size += RedundantPayload.blockHeaderSize + earlier.length
+            guard (1...RedundantPayload.maximumTimestampOffset).contains(offset),
+                (1...RedundantPayload.maximumBlockSize).contains(earlier.length),
+                size <= PayloadPacketizer.defaultMaximumPayloadSize
+            else { break }
+            count += 1
+        }
+        return count
+    }
+
+    /// Writes what stands before the packet's own data: the headers, then the data of those before it, the oldest first.
+    func writeRepeated(
+        _ count: Int, before entry: PacketLog.Entry, in log: borrowing PacketLog,
+        into room: UnsafeMutableRawBufferPointer, at start: Int
+    ) -> Int {
+        var header = start
+        var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
+        for distance in stride(from: count, to: 0, by: -1) {
+            guard let position = log.position(ofSequence: entry.sequence - Int64(distance)) else {
+                preconditionFailure("a packet that was just there")
+            }
+            let earlier = log[position]
+            RedundantPayload.writeHeader(
+                payloadType: parameters.payloadType, timestampOffset: entry.timestamp &- earlier.timestamp,
+                size: earlier.length, into: room, at: header)
+            UnsafeMutableRawBufferPointer(rebasing: room[data..<data + earlier.length])
+                .copyMemory(from: log.payload(at: position))
+            header += RedundantPayload.blockHeaderSize
+            data += earlier.length
+        }
+        room[header] = parameters.payloadType
+        return data - start
+    }
+
+    mutating func writeRetransmission(
+        of entry: PacketLog.Entry, at position: Int64, by mapping: Mapping, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Packet? {
+        guard let retransmission = parameters.retransmission else { return nil }
+        let header = RTPHeader(
+            marker: entry.marker, payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
+            timestamp: entry.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
+        retransmissionSequence &+= 1
+        var values = values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
+        swap(&values.rid, &values.repairedRid)
+        let layout = header.write(
+            into: room,
+            extensions: values,
+            map: parameters.extensions)
+        let original = UInt16(truncatingIfNeeded: entry.sequence + mapping.sequenceOffset)
+        room.storeBigEndian(original, at: layout.size)
+        packetsRetransmitted += 1
+        return Packet(
+            headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
+            isRetransmission: true, pictures: mapping.pictures)
+    }
+
+    // MARK: Probing
+
+    /// Whether it can send what no decoder sees: padding goes on a retransmission stream alone (CC8).
+    public var canProbe: Bool { parameters.retransmission != nil }
+
+    /// Below this a probe is padding, which may be as small as is wanted; above it repeats what was sent last, which
+    /// may even be of use.
+    static let smallProbeSize = 1000
+    /// Around padding: IPv4, UDP, header, extensions and tag.
+    static let probeOverhead = 75
+
+    /// Writes a packet that measures the path, of about `size` bytes on the wire; nil where the peer has no retransmission stream.
+    public mutating func nextProbe(
+        of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Probe? {
+        guard let retransmission = parameters.retransmission else { return nil }
+        probesSent += 1
+        if size > Self.smallProbeSize, mapping.pictures.isZero,
+            let newest = mapping.newestSequence.flatMap({ log.position(ofSequence: $0) })
+        {
+            let position = fullestPosition(upTo: newest, in: log)
+            let packet = writeRetransmission(
+                of: log[position], at: position, by: mapping, sendTime: sendTime,
+                transportSequenceNumber: &transportSequenceNumber, into: room)
+            packetsRetransmitted -= 1
+            return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
+        }
+        let header = RTPHeader(
+            payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
+            timestamp: last?.timestamp ?? 0, ssrc: retransmission.ssrc,
+            paddingSize: min(max(size - Self.probeOverhead, 1), 255))
+        retransmissionSequence &+= 1
+        var values = RTPExtensionValues()
+        stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
+        swap(&values.rid, &values.repairedRid)
+        let layout = header.write(into: room, extensions: values, map: parameters.extensions)
+        header.writePadding(into: room, at: layout.size)
+        return Probe(headerSize: layout.size, position: nil, paddingSize: header.paddingSize)
+    }
+
+    /// Of the last packets sent the largest, the newest first.
+    func fullestPosition(upTo newest: Int64, in log: borrowing PacketLog) -> Int64 {
+        var fullest = newest
+        var position = newest
+        while position >= max(log.start, newest - 7), log[position].sequence >= mapping.firstSequence {
+            if log[position].length > log[fullest].length { fullest = position }
+            position -= 1
+        }
+        return fullest
+    }
+
+    func stamp(
+        _ values: inout RTPExtensionValues, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
+    ) {
+        values.mid = parameters.mid
+        values.rid = parameters.rid
+        values.absoluteSendTime = sendTime
+        if parameters.extensions.id(of: .transportSequenceNumber) != nil {
+            values.transportSequenceNumber = transportSequenceNumber
+            transportSequenceNumber &+= 1
+        }
+    }
+
+    func values(
+        _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
+    ) -> RTPExtensionValues {
+        var values = entry.forwarded
+        stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
+        if let playoutDelay = parameters.playoutDelay { values.playoutDelay = playoutDelay }
+        if entry.length > Self.roomyPayloadSize {
+            values.playoutDelay = nil
+            values.absoluteCaptureTime = nil
+        }
+        return values
+    }
+
+    /// A path of 1280 bytes, the least of IPv6 (RFC 8200, section 5), has 1232 for UDP's payload, of which the tag takes
+    /// 16, a retransmission's number 2, the header 12 and all extensions 44. Browsers make payloads of up to 1170 bytes;
+    /// these go without the extensions that others of the same frame carry as well.
+    static let roomyPayloadSize = 1232 - 16 - 2 - 12 - 44
+}

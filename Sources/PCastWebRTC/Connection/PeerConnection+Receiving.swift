@@ -1,0 +1,145 @@
+public import PCastMedia
+import PCastRTP
+
+/// What comes from the platform.
+extension PeerConnection {
+    // MARK: Receiving
+
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        guard transport != nil else { return }
+        traffic.packetsReceived += 1
+        traffic.bytesReceived += datagram.count
+        switch transport!.value.handle(datagram, from: path, at: now) {
+        case .nothing: break
+        case .rtp(let length):
+            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+        case .rtcp(let length):
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+        }
+        follow(at: now)
+    }
+
+    mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, at now: Instant) {
+        guard let media = receiver?.receive(packet, at: now) else { return }
+        transport?.value.expectMedia()
+        while let recovered = receiver?.takeRecovered() { insert(recovered, of: packet, at: now) }
+        insert(media, of: packet, at: now)
+    }
+
+    mutating func insert(
+        _ media: MediaReceiver.Packet, of packet: UnsafeRawBufferPointer, at now: Instant
+    ) {
+        let payload = UnsafeRawBufferPointer(rebasing: packet[media.payload])
+        if media.type == .video {
+            _ = videoBuffer?.value.insert(
+                payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
+                marker: media.marker, at: now)
+            if videoBuffer?.value.needsKeyFrame == true { receiver?.requestKeyFrame() }
+        } else {
+            _ = audioBuffer?.value.insert(
+                payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
+                marker: media.marker, at: now)
+        }
+    }
+
+    mutating func receiveControl(_ packet: UnsafeRawBufferPointer, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: packet)
+        let wallTime = configuration.clock.wallTime(at: now)
+        var reader = RTCPReader()
+        var budget = NegativeAcknowledgement.maximumCountPerDatagram
+        while let control = reader.next(in: bytes) {
+            receiver?.receive(control, in: bytes, wallTime: wallTime, at: now)
+            if let roundTrip = receiver?.roundTrip {
+                setPatience(roundTrip: roundTrip)
+            }
+            let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
+            if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
+            followPauses()
+            if let layers = requests?.layers, layers != 0 { noteKeyFrameRequests(layers) }
+        }
+        for layer in localLayers.indices {
+            sender?.resolveRequests(.video, layer: layer, in: localLayers[layer].value.log, at: now)
+        }
+        if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
+    }
+
+    mutating func setPatience(roundTrip: TimeSpan) {
+        videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
+        guard let media = receiver?.audio?.media, media.feedback.contains(.nack), media.rtxPayloadType != nil else {
+            return
+        }
+        audioBuffer?.value.patience = RetransmissionPatience.audio(roundTripTime: roundTrip)
+    }
+
+    /// Once for all who ask before it is told; a resumed video begins with a key frame anyway.
+    mutating func noteKeyFrameRequests(_ layers: UInt8) {
+        if localLayers.count > 1 {
+            for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 { noteKeyFrameRequest(of: layer) }
+            return
+        }
+        let isTold = events.contains { $0 == .keyFrameRequested || $0 == .resumed(.video) }
+        if !isTold { events.append(.keyFrameRequested) }
+    }
+
+    mutating func noteKeyFrameRequest(of layer: Int) {
+        let isTold = events.contains { $0 == .layerNeedsKeyFrame(layer) || $0 == .layerResumed(layer) }
+        if !isTold { events.append(.layerNeedsKeyFrame(layer)) }
+    }
+
+    mutating func followPauses() {
+        while let event = sender?.pollPauseEvent() {
+            switch event {
+            case .paused(let type, let layer):
+                // What is not sent is not answered.
+                transport?.value.expectMedia(false)
+                events.append(isOneOfSeveral(type) ? .layerPaused(layer) : .paused(type))
+            case .resumed(let type, let layer):
+                if type == .video { awaitsKeyFrame[layer] = true }
+                events.append(isOneOfSeveral(type) ? .layerResumed(layer) : .resumed(type))
+            }
+        }
+    }
+
+    func isOneOfSeveral(_ type: MediaType) -> Bool { type == .video && localLayers.count > 1 }
+
+    /// The next frame that arrived whole, of either track; nil when none waits.
+    public mutating func pollFrame(at now: Instant) -> Media? {
+        if videoBuffer != nil, let output = videoBuffer!.value.poll(at: now) {
+            return media(output, codec: videoBuffer!.value.codec, track: receiver?.video, at: now)
+        }
+        if videoBuffer?.value.needsKeyFrame == true { receiver?.requestKeyFrame() }
+        if audioBuffer != nil, let output = audioBuffer!.value.poll(at: now) {
+            return media(output, codec: .opus, track: receiver?.audio, at: now)
+        }
+        return nil
+    }
+
+    mutating func media(
+        _ output: JitterBuffer.Output, codec: Codec, track: InboundTrack?, at now: Instant
+    ) -> Media {
+        switch output {
+        case .lost(let gap): return .gap(gap)
+        case .frame(let frame):
+            if frame.isKeyFrame, codec.mediaType == .video { noteKeyFrame(frame, at: now) }
+            let timestamp = UInt32(truncatingIfNeeded: frame.timestamp.ticks)
+            let encoded = EncodedFrame(
+                codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame, timestamp: frame.timestamp,
+                captureTime: track?.captureClock?.wallTime(of: timestamp))
+            return .frame(encoded, arrival: frame.lastArrival)
+        }
+    }
+
+    /// Asks the platform to send no more than that of the video; nil lifts the limit.
+    public mutating func setReceivingLimit(_ bitrate: Bitrate?, at now: Instant) {
+        receiver?.setBitrateLimit(bitrate, at: now)
+    }
+
+    /// Asks the publisher for a key frame, as a decoder that has lost its way must.
+    public mutating func requestKeyFrame() { receiver?.requestKeyFrame() }
+
+    mutating func noteKeyFrame(_ frame: JitterBuffer.Frame, at now: Instant) {
+        receiver?.keyFrameArrived(sequence: frame.sequenceNumbers.lowerBound, at: now)
+    }
+}

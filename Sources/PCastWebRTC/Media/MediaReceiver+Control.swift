@@ -1,0 +1,146 @@
+public import PCastMedia
+import PCastRTP
+
+/// The reports and requests that the peer gets.
+extension MediaReceiver {
+    // MARK: Control out
+
+    /// Asks the peer to send no more than that, all tracks together; nil to let it send what it likes. It is said at once,
+    /// and again each second while it holds (REMB, draft-alvestrand-rmcat-remb-03).
+    public mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
+        guard limit != bitrateLimit else { return }
+        bitrateLimit = limit
+        liftings = limit == nil ? Self.liftingCount : 0
+        limitDue = now
+    }
+
+    mutating func writeLimit(into writer: inout RTCPWriter, at now: Instant) {
+        guard let limitDue, now >= limitDue else { return }
+        self.limitDue = bitrateLimit == nil && liftings <= 1 ? nil : now + Self.reportInterval
+        if bitrateLimit == nil { liftings -= 1 }
+        var ssrcs = layers.compactMap(\.ssrc)
+        if let ssrc = audio?.ssrc { ssrcs.append(ssrc) }
+        writer.receiverEstimatedBitrate(
+            senderSSRC: reporterSSRC, bitrate: bitrateLimit ?? Self.noLimit, ssrcs: ssrcs.span)
+    }
+
+    public var deadline: Instant? {
+        var deadline = Instant.earlier(nextReport, limitDue)
+        deadline = Instant.earlier(deadline, arrivals?.deadline)
+        for index in layers.indices {
+            if layers[index].media.feedback.contains(.nack) {
+                deadline = Instant.earlier(deadline, layers[index].missing.deadline)
+            }
+            deadline = Instant.earlier(deadline, layers[index].pauseDeadline)
+            if canRequestKeyFrames, layers[index].ssrc != nil, !isResting(.video, layer: index) {
+                deadline = Instant.earlier(
+                    deadline, layers[index].keyFrame.deadline(roundTrip: layers[index].missing.roundTrip))
+            }
+        }
+        if let audio {
+            deadline = Instant.earlier(deadline, audio.pauseDeadline)
+            if audio.media.feedback.contains(.nack) {
+                deadline = Instant.earlier(deadline, audio.missing.deadline)
+            }
+        }
+        return deadline
+    }
+
+    /// Writes what is due into one datagram; true when there was no room for it.
+    public mutating func poll(
+        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
+        at now: Instant
+    ) -> Bool {
+        guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
+        guard let room = batch.reserve() else { return true }
+        let usable = UnsafeMutableRawBufferPointer(rebasing: room[..<Self.reportSize])
+        var writer = RTCPWriter(usable)
+        writeReport(into: &writer, wallTime: wallTime, at: now)
+        writeLimit(into: &writer, at: now)
+        writeRequests(into: &writer, at: now)
+        if arrivals != nil, writer.remaining > 200 {
+            _ = arrivals!.poll(
+                into: &writer, senderSSRC: reporterSSRC,
+                mediaSSRC: layers.lazy.compactMap(\.ssrc).first ?? audio?.ssrc ?? 0, at: now)
+        }
+        guard writer.count > 0 else { return false }
+        let length = transport.protectRTCP(room, length: writer.count)
+        if length > 0 { batch.commit(length: length, to: path) }
+        return false
+    }
+
+    /// What a compound packet may take: 1200 bytes of UDP payload without SRTCP's own (RTP9).
+    static let reportSize = 1200 - SRTPSender.maximumOverhead
+
+    /// A report each second; before it, an empty one, where the peer did not allow to leave it out (RFC 5506).
+    mutating func writeReport(into writer: inout RTCPWriter, wallTime: WallTime, at now: Instant) {
+        let isDue = nextReport.map { now >= $0 } ?? false
+        let allowsReduced = (layers.first ?? audio)?.media.allowsReducedSizeRTCP ?? false
+        guard isDue || !allowsReduced else { return }
+        writer.receiverReport(ssrc: reporterSSRC)
+        guard isDue else { return }
+        nextReport = now + Self.reportInterval
+        for index in layers.indices {
+            if let block = layers[index].statistics?.reportBlock(at: now) { _ = writer.append(block) }
+        }
+        if let block = audio?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
+        writer.sourceDescription(ssrc: reporterSSRC, cname: cname.span)
+        if measuresRoundTrip {
+            writer.receiverReferenceTime(ssrc: reporterSSRC, ntpTimestamp: wallTime.ntpTimestamp)
+        }
+    }
+
+    /// First what is small and urgent, as a list of lost packets takes all the room that it can use.
+    mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
+        if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
+        for index in layers.indices { writeVideoRequests(of: index, into: &writer, at: now) }
+        for index in layers.indices { writeLost(of: index, into: &writer, at: now) }
+        if let ssrc = audio?.ssrc, audio!.media.feedback.contains(.nack) {
+            audio!.missing.poll(into: &lost, at: now)
+            writeLost(into: &writer, mediaSSRC: ssrc)
+        }
+    }
+
+    mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
+        let isResumed = writePause(of: layer, into: &writer, at: now)
+        guard let ssrc = layers[layer].ssrc else { return }
+        // A sender that pauses is asked when it is asked to go on, and then when it does.
+        guard isResumed || !isResting(.video, layer: layer) else { return }
+        writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
+    }
+
+    /// Answers whether the layer's sender is asked to go on, for the first time.
+    mutating func writePause(of layer: Int, into writer: inout RTCPWriter, at now: Instant) -> Bool {
+        guard let message = layers[layer].pollPause(at: now) else { return false }
+        writer.pauseResume(senderSSRC: reporterSSRC, message)
+        return message.kind == .resume && layers[layer].pause?.isFirstRequest == true
+    }
+
+    mutating func writeKeyFrameRequest(
+        of layer: Int, into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant
+    ) {
+        let roundTrip = layers[layer].missing.roundTrip
+        guard canRequestKeyFrames, layers[layer].keyFrame.poll(roundTrip: roundTrip, at: now) else { return }
+        if layers[layer].media.feedback.contains(.pli) {
+            writer.pictureLossIndication(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC)
+        } else {
+            writer.fullIntraRequest(
+                senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC,
+                sequenceNumber: UInt8(truncatingIfNeeded: layers[layer].keyFrame.sentCount))
+        }
+    }
+
+    mutating func writeLost(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
+        guard let ssrc = layers[layer].ssrc, layers[layer].media.feedback.contains(.nack) else { return }
+        layers[layer].missing.poll(into: &lost, at: now)
+        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
+        writeLost(into: &writer, mediaSSRC: ssrc)
+    }
+
+    mutating func writeLost(into writer: inout RTCPWriter, mediaSSRC: UInt32) {
+        if !lost.isEmpty {
+            _ = writer.negativeAcknowledgement(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC, lost: lost.span)
+        }
+        lost.removeAll(keepingCapacity: true)
+    }
+}

@@ -137,8 +137,8 @@ let package = Package(
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastWebRTC", "PCastRelay", "PCastIO",
-                "PCastCodecs", "PCastDevices",
+                "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
+                "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(

@@ -137,37 +137,4 @@ extension NetworkRow {
             }
         }
     }
-
-    /// A viewer whose network is bad in every way, and one whose is not.
-    static let badNeighbour = NetworkRow(
-        name: "one-bad-viewer",
-        targets: [
-            Target("freezeCount", .exactly(0)), Target("framesPerSecond", .atLeast(29)),
-            Target("packetsLost", .exactly(0)), Target("nackCount", .exactly(0)), Target("latencyP50", .atMost(70)),
-        ]
-    ) { seconds in
-        var options = NetworkScene.Options()
-        options.conditions = LinkConditions(
-            delay: .milliseconds(150), jitter: .milliseconds(50), loss: .random(0.2), rate: .kilobits(300))
-        options.others = [LinkConditions(delay: .milliseconds(10))]
-        let scene = try await NetworkScene(options)
-        defer { scene.stop() }
-        let (publisher, stream) = try await scene.publish()
-        defer { publisher.stop() }
-        // One more that is well: what less than half of the viewers suffer from is not the publisher's to mend.
-        let viewers = try [1, 1, 0].map { try scene.view(stream, from: $0) }
-        defer { viewers.forEach { $0.stop() } }
-        _ = try await viewers[0].first("firstFrame")
-        try await Task.sleep(for: .seconds(4))
-        let start = MonotonicClock.now()
-        try await Task.sleep(for: .seconds(seconds))
-        let good = try Watching(viewers[0], from: start, until: MonotonicClock.now())
-        let bad = try? Watching(viewers[2], from: start, until: MonotonicClock.now())
-        return [
-            ("framesPerSecond", good.framesPerSecond), ("freezeCount", good.freezeCount),
-            ("packetsLost", good.growth("packetsLost")), ("nackCount", good.growth("nackCount")),
-            ("pliCount", good.growth("pliCount")), ("latencyP50", good.latencyP50),
-            ("badFramesPerSecond", bad?.framesPerSecond), ("badNackCount", bad?.growth("nackCount")),
-        ]
-    }
 }

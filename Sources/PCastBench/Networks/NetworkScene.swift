@@ -106,6 +106,16 @@ final class NetworkScene: Sendable {
             ], in: host.map { network.hosts[$0] } ?? viewersNamespace, trusting: certificate)
     }
 
+    /// Starts viewers that decode nothing, beside the platform: `pcast-bench light-viewers`.
+    func viewLightly(_ stream: StreamID, count: Int) throws -> RecordedProcess {
+        try RecordedProcess(
+            [
+                "light-viewers", "--uri", Self.uri, "--stream", "\(stream)", "--viewers", "\(count)", "--from",
+                "\(TunneledNetwork.serverAddress):20000",
+            ], of: "pcast-bench", environment: [LightViewersCommand.tokenVariable: try viewingToken(stream)],
+            in: network.server)
+    }
+
     func stop() {
         platform.stop()
         network.stop()

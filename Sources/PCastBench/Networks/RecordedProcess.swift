@@ -32,16 +32,18 @@ final class RecordedProcess: Sendable {
         let isOver = Atomic(false)
     }
 
+    /// - Parameter program: one that lies beside this one.
     init(
-        _ arguments: [String], environment: [String: String] = [:], in namespace: NetworkNamespace?,
-        trusting certificate: TrustedCertificate? = nil
+        _ arguments: [String], of program: String = "pcast", environment: [String: String] = [:],
+        in namespace: NetworkNamespace?, trusting certificate: TrustedCertificate? = nil
     ) throws {
         let process = try PCastProcess(
-            arguments, environment: environment, behind: (namespace?.prefix ?? []) + (certificate?.prefix ?? []))
+            arguments, of: program, environment: environment,
+            behind: (namespace?.prefix ?? []) + (certificate?.prefix ?? []))
         let record = Record()
         self.process = process
         self.record = record
-        command = "pcast " + arguments.joined(separator: " ")
+        command = "\(program) " + arguments.joined(separator: " ")
         Task {
             for await object in process.events {
                 record.events.withLock { $0.append(Event(instant: MonotonicClock.now(), object: object)) }
@@ -78,6 +80,9 @@ final class RecordedProcess: Sendable {
             try await Task.sleep(for: .milliseconds(10))
         }
     }
+
+    /// Asks it to end as Ctrl-C does, and does not wait for it.
+    func interrupt() { process.interrupt() }
 
     func stop() { process.stop() }
 }

@@ -2,7 +2,7 @@ import Foundation
 import PCastEdgeAuth
 import PCastIO
 
-/// A process of the program `pcast`, which lies beside this one, and the events that it tells.
+/// A process of the program `pcast`, or another that lies beside this one, and the events that it tells.
 final class PCastProcess: Sendable {
     /// In order; to be read by one reader.
     let events: AsyncStream<JSONObject>
@@ -12,16 +12,20 @@ final class PCastProcess: Sendable {
 
     /// - Parameters:
     ///   - arguments: without `--json`, which is added.
+    ///   - program: which one.
     ///   - environment: beside what this process has; secrets belong here, where other users cannot see them.
     ///   - prefix: a command that runs another one in surroundings of its own.
-    init(_ arguments: [String], environment: [String: String] = [:], behind prefix: [String] = []) throws {
-        command = "pcast " + arguments.joined(separator: " ")
+    init(
+        _ arguments: [String], of program: String = "pcast", environment: [String: String] = [:],
+        behind prefix: [String] = []
+    ) throws {
+        command = "\(program) " + arguments.joined(separator: " ")
         let output = Pipe()
         if let first = prefix.first {
             process.executableURL = try SystemProgram.url(of: first)
-            process.arguments = try prefix.dropFirst() + [Self.program().path] + arguments + ["--json"]
+            process.arguments = try prefix.dropFirst() + [Self.url(of: program).path] + arguments + ["--json"]
         } else {
-            process.executableURL = try Self.program()
+            process.executableURL = try Self.url(of: program)
             process.arguments = arguments + ["--json"]
         }
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -37,11 +41,11 @@ final class PCastProcess: Sendable {
         }
     }
 
-    private static func program() throws -> URL {
+    private static func url(of name: String) throws -> URL {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let program = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent("pcast")
+        let program = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent(name)
         guard FileManager.default.isExecutableFile(atPath: program.path) else {
-            throw BenchFailure("\(program.path) is missing: build the product pcast, too")
+            throw BenchFailure("\(program.path) is missing: build the product \(name), too")
         }
         return program
     }
@@ -78,9 +82,14 @@ final class PCastProcess: Sendable {
         throw BenchFailure("“\(command)” did not come to “\(name)”; it told \(last)")
     }
 
+    /// Asks it to end as Ctrl-C does.
+    func interrupt() {
+        if process.isRunning { process.interrupt() }
+    }
+
     /// Ends it as Ctrl-C does, and waits until it has.
     func stop() {
-        if process.isRunning { process.interrupt() }
+        interrupt()
         process.waitUntilExit()
         reader.join()
     }

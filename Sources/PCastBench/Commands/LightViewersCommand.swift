@@ -1,0 +1,48 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+
+/// `pcast-bench light-viewers`: viewers that look at each packet and decode nothing.
+struct LightViewersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "light-viewers", abstract: "Viewers that decode nothing; run by “networks”.",
+        shouldDisplay: false)
+
+    /// Where the token stands, which other users shall not see.
+    static let tokenVariable = "PCAST_BENCH_VIEWING_TOKEN"
+
+    @Option(help: "The platform's address.")
+    var uri: String
+
+    @Option var stream: String
+
+    @Option var viewers = 97
+
+    @Option(help: "The address that they come from, and the first of their ports.")
+    var from: String
+
+    @Option(help: "How long they watch before anything is counted.")
+    var settleSeconds = 4
+
+    @OptionGroup var options: ReportOptions
+
+    func run() async throws {
+        let token = ProcessInfo.processInfo.environment[Self.tokenVariable] ?? ""
+        guard let first = TransportAddress(from), first.port > 0, (1...65_536 - Int(first.port)).contains(viewers)
+        else {
+            throw ValidationError("--from: an address and a port that others follow, such as 127.0.0.1:20000.")
+        }
+        var report = Report(options)
+        let audience = try LightViewers(viewers, from: first.ip, firstPort: first.port)
+        defer { audience.leave() }
+        try await audience.join(StreamID(stream), at: uri, token: token)
+        try await audience.watching(within: .seconds(20))
+        try await Task.sleep(for: .seconds(settleSeconds))
+        try await audience.begin()
+        report.event(
+            "watching", ["viewers": .number(Double(viewers))], sentence: "\(viewers) viewers watch; Ctrl-C ends it")
+        await Interruption.wait()
+        report.row("light-viewers", try await audience.figures().named)
+    }
+}

@@ -1,0 +1,24 @@
+import PCastMedia
+import PCastWebRTC
+
+/// What a light viewer sends to the platform, and what it has to remember of it.
+struct LightViewerOffer: Sendable {
+    let offer: Offer
+    let credentials: ICECredentials
+    let certificate: DTLSCertificate
+
+    /// - Parameter certificate: may be the same for all viewers, which are told apart by their credentials.
+    init(certificate: DTLSCertificate, using generator: inout some RandomNumberGenerator) {
+        self.certificate = certificate
+        credentials = ICECredentials.random(using: &generator)
+        let sections = [MediaType.video, .audio].map { OfferSection(type: $0, direction: .receiveOnly) }
+        let transport = TransportDescription(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password, fingerprint: certificate.fingerprint.attribute,
+            candidates: [], hasAllCandidates: false)
+        var capabilities = MediaCapabilities()
+        capabilities.feedback.subtract([.pause, .pauseWithoutWait])
+        offer = Offer(
+            sections: sections, originSessionID: generator.next() >> 1, transport: transport,
+            capabilities: capabilities)
+    }
+}

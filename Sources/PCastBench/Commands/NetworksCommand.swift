@@ -27,7 +27,7 @@ struct NetworksCommand: AsyncParsableCommand {
     static let all: [NetworkRow] =
         NetworkScene.Hop.allCases.flatMap { hop in
             NetworkRow.steady(hop) + NetworkRow.narrow(hop) + NetworkRow.interrupted(hop)
-        } + [NetworkRow.badNeighbour, NetworkRow.synchronized] + NetworkRow.browsers
+        } + [NetworkRow.badNeighbour, NetworkRow.synchronized, NetworkRow.simulcast] + NetworkRow.browsers
 
     private var chosen: [NetworkRow] {
         guard let rows else { return Self.all }

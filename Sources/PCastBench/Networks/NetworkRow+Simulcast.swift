@@ -1,0 +1,62 @@
+import PCastIO
+import PCastMedia
+import PCastNetwork
+
+/// A browser's simulcast, and a viewer whose link becomes narrow.
+extension NetworkRow {
+    /// Of the highest layer.
+    private static let height = 720.0
+
+    /// 4, then 0.5 for 15 s, then 4 Mbit/s for one of two viewers.
+    static let simulcast = NetworkRow(
+        name: "chromium-simulcast",
+        targets: [
+            Target("lowerLayer", .atMost(5)), Target("largeAgain", .atMost(15)), Target("othersChanges", .exactly(0)),
+            Target("othersFramesPerSecond", .atLeast(20)), Target("framesPerSecond", .atLeast(15)),
+        ]
+    ) { _ in
+        var options = NetworkScene.Options()
+        options.conditions = LinkConditions(
+            delay: .milliseconds(20), rate: .kilobits(4_000), queue: .span(.milliseconds(300)))
+        options.others = [LinkConditions(delay: .milliseconds(20))]
+        let scene = try await NetworkScene(options)
+        defer { scene.stop() }
+        let browser = try ChromiumPeer(
+            "publish_chromium.py",
+            [
+                "\(NetworkScene.uri)/publish?layers=3", "--token", try scene.publishingToken(), "--codec", "VP8",
+                "--seconds", "80",
+            ], origin: NetworkScene.uri, in: scene.publishersNamespace)
+        defer { browser.stop() }
+        let stream = StreamID(try await Task.detached { try browser.streamID() }.value)
+        let viewer = try scene.view(stream, from: 0)
+        defer { viewer.stop() }
+        let other = try scene.view(stream, from: 1)
+        defer { other.stop() }
+        // A browser takes some seconds to have the rate for its best layer, and more on a busy machine.
+        for each in [viewer, other] {
+            _ = try await each.first("dimensions", within: .seconds(25)) { $0.number("height") == height }
+        }
+        try await Task.sleep(for: .seconds(3))
+        scene.network.change(0) { $0.down.conditions.rate = .kilobits(500) }
+        let fall = MonotonicClock.now()
+        let lower = try? await viewer.first("dimensions", since: fall, within: .seconds(15)) { event in
+            event.number("height").map { $0 < height } ?? false
+        }
+        try await Task.sleep(for: .seconds(12))
+        let rise = MonotonicClock.now()
+        let narrow = try? Watching(viewer, from: fall + .seconds(3), until: rise)
+        scene.network.change(0) { $0.down.conditions.rate = .kilobits(4_000) }
+        let large = try? await viewer.first("dimensions", since: rise, within: .seconds(25)) { event in
+            event.number("height") == height
+        }
+        let end = MonotonicClock.now()
+        let others = try? Watching(other, from: fall, until: end)
+        return [
+            ("lowerLayer", lower.map { ($0.instant - fall).seconds }), ("lowerHeight", lower?.number("height")),
+            ("framesPerSecond", narrow?.framesPerSecond), ("largeAgain", large.map { ($0.instant - rise).seconds }),
+            ("othersChanges", Double(other.events("dimensions", since: fall, until: end).count)),
+            ("othersFramesPerSecond", others?.framesPerSecond), ("othersFreezeCount", others?.freezeCount),
+        ]
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import PCast
+import PCastMedia
+import Testing
+
+extension EndToEnd {
+    /// Publishers of several layers, and viewers that are sent one of them.
+    @Suite("Layers")
+    struct LayerTests {
+        @Test(
+            "By its token's capability pcast publishes three layers; a viewer's limit chooses, and what nobody watches rests",
+            .timeLimit(.minutes(2)))
+        func contribution() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let token = try await place.token(
+                    LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate-contribution")
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    token, "--video", "synthetic", "--audio", "synthetic")
+                let name = try #require(try await publisher.event("publishing")["streamId"].text)
+                let viewer = try await WatchedStream.open(name, of: platform)
+                try await viewer.height(720, since: 0, within: .seconds(10))
+                try await Self.check(viewer, within: .seconds(3))
+                // The two that nobody watches rest after two seconds.
+                let rests = await publisher.output.lines.first(within: .seconds(10)) { line in
+                    JSON(line: line)?["layersEncoded"] == .number(1)
+                }
+                #expect(rests != nil)
+                publisher.send(SIGINT)
+                #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
+                await viewer.close()
+            }
+        }
+
+        /// Limits the viewer's track and lifts the limit, and waits for the sizes that go with it.
+        private static func check(_ viewer: WatchedStream, within limit: Duration) async throws {
+            let track = try #require(viewer.stream.videoTracks.first)
+            var count = viewer.sizes.values.count
+            var lowest: BandwidthLimit? = track.limitBandwidth(.kilobits(100))
+            try await viewer.height(180, since: count, within: limit)
+            count = viewer.sizes.values.count
+            #expect(lowest?.bitrate == .kilobits(100))
+            lowest = nil
+            try await viewer.height(720, since: count, within: limit + .seconds(2))
+        }
+
+        @Test(
+            "A browser's simulcast is taken by rid, and a viewer is sent the layer that its limit allows",
+            .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(2)), arguments: ["H264", "VP8"])
+        func simulcast(codec: String) async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let browser = try Peer(
+                    "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec], in: nil, of: place,
+                    seconds: 25)
+                let viewer = try await WatchedStream.open(try await platform.stream(), of: platform)
+                // A browser takes some seconds to have the rate for its best layer.
+                try await viewer.height(720, since: 0, within: .seconds(15))
+                try await Self.check(viewer, within: .seconds(3))
+                await viewer.close()
+                let figures = try await browser.figures(within: .seconds(60), judging: ForeignLoad())
+                #expect(figures["videoCodec"].text == "video/\(codec)")
+            }
+        }
+    }
+}

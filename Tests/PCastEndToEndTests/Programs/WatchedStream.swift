@@ -1,0 +1,44 @@
+import PCast
+import PCastMedia
+
+/// A stream that the test watches itself, by the SDK.
+struct WatchedStream: Sendable {
+    let pcast: PCast
+    let stream: MediaStream
+    let renderer: Renderer
+    /// Each size of its pictures, in the order in which they came.
+    let sizes = Awaited<Size>()
+
+    struct Size: Sendable {
+        /// How many came before it.
+        let number: Int
+        let height: Int
+    }
+
+    static func open(_ name: String, of platform: LocalPlatform) async throws -> WatchedStream {
+        let pcast = PCast(PCastOptions(uri: platform.uri))
+        _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
+        let stream = try await pcast.subscribe(streamToken: try await platform.viewingToken(name))
+        let renderer = stream.createRenderer()
+        let watched = WatchedStream(pcast: pcast, stream: stream, renderer: renderer)
+        renderer.setVideoDisplayDimensionsChangedCallback { [sizes = watched.sizes] _, size in
+            // One thread shows pictures.
+            sizes.add(Size(number: sizes.values.count, height: size.height))
+        }
+        guard renderer.start() == .ok else { throw EndToEndFailure("the renderer does not start") }
+        return watched
+    }
+
+    /// Waits until the picture is so high; of the sizes that came after so many others.
+    func height(_ height: Int, since count: Int, within limit: Duration) async throws {
+        let size = await sizes.first(within: limit) { $0.number >= count && $0.height == height }
+        guard size != nil else {
+            throw EndToEndFailure("no picture of \(height) rows within \(limit): \(sizes.values.map(\.height))")
+        }
+    }
+
+    func close() async {
+        stream.stop()
+        await pcast.shutdown()
+    }
+}

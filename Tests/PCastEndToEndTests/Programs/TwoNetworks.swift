@@ -60,6 +60,39 @@ struct TwoNetworks: Sendable {
             [clientNetwork, "ip", "rule", "add", "pref", "10"] + kind + ["blackhole"])
     }
 
+    /// The client's address by the link that it prefers.
+    private static let firstAddress = "10.1.0.2"
+
+    /// What leaves the server, and what leaves the client.
+    private static let media = [
+        ["ipproto", "udp"], ["ipproto", "tcp", "sport", "\(mediaPort)"], ["ipproto", "tcp", "dport", "\(mediaPort)"],
+        ["ipproto", "tcp", "sport", "\(securePort)"], ["ipproto", "tcp", "dport", "\(securePort)"],
+    ]
+
+    private func rule(_ words: [String], at side: String) async throws {
+        try await place.run("\(BuiltProgram.peers)/namespace.sh", ["\(name)-\(side)", "ip", "rule"] + words)
+    }
+
+    /// Nothing of media passes any more, silently and both ways, by whatever protocol; the session's connection does.
+    func cutMedia() async throws {
+        for side in ["server", "client"] {
+            for kind in Self.media { try await rule(["add", "pref", "10"] + kind + ["blackhole"], at: side) }
+        }
+    }
+
+    /// Media passes again, but by the second link alone: nothing of it comes from the first address any more or gets
+    /// there, and the second is what the client's system prefers (as a browser takes it that may not list addresses).
+    func healMediaBySecond() async throws {
+        for kind in Self.media {
+            try await rule(["add", "pref", "9", "from", Self.firstAddress] + kind + ["blackhole"], at: "client")
+            try await rule(["add", "pref", "9", "to", Self.firstAddress] + kind + ["blackhole"], at: "server")
+        }
+        try await change("route", "delete", Self.server, "via", "10.1.0.1")
+        for side in ["server", "client"] {
+            for _ in Self.media { try await rule(["delete", "pref", "10"], at: side) }
+        }
+    }
+
     /// A stream from beside the server, and what is needed to watch it.
     func publish() async throws -> (program: RunningProgram, viewing: [String]) {
         let program = try atServer(

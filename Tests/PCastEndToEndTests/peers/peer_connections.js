@@ -34,6 +34,16 @@
     };
   };
 
+  /** The newest connection's ICE user names, and the fingerprint of the other side's certificate. */
+  window.pcastCredentials = () => {
+    const { currentLocalDescription, currentRemoteDescription } = connections.at(-1);
+    const find = (description, name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(description.sdp)?.[1].trim();
+    return {
+      local: find(currentLocalDescription, "ice-ufrag"), remote: find(currentRemoteDescription, "ice-ufrag"),
+      fingerprint: find(currentRemoteDescription, "fingerprint"),
+    };
+  };
+
   /**
    * Reads the test picture's time strip (64 cells: a counter, 40 bits of UTC milliseconds, a CRC-8) of each picture
    * that is shown from now on: its age, and how many had a strip that could not be read.

@@ -5,6 +5,7 @@ import os
 import urllib.parse
 
 import chromium
+import outage
 import program
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
@@ -70,12 +71,15 @@ def publish(run, options):
                 connectMilliseconds=page.evaluate("Math.round(performance.now())"), watch=link,
                 streamID=urllib.parse.unquote(urllib.parse.urlsplit(link).path.split("/")[2]))
             print(f"streamID {run.figures['streamID']}", flush=True)
+            if options.outage:
+                outage.sit_out(run, page, "outbound", "framesSent")
             measure(run, page, options.seconds)
         finally:
             if options.screenshot:
                 page.screenshot(options.screenshot)
             run.figures["problems"] = page.problems
-        run.check("no errors in the console", not page.problems)
+        # Requests that fail during an outage stand in the console.
+        run.check("no errors in the console", options.outage or not page.problems)
         page.click("#stop")
         page.wait(f"{state} == 'not publishing'", 5, "the page to stop")
         page.rest(0.3)
@@ -86,6 +90,7 @@ def main():
     parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it publishes")
     parser.add_argument("--join", type=float, default=20, help="seconds within which it must be publishing")
+    parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
     options = parser.parse_args()
     options.url = options.url or options.url_option

@@ -6,6 +6,7 @@ import statistics
 import urllib.parse
 
 import chromium
+import outage
 import program
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
@@ -99,6 +100,8 @@ def watch(run, options):
             page.click("#unmute")
             page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 5, "sound")
             page.rest(1)
+            if options.outage:
+                outage.sit_out(run, page, "inbound", "framesDecoded")
             measure(run, page, options.seconds)
             run.figures["videoBox"] = page.evaluate(VIDEO_BOX)
             run.figures["badge"] = page.evaluate("document.getElementById('state').textContent")
@@ -108,7 +111,8 @@ def watch(run, options):
             if options.screenshot:
                 page.screenshot(options.screenshot)
             run.figures["problems"] = page.problems
-        run.check("no errors in the console", not page.problems)
+        # Requests that fail during an outage stand in the console.
+        run.check("no errors in the console", options.outage or not page.problems)
         page.open("about:blank")  # the page deletes its session when it is left
         page.rest(0.3)
 
@@ -117,6 +121,7 @@ def main():
     parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM", positional=True)
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it plays")
     parser.add_argument("--join", type=float, default=15, help="seconds within which a picture must show")
+    parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
     options = parser.parse_args()
     options.url = options.url or options.url_option

@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Media that is cut off on every way while its session is not: ICE restarts, and the call goes on by another address.
+    @Suite("ICE restarts", .enabled(if: ThisMachine.hasNamespaces))
+    struct RestartTests {
+        /// What the platform says of a restart.
+        private static let told = "ICE restarted"
+
+        @Test(
+            "pcast's viewer restarts ICE when nothing is heard any more, and has pictures by its other address",
+            .timeLimit(.minutes(2)))
+        func viewer() async throws {
+            try await Workplace.run { place in
+                let networks = try await TwoNetworks.start(in: place)
+                let (publisher, viewing) = try await networks.publish()
+                let viewer = try place.start(
+                    "\(BuiltProgram.peers)/namespace.sh",
+                    [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
+                _ = try await viewer.event("firstFrame")
+                try await networks.cutMedia()
+                _ = try await networks.platform.program.message(containing: Self.told, within: .seconds(15))
+                try await networks.healMediaBySecond()
+                try await Self.awaitPictures(of: viewer)
+                try await Self.end(viewer, publisher)
+                #expect(viewer.events("subscribed").count == 1)
+            }
+        }
+
+        @Test(
+            "pcast's publisher restarts ICE when nothing is heard any more, and its viewer has pictures again",
+            .timeLimit(.minutes(2)))
+        func publisher() async throws {
+            try await Workplace.run { place in
+                let networks = try await TwoNetworks.start(in: place)
+                let platform = networks.platform
+                let publisher = try networks.atClient(
+                    "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
+                let stream = try #require(
+                    try await publisher.event("publishing", within: .seconds(30))["streamId"].text)
+                let viewer = try networks.atServer(
+                    "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),
+                    "--token", try await platform.viewingToken(stream))
+                _ = try await viewer.event("firstFrame")
+                try await networks.cutMedia()
+                _ = try await platform.program.message(containing: Self.told, within: .seconds(15))
+                try await networks.healMediaBySecond()
+                try await Self.awaitPictures(of: viewer)
+                try await Self.end(viewer, publisher)
+                #expect(publisher.events("publishing").count == 1 && viewer.events("subscribed").count == 1)
+            }
+        }
+
+        /// Two seconds of new pictures; says how long they took.
+        private static func awaitPictures(of viewer: RunningProgram) async throws {
+            let start = ContinuousClock.now
+            let before = try #require(viewer.events("stats").last?["framesRendered"].number)
+            _ = try await viewer.event("stats", within: .seconds(20)) {
+                ($0["framesRendered"].number ?? 0) > before + 60
+            }
+            print("the network is back: sixty more pictures after \(start.duration(to: .now))")
+        }
+
+        private static func end(_ viewer: RunningProgram, _ publisher: RunningProgram) async throws {
+            // Who is asked to end ends with 0; who was cut off has ended before, with another status.
+            for program in [viewer, publisher] {
+                program.send(SIGINT)
+                #expect(try await program.exitStatus(within: .seconds(10)) == 0, "\(program.name)")
+            }
+        }
+
+        @Test(
+            "A browser's viewer restarts ICE by PATCH at its WHEP resource, and goes on with the same connection",
+            .timeLimit(.minutes(2)), .enabled(if: ThisMachine.hasChromium))
+        func browsersViewer() async throws {
+            try await Workplace.run { place in
+                let load = ForeignLoad()
+                let networks = try await TwoNetworks.start(in: place)
+                let (publisher, viewing) = try await networks.publish()
+                let stream = try await networks.platform.stream()
+                let browser = try Peer(
+                    "watch_chromium.py",
+                    ["\(networks.platform.uri)/watch/\(stream)", "--token", viewing[5], "--outage"],
+                    in: networks.clientNetwork, of: place, seconds: 6)
+                try await Self.sitOut(browser, networks)
+                _ = try await browser.figures(within: .seconds(60), judging: load)
+                try await publisher.end(by: SIGINT)
+            }
+        }
+
+        @Test(
+            "A browser's publisher restarts ICE by PATCH at its WHIP resource, and goes on with the same connection",
+            .timeLimit(.minutes(2)), .enabled(if: ThisMachine.hasChromium))
+        func browsersPublisher() async throws {
+            try await Workplace.run { place in
+                let load = ForeignLoad()
+                let networks = try await TwoNetworks.start(in: place)
+                let platform = networks.platform
+                let browser = try Peer(
+                    "publish_chromium.py",
+                    [
+                        "\(platform.uri)/publish", "--token", try await platform.publishingToken(), "--outage",
+                        "--flag=--unsafely-treat-insecure-origin-as-secure=\(platform.uri)",
+                    ], in: networks.clientNetwork, of: place, seconds: 6)
+                let stream = try await platform.stream()
+                let viewer = try networks.atServer(
+                    "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),
+                    "--token", try await platform.viewingToken(stream))
+                _ = try await viewer.event("firstFrame")
+                try await Self.sitOut(browser, networks)
+                try await Self.awaitPictures(of: viewer)
+                _ = try await browser.figures(within: .seconds(60), judging: load)
+                #expect(viewer.events("subscribed").count == 1)
+            }
+        }
+
+        /// Cuts the browser off, until the platform has heard of its restart.
+        private static func sitOut(_ browser: Peer, _ networks: TwoNetworks) async throws {
+            let isReady = await browser.program.output.lines.first(within: .seconds(40)) { $0 == "ready for an outage" }
+            guard isReady != nil else { throw EndToEndFailure("no picture\n\(browser.program.report)") }
+            try await networks.cutMedia()
+            _ = try await networks.platform.program.message(containing: told, within: .seconds(25))
+            try await networks.healMediaBySecond()
+        }
+    }
+}

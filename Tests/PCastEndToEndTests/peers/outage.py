@@ -1,0 +1,24 @@
+"""An outage of the network that whoever started the program makes: told when to, and what has become of the session."""
+
+PATIENCE = 25
+"""Seconds within which a browser notices that nothing comes any more, and within which it is connected again."""
+
+
+def sit_out(run, page, kind, count):
+    """Waits until the page's connection is interrupted and then there again, with frames: `count` of the video.
+
+    Checks that it is the same connection with the same keys, and that ICE has other credentials.
+    """
+    before = page.evaluate("pcastCredentials()")
+    print("ready for an outage", flush=True)
+    page.wait("pcastStatistics().then((now) => now.state != 'connected')", PATIENCE, "the interruption")
+    print("interrupted", flush=True)
+    page.wait("pcastStatistics().then((now) => now.state == 'connected')", PATIENCE, "the connection's return")
+    frames = f"pcastStatistics().then((now) => now.media['{kind}-rtp-video']?.{count} ?? 0)"
+    goal = page.evaluate(frames) + 30
+    page.wait(f"{frames}.then((count) => count >= {goal})", PATIENCE, "frames")
+    after = page.evaluate("pcastCredentials()")
+    run.check("one connection", page.evaluate("pcastStatistics()")["connections"] == 1)
+    run.check("the keys stayed", before["fingerprint"] == after["fingerprint"])
+    run.check("ICE has restarted at the browser", before["local"] != after["local"])
+    run.check("ICE has restarted at the platform", before["remote"] != after["remote"])

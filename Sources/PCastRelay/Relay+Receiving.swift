@@ -151,6 +151,19 @@ extension Relay {
         }
     }
 
+    /// A viewer asks for a key frame of the layer that it is shown. One that is being waited for serves it too, and who
+    /// watches alone has whatever it asks for; else it has its budget.
+    private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
+        let stream = viewers[index].stream
+        guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
+            return
+        }
+        let isWaitedFor = streams[stream].receiver.layers[layer].keyFrame.isWanted
+        let isAlone = streams[stream].layers[layer].takers <= 1
+        guard isWaitedFor || isAlone || viewers[index].keyFrames.take(at: now) else { return }
+        requestKeyFrame(stream: stream, layer: layer)
+    }
+
     private mutating func receiveControl(_ datagram: UnsafeRawBufferPointer, viewer index: Int, at now: Instant) {
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
         let wallTime = configuration.clock.wallTime(at: now)
@@ -161,7 +174,7 @@ extension Relay {
         while let control = reader.next(in: bytes) {
             let requests = viewers[index].sender.receive(
                 control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
-            if requests.keyFrame { requestKeyFrame(stream: stream, layer: viewers[index].layers.shown) }
+            if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
         }
         viewers[index].sender.wantedBitrate = streams[stream].wantedBitrate
         noteTurn(viewer: index, at: now)

@@ -19,6 +19,7 @@ struct Viewer: ~Copyable {
     /// Whether it is sent sound.
     var hears = true
     var quality = DownlinkQuality()
+    var keyFrames = KeyFrameBudget()
 
     var hasControl = false
     var isWatching = false

@@ -159,4 +159,16 @@ struct DatagramSenderTests {
         #expect(receiver.datagram(1)?.local == .loopbackV4)
         #expect(receiver.datagram(1)?.arrival != nil)
     }
+
+    @Test("CC6: datagrams that waited have the times at which they came, not that of the batch in which they are read")
+    func cc6() throws {
+        var receiver = DatagramReceiver()
+        peer.send([1], to: socket.address)
+        Pacer.sleep(until: MonotonicClock.now() + .milliseconds(30))
+        peer.send([2], to: socket.address)
+        #expect(receiver.receive(from: socket) == 2)
+        let first = try #require(receiver.datagram(0)?.arrival)
+        let second = try #require(receiver.datagram(1)?.arrival)
+        #expect(second - first >= .milliseconds(29))
+    }
 }

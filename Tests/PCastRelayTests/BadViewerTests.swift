@@ -1,5 +1,6 @@
 import PCastMedia
 import PCastNetwork
+import PCastRTP
 import PCastWebRTC
 import Testing
 
@@ -37,5 +38,31 @@ struct BadViewerTests {
             #expect(witness.longestWay(ofLast: 100) <= .milliseconds(60))
             #expect(viewer.connection.statistics.nackCount == 0)
         }
+    }
+
+    @Test("KEY5: a viewer that asks for key frames on and on gets few, and another one that needs one gets it at once")
+    func key5() throws {
+        let network = VirtualNetwork(seed: 5)
+        let publisher = try network.publish(.vp8)
+        let broken = try network.scriptViewer()
+        let others = try (0..<3).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && broken.isConnected && others.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(50, from: publisher, by: network)
+        let ssrc = try #require(broken.media(.video).remoteSources.first?.ssrc)
+        let before = publisher.beginnings
+        // A minute: at the spacing that all have together it would be 150.
+        for _ in 0..<600 {
+            broken.report { $0.pictureLossIndication(senderSSRC: 9, mediaSSRC: ssrc) }
+            network.settle(broken)
+            broadcast.send(5, from: publisher, by: network)
+        }
+        let wasted = publisher.beginnings - before
+        #expect((25...36).contains(wasted), "\(wasted)")
+        others[0].connection.requestKeyFrame()
+        network.settle(others[0])
+        broadcast.send(25, from: publisher, by: network)
+        let granted = broadcast.sent.suffix(25).count(where: \.isKeyFrame)
+        #expect(granted == 1)
     }
 }

@@ -55,6 +55,49 @@ struct JoiningTests {
         #expect(viewers.allSatisfy { $0.video.first.flatMap { broadcast.number(of: $0.frame) } == first })
     }
 
+    @Test("KEY3: a joiner that is shown what was before catches up in half of that time, with its pictures' own times")
+    func key3() throws {
+        let network = VirtualNetwork()
+        let publisher = try connectedPublisher(network)
+        var broadcast = Broadcast(.vp8)
+        // 340 ms, and 60 ms more until the joiner's keys are there.
+        broadcast.send(17, from: publisher, by: network)
+        let viewer = try network.view()
+        broadcast.send(80, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == 0)
+        let first = try #require(viewer.videoTimes.first)
+        #expect(first - broadcast.instants[0] >= .milliseconds(400))
+        #expect(broadcast.keepsTime(viewer.video.map(\.frame)))
+        // From the publisher to the viewer it is 20 ms.
+        let lags = viewer.videoTimes.enumerated().map { $1 - broadcast.instants[$0] }
+        let caughtUp = try #require(lags.firstIndex { $0 <= .milliseconds(30) })
+        #expect(viewer.videoTimes[caughtUp] - first <= .milliseconds(200))
+        #expect(lags.dropFirst(caughtUp).allSatisfy { $0 <= .milliseconds(30) }, "and stays so")
+    }
+
+    @Test("KEY6: a publisher whose first packets were lost is asked for a key frame as soon as somebody waits")
+    func key6() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(.h264)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        func send(_ sequence: UInt16, _ payload: [UInt8], marker: Bool = true, frame: UInt32) {
+            publisher.say(.video, sequence: sequence, timestamp: frame * 3_000, payload: payload, marker: marker)
+            network.settle(publisher)
+            network.run(for: .milliseconds(20))
+        }
+        let filling = [UInt8](repeating: 7, count: 100)
+        // The end of an IDR picture whose parameter sets and beginning never came, and what is made of it.
+        send(40, [0x7C, 0x45] + filling, frame: 0)
+        for number in 1...5 { send(40 + UInt16(number), [0x41, 0x9A] + filling, frame: UInt32(number)) }
+        #expect(publisher.pictureLossIndications >= 1)
+        #expect(viewer.packets.isEmpty)
+        send(46, [0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], marker: false, frame: 6)
+        send(47, [0x68, 0xCE, 0x3C, 0x80], marker: false, frame: 6)
+        send(48, [0x65, 0x88] + filling, frame: 6)
+        #expect(viewer.packets.map { $0.payload[0] } == [0x67, 0x68, 0x65])
+    }
+
     @Test("KEY4: a request is repeated until the key frame comes, and no longer")
     func key4() throws {
         let network = VirtualNetwork()

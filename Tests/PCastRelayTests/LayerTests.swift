@@ -210,6 +210,23 @@ struct LayerTests {
         #expect(viewer.seen[count].sequence == viewer.seen[count - 1].sequence &+ 1)
     }
 
+    @Test("SW8: a viewer that was sent no pictures for a while goes on with the next number, and with the clock's time")
+    func sw8() throws {
+        var scene = try Scene()
+        let viewer = try scene.view()
+        scene.send(3, allowing: 5_000, to: viewer)
+        scene.send(5, allowing: 20, to: viewer)
+        let count = viewer.seen.count
+        scene.send(5, allowing: 5_000, to: viewer)
+        let seen = viewer.seen
+        try #require(seen.count > count)
+        let (last, next) = (seen[count - 1], seen[count])
+        #expect(next.frame.number - last.frame.number > 75 && next.frame.isKeyFrame)
+        #expect(next.sequence == last.sequence &+ 1)
+        let passed = Int64(next.timestamp &- last.timestamp)
+        #expect(abs(passed - Int64(next.frame.number - last.frame.number) * 3_600) <= 3_601)
+    }
+
     @Test("A layer that the publisher stops is replaced by the next lower one, and taken again when it returns")
     func followsPublisher() throws {
         var scene = try Scene(feedback: [.nack, .pli, .fir])

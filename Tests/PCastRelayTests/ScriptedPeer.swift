@@ -10,6 +10,8 @@ final class ScriptedPeer: NetworkPeer {
         let header: RTPHeader
         let payload: [UInt8]
         let arrival: Instant
+        /// Header and all.
+        let bytes: [UInt8]
     }
 
     let id: PeerID
@@ -48,15 +50,16 @@ final class ScriptedPeer: NetworkPeer {
     func say(
         _ type: MediaType, sequence: UInt16, timestamp: UInt32, payload: [UInt8], marker: Bool = true,
         ssrc: UInt32? = nil, payloadType: UInt8? = nil, paddingSize: Int = 0,
-        transportSequenceNumber: UInt16? = nil, rid: String? = nil
+        transportSequenceNumber: UInt16? = nil, rid: String? = nil,
+        extensions: RTPExtensionValues = RTPExtensionValues()
     ) {
         let media = media(type)
         let header = RTPHeader(
             marker: marker, payloadType: payloadType ?? media.payloadType, sequenceNumber: sequence,
             timestamp: timestamp, ssrc: ssrc ?? media.localSSRC ?? 1, paddingSize: paddingSize)
-        var values = RTPExtensionValues()
-        values.transportSequenceNumber = transportSequenceNumber
-        values.rid = rid.flatMap { RTPStreamIdentifier($0) }
+        var values = extensions
+        if let transportSequenceNumber { values.transportSequenceNumber = transportSequenceNumber }
+        if let rid { values.rid = RTPStreamIdentifier(rid) }
         protect { room in
             let layout = header.write(into: room, extensions: values, map: media.extensionMap)
             UnsafeMutableRawBufferPointer(rebasing: room[layout.size...]).copyBytes(from: payload)
@@ -147,7 +150,7 @@ final class ScriptedPeer: NetworkPeer {
             let bytes = Array(datagram[..<length])
             guard let header = RTPHeader.parse(bytes.span) else { return }
             let payload = Array(bytes[header.payloadRange(packetSize: bytes.count)])
-            packets.append(Packet(header: header, payload: payload, arrival: now))
+            packets.append(Packet(header: header, payload: payload, arrival: now, bytes: bytes))
         }
     }
 

@@ -119,6 +119,31 @@ struct DTLSHandshakeTests {
         }
     }
 
+    @Test("DTLS5: each datagram holds whole records and nothing more, however many a flight has")
+    func dtls5() throws {
+        let key = try #require(pcast_evp_rsa_gen(4096))
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
+        let ends = DTLSTestCertificates.ends(client: certificate, server: certificate)
+        var network = DTLSNetwork(client: ends.client, server: ends.server)
+        var (sizes, torn): ([Int], Int) = ([], 0)
+        network.alter = { datagram, _ in
+            sizes.append(datagram.count)
+            // RFC 6347, section 4.1: type, version, epoch and number take 11 bytes, the length two.
+            var offset = 0
+            while offset + 13 <= datagram.count, (20...23).contains(datagram[offset]), datagram[offset + 1] == 0xFE {
+                offset += 13 + Int(datagram[offset + 11]) << 8 + Int(datagram[offset + 12])
+            }
+            if offset != datagram.count { torn += 1 }
+            return [datagram]
+        }
+        network.run()
+        #expect(ends.client.keys != nil && ends.server.keys != nil)
+        #expect(torn == 0)
+        // Both flights with a certificate of that size are of several.
+        #expect(sizes.count { $0 > 700 } >= 3, "\(sizes)")
+    }
+
     @Test("DTLS11: large flights of RSA ends get through loss and reordering")
     func lossyRSA() throws {
         let key = try #require(pcast_evp_rsa_gen(2048))

@@ -16,11 +16,12 @@ struct LayerReceptionTests {
 
     /// - Parameter repairs: a retransmission of the packet with that number.
     private static func receive(
-        _ number: UInt16, ssrc: UInt32, rid: String? = nil, repairs: UInt16? = nil, by receiver: inout MediaReceiver,
-        at now: Instant = start
+        _ number: UInt16, ssrc: UInt32, rid: String? = nil, repairs: UInt16? = nil,
+        transportSequenceNumber: UInt16? = nil, by receiver: inout MediaReceiver, at now: Instant = start
     ) -> MediaReceiver.Packet? {
         guard let media = receiver.video?.media else { return nil }
         var values = RTPExtensionValues()
+        values.transportSequenceNumber = transportSequenceNumber
         let name = rid.flatMap { RTPStreamIdentifier($0) }
         if repairs == nil { values.rid = name } else { values.repairedRid = name }
         let header = RTPHeader(
@@ -64,6 +65,22 @@ struct LayerReceptionTests {
         #expect(next?.layer == 2 && next?.sequence == first.map { $0 + 2 })
         #expect(Self.receive(3, ssrc: 11, repairs: 5, by: &receiver) == nil)
         #expect(receiver.layers.map(\.missing.recovered) == [0, 0, 2])
+    }
+
+    @Test("NACK6: a retransmission of no known layer counts for the transport's feedback before it is of any")
+    func nack6() throws {
+        var receiver = try Self.receiver()
+        _ = Self.receive(5, ssrc: 30, rid: "h", by: &receiver)
+        _ = Self.receive(8, ssrc: 30, by: &receiver)
+        #expect(Self.receive(1, ssrc: 31, repairs: 6, transportSequenceNumber: 77, by: &receiver) == nil)
+        let feedback = receiver.arrivals?.deadline
+        #expect(feedback == Self.start + .milliseconds(100))
+        // The next of its packets says whose it is, and from then on none has to.
+        let named = Self.receive(2, ssrc: 31, rid: "h", repairs: 6, transportSequenceNumber: 78, by: &receiver)
+        #expect(named?.layer == 2 && named?.isRetransmission == true)
+        let unnamed = Self.receive(3, ssrc: 31, repairs: 7, transportSequenceNumber: 79, by: &receiver)
+        #expect(unnamed?.layer == 2)
+        #expect(receiver.layers[2].missing.missingCount == 0)
     }
 
     @Test("Each layer has its own losses and its own requests for key frames")

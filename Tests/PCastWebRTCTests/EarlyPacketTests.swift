@@ -1,0 +1,109 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@testable import PCastWebRTC
+
+/// Media that overtakes the end of the handshake.
+struct EarlyPacketTests {
+    private static let clientAddress = TransportAddress("10.0.0.2:5000")!
+    private static let serverAddress = TransportAddress("192.0.2.10:8189")!
+    private static let up = NetworkPath(local: serverAddress, remote: clientAddress)
+    private static let down = NetworkPath(local: clientAddress, remote: serverAddress)
+
+    /// Two ends of a transport, and what the server's last flight is while it is held back.
+    private struct Pair: ~Copyable {
+        var client: SecureTransport
+        var server: SecureTransport
+        var now = Instant(nanoseconds: 1_000_000_000_000)
+        private(set) var held: [[UInt8]] = []
+
+        init() {
+            let theirs = ICECredentials(ufrag: "server", password: "server-password-server")!
+            let ours = ICECredentials(ufrag: "client", password: "client-password-client")!
+            var agent = ICEControllingAgent(
+                local: ours, remote: theirs, tieBreaker: 1, addresses: [EarlyPacketTests.clientAddress], seed: 1)
+            agent.addRemoteCandidate(.host(EarlyPacketTests.serverAddress), at: now)
+            let ends = DTLSTestCertificates.ends()
+            client = SecureTransport(controlling: agent, handshake: ends.client, seed: 2)
+            server = SecureTransport(lite: ICELiteAgent(local: theirs, remote: ours), handshake: ends.server, seed: 3)
+        }
+
+        /// Lets both talk until the server has its keys; what it says of DTLS from then on is held back.
+        mutating func runUntilServerIsConnected() {
+            for _ in 0..<2_000 where !server.isConnected {
+                client.advance(to: now)
+                for datagram in EarlyPacketTests.output(of: &client, at: now) { deliver(datagram, toServer: true) }
+                for datagram in EarlyPacketTests.output(of: &server, at: now) {
+                    let isHandshake = datagram.first.map { (20...23).contains($0) } ?? false
+                    if server.isConnected, isHandshake {
+                        held.append(datagram)
+                    } else {
+                        deliver(datagram, toServer: false)
+                    }
+                }
+                now = now + .milliseconds(5)
+            }
+        }
+
+        /// - Returns: the length of the packet in the clear; nil where there is none.
+        @discardableResult
+        mutating func deliver(_ datagram: [UInt8], toServer: Bool) -> Int? {
+            var datagram = datagram
+            let received = datagram.withUnsafeMutableBytes { bytes in
+                toServer
+                    ? server.handle(bytes, from: EarlyPacketTests.up, at: now)
+                    : client.handle(bytes, from: EarlyPacketTests.down, at: now)
+            }
+            if case .rtp(let length) = received { return length }
+            return nil
+        }
+    }
+
+    private static func output(of transport: inout SecureTransport, at now: Instant) -> [[UInt8]] {
+        var batch = DatagramBatch()
+        _ = transport.poll(into: &batch, at: now)
+        return (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
+    }
+
+    private static func packet(_ number: UInt16, by transport: borrowing SecureTransport) -> [UInt8] {
+        let header = RTPHeader(payloadType: 96, sequenceNumber: number, timestamp: 7, ssrc: 5)
+        var bytes = [UInt8](repeating: 0, count: 200)
+        let length = bytes.withUnsafeMutableBytes { room in
+            let size = header.write(into: room, extensions: RTPExtensionValues(), map: RTPHeaderExtensionMap()).size
+            return transport.protectRTP(room, length: size + 10, headerSize: size)
+        }
+        return Array(bytes[..<length])
+    }
+
+    @Test("DTLS13: packets that come before the handshake's end are held, a few of them, and read after it")
+    func dtls13() throws {
+        var pair = Pair()
+        pair.runUntilServerIsConnected()
+        let (server, client) = (pair.server.isConnected, pair.client.isConnected)
+        try #require(server && !client)
+        for number in 1...40 {
+            let length = pair.deliver(Self.packet(UInt16(number), by: pair.server), toServer: false)
+            #expect(length == nil)
+        }
+        let rejected = pair.client.rejected
+        #expect(rejected == 0, "nobody is blamed for them")
+        let none = pair.client.takeEarlyPacket()
+        #expect(none == nil)
+        let held = pair.held
+        #expect(!held.isEmpty)
+        for datagram in held { pair.deliver(datagram, toServer: false) }
+        let isConnected = pair.client.isConnected
+        #expect(isConnected)
+        var numbers: [UInt16] = []
+        while let early = pair.client.takeEarlyPacket() {
+            #expect(early.path == Self.down)
+            var bytes = early.bytes
+            let (now, path) = (pair.now, early.path)
+            let received = bytes.withUnsafeMutableBytes { pair.client.handle($0, from: path, at: now) }
+            guard case .rtp(let length) = received else { continue }
+            if let header = RTPHeader.parse(Array(bytes[..<length]).span) { numbers.append(header.sequenceNumber) }
+        }
+        #expect(numbers == Array(1...16))
+    }
+}

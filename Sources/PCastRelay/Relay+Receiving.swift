@@ -7,6 +7,7 @@ extension Relay {
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
         if let place = place(of: datagram, from: path) {
+            if holdsBack(datagram, from: path, of: place, at: now) { return }
             handle(datagram, from: path, to: place, at: now)
         } else if !handleMoved(datagram, from: path, at: now) {
             strangers += 1

@@ -24,6 +24,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// By what a peer is found that comes from nowhere known.
     var sources = SourceIndex()
 
+    var handshakes = HandshakeQueue()
     var deadlines = DeadlineHeap()
     var events = EventQueue()
     /// Streams and peers that have something to send.
@@ -54,9 +55,10 @@ public struct Relay: ~Copyable, DatagramMachine {
 
     // MARK: Time
 
-    public var deadline: Instant? { deadlines.first }
+    public var deadline: Instant? { Instant.earlier(deadlines.first, handshakes.deadline) }
 
     public mutating func advance(to now: Instant) {
+        shakeHands(at: now)
         while let (instant, place) = deadlines.pop(until: now) {
             switch place {
             case .publisher(let index):

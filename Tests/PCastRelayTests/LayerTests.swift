@@ -133,7 +133,7 @@ struct LayerTests {
         #expect(abs(Int64(after.timestamp &- before.timestamp) - 3_600) <= 3_600)
     }
 
-    @Test("What is lost of the layer that was left is sent again after the change (SW1)")
+    @Test("NACK4, SW1: what is lost of the layer that was left is sent again after the change, as it was sent first")
     func repairsFormer() throws {
         var scene = try Scene()
         let viewer = try scene.view()

@@ -59,6 +59,48 @@ struct PacingTests {
         #expect(Set(last).count == 1)
     }
 
+    @Test("NACK3: what is asked for again in masses leaves at the pace, and sound does not wait for it")
+    func nack3() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(audio: true)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        // With the first report the pace of the beginning ends.
+        viewer.report { $0.receiverReport(ssrc: 9) }
+        network.settle(viewer)
+        network.run(for: .milliseconds(100))
+        sayLargeFrame(from: publisher, sequence: 1000, timestamp: 90_000)
+        network.settle(publisher)
+        network.run(for: .milliseconds(600))
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let numbers = viewer.packets(source.ssrc).map(\.header.sequenceNumber).suffix(60)
+        try #require(numbers.count == 60)
+        // Again and again, as who means harm does.
+        for _ in 0..<10 {
+            viewer.report {
+                _ = $0.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: Array(numbers).span)
+            }
+        }
+        let asked = network.now
+        network.settle(viewer)
+        network.run(for: .milliseconds(15))
+        publisher.say(.audio, sequence: 1, timestamp: 960, payload: [0xFC, 1, 2, 3])
+        let said = network.now
+        network.settle(publisher)
+        network.run(for: .milliseconds(500))
+        let repairs = viewer.packets(source.rtxSSRC)
+        #expect(repairs.count == 60, "each once")
+        let times = repairs.map { $0.arrival - asked }
+        let burst = times.indices.map { first in
+            times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
+        }
+        #expect((burst.max() ?? 0) <= 5)
+        // 60 packets of 1.15 kB at two and a half times what is assumed of a path.
+        #expect(times[59] - times[0] >= .milliseconds(70))
+        let sound = viewer.packets.first { $0.payload.count < 10 }
+        #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
+    }
+
     @Test("CC1: sound, pictures, repetitions and probes bear the numbers of one count, without a gap")
     func cc1() throws {
         let network = VirtualNetwork(seed: 5)

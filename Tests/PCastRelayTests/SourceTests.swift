@@ -130,6 +130,30 @@ struct SourceTests {
         #expect(stage.packets.isEmpty)
     }
 
+    @Test("NACK7: a publisher that answers no request for a packet is asked for a key frame, and the picture goes on")
+    func nack7() throws {
+        let stage = try Stage()
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
+        let (whole, asked) = (video.frames, stage.publisher.pictureLossIndications)
+        // A frame that never leaves.
+        video.sequence &+= 1
+        var frames = 0
+        while stage.publisher.pictureLossIndications == asked, frames < 60 {
+            video.send(from: stage.publisher, by: stage.network)
+            frames += 1
+        }
+        let requests = stage.publisher.hears { if case .negativeAcknowledgement = $0 { true } else { false } }
+        #expect(requests > 1)
+        #expect(frames <= 30, "within a second")
+        #expect(stage.seen == whole, "nothing is shown that cannot be decoded")
+        video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
+        video.send(from: stage.publisher, by: stage.network)
+        stage.network.run(for: .milliseconds(200))
+        #expect(stage.seen == whole + video.frames.suffix(2))
+    }
+
     @Test("a retransmission of what is no longer remembered is not sent on as new")
     func ancientRetransmission() throws {
         let stage = try Stage()

@@ -47,6 +47,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -105,6 +106,12 @@ let package = Package(
         module(
             "Devices", ["PCastMedia", "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP"]),
         module("Rendering", ["PCastMedia", "PCastIO", "PCastCodecs", "CALSA"]),
+        module(
+            "Records",
+            [
+                "PCastMedia", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ]),
 
         // 3: faces
         .target(
@@ -118,7 +125,7 @@ let package = Package(
             "Platform",
             [
                 "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
-                "PCastIO", "PCastWeb",
+                "PCastIO", "PCastWeb", "PCastRecords",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -176,6 +183,7 @@ let package = Package(
         tests("Codecs", ["PCastCodecs", "PCastMedia"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastMedia"]),
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"]),
+        tests("Records", ["PCastRecords", "PCastMedia", .product(name: "GRDB", package: "GRDB.swift")]),
         tests("Fuzzing", ["PCastFuzzing"]),
         .testTarget(
             name: "PCastTests",

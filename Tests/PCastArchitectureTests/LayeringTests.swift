@@ -23,10 +23,11 @@ private let allowed: [String: Set<String>] = {
             "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP",
         ]),
         "PCastRendering": media.union(["PCastIO", "PCastCodecs", "CALSA"]),
+        "PCastRecords": media.union(["GRDB", "Crypto"]),
     ]
     let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
-    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastCodecs"])
+    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastCodecs", "PCastRecords"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastCLI"] = media.union([
         "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",

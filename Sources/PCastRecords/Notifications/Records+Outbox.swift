@@ -1,0 +1,136 @@
+import Foundation
+internal import GRDB
+public import PCastMedia
+
+extension Records {
+    /// What is to be sent by now: of each stream and address the oldest that waits, so that they arrive in order.
+    ///
+    /// - Parameter limit: at most so many, those that are due longest.
+    public func due(at now: WallTime, limit: Int) async throws(RecordsError) -> [DueDelivery] {
+        try await read { [self] db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT d.notification, d.callback AS place, d.attempts, n.id AS message, n.stream, n.body, c.*
+                    FROM delivery d JOIN notification n ON n.number = d.notification
+                    JOIN callback c ON c.number = d.callback
+                    WHERE d.state = 'pending' AND d.due <= ? AND NOT EXISTS (
+                        SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback
+                        AND e.stream = d.stream AND e.notification < d.notification)
+                    ORDER BY d.due, d.notification LIMIT ?
+                    """, arguments: [now.millisecondsSinceEpoch, limit]
+            ).map { row in
+                DueDelivery(
+                    place: .init(notification: row["notification"], callback: row["place"]), id: row["message"],
+                    stream: StreamID(row["stream"]), body: Array(row["body"] as Data), callback: try callback(row),
+                    attempts: row["attempts"])
+            }
+        }
+    }
+
+    /// When something is to be sent next; nil when nothing waits.
+    public func nextDue() async throws(RecordsError) -> WallTime? {
+        try await read { db in
+            Self.time(
+                try Int64.fetchOne(
+                    db,
+                    sql: """
+                        SELECT min(d.due) FROM delivery d WHERE d.state = 'pending' AND NOT EXISTS (
+                            SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback
+                            AND e.stream = d.stream AND e.notification < d.notification)
+                        """))
+        }
+    }
+
+    /// What came of an attempt.
+    public enum Outcome: Sendable, Hashable {
+        case delivered
+        /// Failed, and to be tried again.
+        case retry(at: WallTime)
+        /// Failed for the last time.
+        case aside
+    }
+
+    /// - Parameter answer: a status, or why there was none.
+    public func note(_ outcome: Outcome, of place: DueDelivery.Place, answer: String) async throws(RecordsError) {
+        let (state, due): (NotificationRecord.Delivery.State, WallTime?) =
+            switch outcome {
+            case .delivered: (.delivered, nil)
+            case .retry(let time): (.pending, time)
+            case .aside: (.aside, nil)
+            }
+        try await write { db in
+            try db.execute(
+                sql: """
+                    UPDATE delivery SET state = ?, attempts = attempts + 1, due = coalesce(?, due), answer = ?
+                    WHERE notification = ? AND callback = ?
+                    """,
+                arguments: [
+                    state.rawValue, due?.millisecondsSinceEpoch, String(answer.prefix(200)), place.notification,
+                    place.callback,
+                ])
+        }
+    }
+
+    /// Has what was kept aside sent again, from the first attempt on.
+    ///
+    /// - Parameter id: one notification alone; nil for all of the application's.
+    /// - Returns: how many deliveries that is.
+    public func sendAgain(
+        _ id: String?, of application: ApplicationID, at now: WallTime
+    ) async throws(RecordsError) -> Int {
+        try await write { db in
+            try db.execute(
+                sql: """
+                    UPDATE delivery SET state = 'pending', attempts = 0, due = ?1
+                    WHERE state = 'aside' AND notification IN (
+                        SELECT number FROM notification WHERE application = ?2 AND (?3 IS NULL OR id = ?3))
+                    """,
+                arguments: [now.millisecondsSinceEpoch, application.description, id])
+            return db.changesCount
+        }
+    }
+
+    /// What an application was told, the newest first.
+    ///
+    /// - Parameters:
+    ///   - stream: of one alone.
+    ///   - state: those with a delivery in that state.
+    public func notifications(
+        of application: ApplicationID, stream: StreamID? = nil, state: NotificationRecord.Delivery.State? = nil,
+        limit: Int
+    ) async throws(RecordsError) -> [NotificationRecord] {
+        try await read { db in
+            let rows = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT * FROM notification n WHERE application = ?1 AND (?2 IS NULL OR stream = ?2) AND (?3 IS NULL
+                        OR EXISTS (SELECT 1 FROM delivery d WHERE d.notification = n.number AND d.state = ?3))
+                    ORDER BY number DESC LIMIT ?4
+                    """, arguments: [application.description, stream?.description, state?.rawValue, limit])
+            return try rows.map { row in
+                NotificationRecord(
+                    id: row["id"], stream: StreamID(row["stream"]),
+                    kind: NotificationRecord.Kind(rawValue: row["what"]) ?? .ended,
+                    time: WallTime(millisecondsSinceEpoch: row["time"]),
+                    deliveries: try Self.deliveries(of: row["number"], db))
+            }
+        }
+    }
+
+    private static func deliveries(
+        of number: Int64, _ db: Database
+    ) throws -> [NotificationRecord.Delivery] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT d.*, c.name FROM delivery d JOIN callback c ON c.number = d.callback
+                WHERE d.notification = ? ORDER BY c.name
+                """, arguments: [number]
+        ).map { row in
+            NotificationRecord.Delivery(
+                callback: row["name"], state: .init(rawValue: row["state"]) ?? .pending, attempts: row["attempts"],
+                due: WallTime(millisecondsSinceEpoch: row["due"]), answer: row["answer"])
+        }
+    }
+}

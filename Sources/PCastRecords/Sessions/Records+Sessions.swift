@@ -1,0 +1,21 @@
+internal import GRDB
+import PCastMedia
+
+extension Records {
+    /// Sessions that had not ended when the platform did: their clients may take them up again.
+    ///
+    /// - Parameter limit: at most so many, the newest.
+    public func openSessions(limit: Int) async throws(RecordsError) -> [SessionRecord] {
+        try await read { db in
+            try Row.fetchAll(
+                db,
+                sql: "SELECT id, application, opened FROM session WHERE ended IS NULL ORDER BY opened DESC LIMIT ?",
+                arguments: [limit]
+            ).map { row in
+                SessionRecord(
+                    id: SessionID(row["id"]), application: ApplicationID(row["application"]),
+                    opened: WallTime(millisecondsSinceEpoch: row["opened"]))
+            }
+        }
+    }
+}

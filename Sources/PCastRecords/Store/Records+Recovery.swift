@@ -1,0 +1,63 @@
+internal import GRDB
+public import PCastMedia
+
+extension Records {
+    /// When the platform that wrote these records was last known to run; nil when none ever did.
+    public func lastSeen() async throws(RecordsError) -> WallTime? {
+        try await read { db in Self.time(try Int64.fetchOne(db, sql: "SELECT seen FROM life")) }
+    }
+
+    /// Ends what a platform left behind that was killed: its streams `failed`, when it was last known to run or they
+    /// were last heard of, and whoever watched them.
+    ///
+    /// - Parameter sparing: streams that go on.
+    /// - Returns: the streams that were ended.
+    @discardableResult
+    public func endAbandoned(
+        at seen: WallTime, sparing: Set<StreamID> = []
+    ) async throws(RecordsError) -> [StreamID] {
+        try await write { db in
+            let open = try Row.fetchAll(
+                db, sql: "SELECT id, starting, started FROM stream WHERE ended IS NULL ORDER BY number")
+            var ended: [StreamID] = []
+            for row in open where !sparing.contains(StreamID(row["id"])) {
+                let id = StreamID(row["id"])
+                let heard = WallTime(millisecondsSinceEpoch: row["started"] ?? row["starting"])
+                try Self.end(id, at: max(seen, heard), reason: "failed", ViewerCounts(), db)
+                try db.execute(
+                    sql:
+                        "UPDATE viewing SET ended = max(?, began), reason = 'failed' WHERE stream = ? AND ended IS NULL",
+                    arguments: [seen.millisecondsSinceEpoch, id.description])
+                ended.append(id)
+            }
+            return ended
+        }
+    }
+
+    /// Forgets what ended before a time: streams, who watched them, sessions, and what was told of them, unless that still
+    /// waits to be delivered.
+    public func forget(before time: WallTime) async throws(RecordsError) {
+        let limit = time.millisecondsSinceEpoch
+        try await write { db in
+            try db.execute(
+                sql: """
+                    DELETE FROM notification WHERE time < ? AND NOT EXISTS (
+                        SELECT 1 FROM delivery d WHERE d.notification = number AND d.state = 'pending')
+                    AND NOT EXISTS (SELECT 1 FROM stream s WHERE s.id = stream AND s.ended IS NULL)
+                    """, arguments: [limit])
+            for table in ["viewing", "stream", "session"] {
+                try db.execute(sql: "DELETE FROM \(table) WHERE ended < ?", arguments: [limit])
+            }
+        }
+    }
+
+    /// The same by number: keeps so many ended streams, the newest, with who watched them and what was told.
+    public func forget(keeping count: Int) async throws(RecordsError) {
+        let oldest = try await read { db in
+            try Int64.fetchOne(
+                db, sql: "SELECT ended FROM stream WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?",
+                arguments: [count])
+        }
+        if let oldest { try await forget(before: WallTime(millisecondsSinceEpoch: oldest + 1)) }
+    }
+}

@@ -1,0 +1,63 @@
+internal import GRDB
+
+/// The tables, and how those of earlier versions become these. A migration that was released is never changed: a new one
+/// is added. Times are UTC in milliseconds since 1970.
+enum Schema {
+    static let migrator: DatabaseMigrator = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1: applications, streams, sessions, notifications") { db in
+            try db.execute(sql: first)
+        }
+        return migrator
+    }()
+
+    private static let first = """
+        CREATE TABLE application (
+            id TEXT PRIMARY KEY NOT NULL, secret BLOB NOT NULL, isActive INTEGER NOT NULL, created INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE session (
+            id TEXT PRIMARY KEY NOT NULL, application TEXT NOT NULL, opened INTEGER NOT NULL, ended INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX session_open ON session(application) WHERE ended IS NULL;
+
+        CREATE TABLE stream (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, application TEXT NOT NULL,
+            session TEXT, tags TEXT NOT NULL, capabilities TEXT NOT NULL, starting INTEGER NOT NULL, started INTEGER,
+            ended INTEGER, reason TEXT, views INTEGER NOT NULL, mostViewers INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX stream_of_application ON stream(application, number);
+        CREATE INDEX stream_open ON stream(number) WHERE ended IS NULL;
+        CREATE INDEX stream_ended ON stream(ended) WHERE ended IS NOT NULL;
+
+        CREATE TABLE viewing (
+            id TEXT PRIMARY KEY NOT NULL, stream TEXT NOT NULL, application TEXT NOT NULL, session TEXT,
+            tags TEXT NOT NULL, began INTEGER NOT NULL, ended INTEGER, reason TEXT
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX viewing_of_application ON viewing(application, began);
+        CREATE INDEX viewing_open ON viewing(stream) WHERE ended IS NULL;
+        CREATE INDEX viewing_ended ON viewing(ended) WHERE ended IS NOT NULL;
+
+        CREATE TABLE callback (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, application TEXT NOT NULL, name TEXT NOT NULL, uri TEXT NOT NULL,
+            method TEXT NOT NULL, secret BLOB NOT NULL, UNIQUE (application, name)
+        ) STRICT;
+
+        CREATE TABLE notification (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, application TEXT NOT NULL,
+            stream TEXT NOT NULL, what TEXT NOT NULL, body BLOB NOT NULL, time INTEGER NOT NULL, UNIQUE (stream, what)
+        ) STRICT;
+        CREATE INDEX notification_of_application ON notification(application, number);
+
+        CREATE TABLE delivery (
+            notification INTEGER NOT NULL REFERENCES notification(number) ON DELETE CASCADE,
+            callback INTEGER NOT NULL REFERENCES callback(number) ON DELETE CASCADE,
+            stream TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL, due INTEGER NOT NULL,
+            answer TEXT, PRIMARY KEY (notification, callback)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX delivery_pending ON delivery(callback, stream, notification) WHERE state = 'pending';
+        CREATE INDEX delivery_due ON delivery(due) WHERE state = 'pending';
+
+        CREATE TABLE life (one INTEGER PRIMARY KEY NOT NULL, seen INTEGER NOT NULL) STRICT;
+        """
+}

@@ -1,0 +1,12 @@
+import FoundationEssentials
+
+/// A list of texts in one column, as JSON.
+enum StringList {
+    static func text(_ list: [String]) -> String {
+        (try? JSONEncoder().encode(list)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
+    }
+
+    static func list(_ text: String) -> [String] {
+        (try? JSONDecoder().decode([String].self, from: Data(text.utf8))) ?? []
+    }
+}

@@ -1,0 +1,97 @@
+internal import GRDB
+public import PCastMedia
+
+extension Records {
+    /// A part of a long list, and where the next begins.
+    public struct Page<Element: Sendable>: Sendable {
+        public let elements: [Element]
+        /// To be handed to the next call; nil when this is the last.
+        public let next: Int64?
+    }
+
+    /// Which of an application's streams, of those that overlap the times given.
+    public struct StreamSelection: Sendable {
+        public var application: ApplicationID
+        /// Nil for both.
+        public var hasEnded: Bool?
+        public var from: WallTime?
+        public var to: WallTime?
+
+        public init(_ application: ApplicationID, hasEnded: Bool? = nil, from: WallTime? = nil, to: WallTime? = nil) {
+            self.application = application
+            self.hasEnded = hasEnded
+            self.from = from
+            self.to = to
+        }
+    }
+
+    /// Streams, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - after: `next` of the page before.
+    ///   - limit: at least 1.
+    public func streams(
+        _ selection: StreamSelection, after: Int64 = 0, limit: Int
+    ) async throws(RecordsError) -> Page<StreamRecord> {
+        var sql = "SELECT * FROM stream WHERE application = ? AND number > ?"
+        if let hasEnded = selection.hasEnded { sql += hasEnded ? " AND ended IS NOT NULL" : " AND ended IS NULL" }
+        sql += " AND (ended IS NULL OR ended >= ?) AND starting < ? ORDER BY number LIMIT ?"
+        let statement = sql
+        return try await read { db in
+            let rows = try Row.fetchAll(
+                db, sql: statement,
+                arguments: [
+                    selection.application.description, after, selection.from?.millisecondsSinceEpoch ?? .min,
+                    selection.to?.millisecondsSinceEpoch ?? .max, limit,
+                ])
+            return Page(elements: rows.map(Self.stream), next: rows.count == limit ? rows.last?["number"] : nil)
+        }
+    }
+
+    /// What was watched of an application's streams between two times, the oldest first.
+    public func viewings(
+        of application: ApplicationID, from: WallTime, to: WallTime, limit: Int
+    ) async throws(RecordsError) -> [ViewingRecord] {
+        try await read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT * FROM viewing WHERE application = ? AND began < ? AND (ended IS NULL OR ended >= ?)
+                    ORDER BY began, id LIMIT ?
+                    """,
+                arguments: [
+                    application.description, to.millisecondsSinceEpoch, from.millisecondsSinceEpoch, limit,
+                ]
+            ).map(Self.viewing)
+        }
+    }
+
+    /// A stream of any time; nil when there is none of that id, or it is another application's.
+    public func stream(_ id: StreamID, of application: ApplicationID) async throws(RecordsError) -> StreamRecord? {
+        let found = try await read { db in try Self.stream(id, db) }
+        return found?.application == application ? found : nil
+    }
+
+    static func stream(_ id: StreamID, _ db: Database) throws -> StreamRecord? {
+        try Row.fetchOne(db, sql: "SELECT * FROM stream WHERE id = ?", arguments: [id.description]).map(Self.stream)
+    }
+
+    private static func stream(_ row: Row) -> StreamRecord {
+        StreamRecord(
+            id: StreamID(row["id"]), application: ApplicationID(row["application"]),
+            session: (row["session"] as String?).map { SessionID($0) }, tags: StringList.list(row["tags"]),
+            capabilities: StringList.list(row["capabilities"]),
+            starting: WallTime(millisecondsSinceEpoch: row["starting"]), started: time(row["started"]),
+            ended: time(row["ended"]), reason: row["reason"],
+            counts: ViewerCounts(views: row["views"], mostViewers: row["mostViewers"]))
+    }
+
+    private static func viewing(_ row: Row) -> ViewingRecord {
+        ViewingRecord(
+            id: StreamID(row["id"]), stream: StreamID(row["stream"]), application: ApplicationID(row["application"]),
+            session: (row["session"] as String?).map { SessionID($0) }, tags: StringList.list(row["tags"]),
+            began: WallTime(millisecondsSinceEpoch: row["began"]), ended: time(row["ended"]), reason: row["reason"])
+    }
+
+    static func time(_ milliseconds: Int64?) -> WallTime? { milliseconds.map(WallTime.init(millisecondsSinceEpoch:)) }
+}

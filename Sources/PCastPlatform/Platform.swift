@@ -2,6 +2,7 @@ import Hummingbird
 public import Logging
 import PCastIO
 import PCastMedia
+import PCastRecords
 import PCastWeb
 import PCastWebRTC
 
@@ -21,12 +22,16 @@ public struct Platform: Sendable {
     /// - Throws: `PlatformError`.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
+        let kept = try await PlatformRecords.open(configuration.records, configuration.applications, logger)
         let router = try await openRouter(address)
-        let gatekeeper = Gatekeeper(configuration)
-        let directory = StreamDirectory(router: router, gatekeeper: gatekeeper, logger: logger)
-        let registry = SessionRegistry()
+        let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
+        let directory = StreamDirectory(
+            router: router, gatekeeper: gatekeeper, journal: kept.journal, logger: logger)
+        let registry = SessionRegistry(journal: kept.journal)
+        await registry.restore(
+            (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
         let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
-        let routes = routes(router, gatekeeper, directory, relay)
+        let routes = routes(router, gatekeeper, directory, relay, kept)
         let talk = talk(gatekeeper, directory, registry, relay)
         let secure = try secureServer(routes, router, address, relay, talk)
         var opened: SecureServing?
@@ -39,9 +44,11 @@ public struct Platform: Sendable {
             webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
         let configuration = configuration
         let onOpen: @Sendable (Int) async -> Void = { port in
-            await onListening(Self.listening(configuration, port: port, tlsPort: tls?.port, router: router))
+            await onListening(
+                Self.listening(configuration, kept.applications, port: port, tlsPort: tls?.port, router: router))
         }
         // Tasks of their own, as the end has an order that a cancelled group has not.
+        let keeping = Task { await kept.run(of: directory) }
         let following = Task { await directory.follow(router.events) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
@@ -51,12 +58,16 @@ public struct Platform: Sendable {
                 await directory.endAll(reason: .maintenance)
                 router.stop()
                 await following.value
+                kept.finish()
+                await keeping.value
                 tls?.stop()
                 serving.cancel()
             }
         }
         router.stop()
         await following.value
+        kept.finish()
+        await keeping.value
         do {
             try result.get()
         } catch let error as WebError {
@@ -143,7 +154,8 @@ public struct Platform: Sendable {
     }
 
     private func routes(
-        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?
+        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?,
+        _ kept: PlatformRecords
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: HeadRequestMiddleware())
@@ -153,12 +165,15 @@ public struct Platform: Sendable {
                 .addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
-        AdministrationDoor(gatekeeper: gatekeeper, directory: directory, router: router).addRoutes(to: routes)
+        AdministrationDoor(directory: directory, router: router, kept: kept).addRoutes(to: routes)
+        ApplicationDoor(gatekeeper: gatekeeper, directory: directory, kept: kept, relay: relay, logger: logger)
+            .addRoutes(to: routes)
         return routes
     }
 
     private static func listening(
-        _ configuration: PlatformConfiguration, port: Int, tlsPort: Int?, router: MediaRouter
+        _ configuration: PlatformConfiguration, _ applications: [PlatformConfiguration.Application], port: Int,
+        tlsPort: Int?, router: MediaRouter
     ) -> PlatformListening {
         var host = configuration.host
         if let address = configuration.listenAddress, address.isUnspecified {
@@ -167,6 +182,6 @@ public struct Platform: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         return PlatformListening(
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
-            tlsPort: tlsPort, isOpenToThisMachine: configuration.isLoopback)
+            tlsPort: tlsPort, isOpenToThisMachine: configuration.isLoopback, applications: applications)
     }
 }

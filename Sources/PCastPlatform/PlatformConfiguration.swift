@@ -12,8 +12,10 @@ public struct PlatformConfiguration: Sendable {
     public var advertise: [IPAddress]
     /// STUN servers asked for our public address when the platform starts (ICE9); none by default.
     public var stunServers: [TransportAddress]
-    /// Whose tokens are taken.
+    /// Whose tokens are taken; empty for those that are recorded in `data`.
     public var applications: [Application]
+    /// What is recorded beside media, and for how long.
+    public var records: RecordKeeping
     /// The port of TLS, on which everything is that `port` has, and TURN for who gets no further than there; zero takes a
     /// free one, nil opens none.
     public var tlsPort: Int?
@@ -43,7 +45,7 @@ public struct PlatformConfiguration: Sendable {
         host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
         advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = [],
         maximumPeers: Int = 20_000, tlsPort: Int? = nil, tlsCertificate: String? = nil, tlsKey: String? = nil,
-        tlsName: String? = nil
+        tlsName: String? = nil, records: RecordKeeping = RecordKeeping()
     ) {
         self.host = host
         self.port = port
@@ -56,6 +58,7 @@ public struct PlatformConfiguration: Sendable {
         self.tlsCertificate = tlsCertificate
         self.tlsKey = tlsKey
         self.tlsName = tlsName
+        self.records = records
     }
 
     /// The address to listen on; nil when `host` is no address but a name other than `localhost`.

@@ -4,12 +4,14 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
     case addressInUse(String)
     case media(String)
     case certificate(String)
+    case records(String)
 
     public var description: String {
         switch self {
         case .invalidHost(let host):
             "“\(host)” is no address to listen on: write one such as 127.0.0.1, 0.0.0.0 or [::]"
         case .addressInUse(let what): what
+        case .records(let reason): "the records could not be opened: \(reason)"
         case .certificate(let reason): "the TLS port could not be secured: \(reason)"
         case .media(let reason): "the media port could not be opened: \(reason)"
         }

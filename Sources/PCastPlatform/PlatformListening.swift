@@ -12,4 +12,6 @@ public struct PlatformListening: Sendable {
     public let tlsPort: Int?
     /// Anyone on this machine may watch and publish without a token.
     public let isOpenToThisMachine: Bool
+    /// Whose tokens count.
+    public let applications: [PlatformConfiguration.Application]
 }

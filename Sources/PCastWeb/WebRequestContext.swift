@@ -5,10 +5,13 @@ public import NIOCore
 public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
     public var coreContext: CoreRequestContextStorage
     public let remoteAddress: SocketAddress?
+    /// The port of this server that the connection came to.
+    public let localPort: Int?
 
     public init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
         remoteAddress = source.channel.remoteAddress
+        localPort = source.channel.localAddress?.port
     }
 
     /// Bodies are small here: an offer, a trickle fragment, a JSON request.

@@ -19,12 +19,14 @@ struct TestPlatform: Sendable {
     /// Runs `body` with a platform, which is over when this returns.
     static func run(
         host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000, tlsPort: Int? = nil,
+        applications: [PlatformConfiguration.Application] = [application, otherApplication],
+        records: RecordKeeping = RecordKeeping(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: (TestPlatform) async throws -> Void
     ) async throws {
         let configuration = PlatformConfiguration(
-            host: host, port: 0, rtcPort: 0, advertise: advertise, applications: [application, otherApplication],
-            maximumPeers: maximumPeers, tlsPort: tlsPort)
+            host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
+            maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
         let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()
         let task = Task {
             defer { continuation.finish() }
@@ -79,6 +81,12 @@ struct TestPlatform: Sendable {
         headers["Content-Type"] = headers["Content-Type"] ?? "application/sdp"
         if let token { headers["Authorization"] = "Bearer \(token)" }
         return try await send("POST", path, headers, body: offer)
+    }
+
+    /// Asks as the first application's backend.
+    func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> Answer {
+        let credentials = Base64.encode(Array("\(Self.application.id):\(Self.application.secret)".utf8))
+        return try await send(method, path, ["Authorization": "Basic \(credentials)"], body: body)
     }
 
     /// Publishes by WHIP, and says what came of it.

@@ -8,7 +8,7 @@ import Testing
     private let now = Sample.after(3_600)
 
     private func due(_ records: Records) async throws -> [DueDelivery] {
-        try await records.due(at: now, limit: 100)
+        try await records.due(at: now, each: 100, limit: 100)
     }
 
     private func what(_ delivery: DueDelivery) throws -> String {
@@ -30,7 +30,7 @@ import Testing
             for delivery in batch { try await records.note(.delivered, of: delivery.place, answer: "200") }
         }
         #expect(try await due(records).isEmpty)
-        #expect(try await records.nextDue() == nil)
+        #expect(try await records.nextDue(after: now) == nil)
     }
 
     @Test("The end of a stream says why, and how long it was") func body() async throws {
@@ -70,8 +70,8 @@ import Testing
                 "b one starting", "a two starting", "b two starting",
             ])
         for delivery in rest { try await records.note(.retry(at: now + .seconds(50)), of: delivery.place, answer: "x") }
-        #expect(try await records.nextDue() == now + .seconds(5))
-        let later = try await records.due(at: now + .seconds(5), limit: 10)
+        #expect(try await records.nextDue(after: now) == now + .seconds(5))
+        let later = try await records.due(at: now + .seconds(5), each: 10, limit: 10)
         #expect(later.map(\.id) == [failing.id])
         #expect(later.first?.attempts == 1)
         #expect(later.first?.body == failing.body)
@@ -134,5 +134,15 @@ import Testing
         #expect(try await Sample.callback("one more", in: records) == nil)
         #expect(try await Sample.callback("c0", in: records) != nil)
         #expect(try await records.callbacks(of: Sample.application).count == Records.callbackLimit)
+    }
+
+    @Test("One address that waits for much leaves room for the others") func fair() async throws {
+        let records = try Records.inMemory()
+        try await Sample.callback("a", in: records)
+        for number in 0..<20 { try await records.record(Sample.life("s\(number)")) }
+        try await Sample.callback("b", in: records)
+        try await records.record(Sample.life("last"))
+        let due = try await records.due(at: now, each: 4, limit: 5)
+        #expect(due.map(\.callback.name).sorted() == ["a", "a", "a", "a", "b"])
     }
 }

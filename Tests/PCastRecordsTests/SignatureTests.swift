@@ -54,12 +54,4 @@ import Testing
         #expect(outcome(.seconds(90)) == .retry(at: now + .seconds(90)))
         #expect(outcome(.seconds(1 << 30)) == .retry(at: now + .seconds(86_400)))
     }
-
-    @Test("Times are written and read as ISO 8601 in UTC with milliseconds") func times() {
-        let time = WallTime(millisecondsSinceEpoch: 1_618_947_999_877)
-        #expect(Timestamp.text(time) == "2021-04-20T19:46:39.877Z")
-        #expect(Timestamp.parse(Timestamp.text(time)) == time)
-        #expect(Timestamp.parse("2021-04-20T19:46:39Z") == WallTime(millisecondsSinceEpoch: 1_618_947_999_000))
-        for text in ["", "yesterday", "2021-13-40T00:00:00Z"] { #expect(Timestamp.parse(text) == nil) }
-    }
 }

@@ -88,8 +88,9 @@ import Testing
             #expect(young.ended == Sample.after(30))
             let viewings = try await records.viewings(
                 of: Sample.application, from: Sample.time, to: Sample.after(100), limit: 10)
-            #expect(viewings.map(\.reason) == ["failed"])
-            #expect(viewings.first?.tags == ["vip"])
+            #expect(viewings.elements.map(\.viewing.reason) == ["failed"])
+            #expect(viewings.elements.first?.viewing.tags == ["vip"])
+            #expect(viewings.elements.first?.streamTags == ["live", "red"])
             let told = try await records.notifications(of: Sample.application, stream: StreamID("cut"), limit: 10)
             #expect(told.map(\.kind) == [.ended, .started, .starting])
         }

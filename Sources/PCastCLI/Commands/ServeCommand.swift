@@ -16,6 +16,9 @@ struct ServeCommand: AsyncCommand {
 
             Without --application one is made up, and left in a file for your own programs on this computer: \
             “pcast subscribe” and “pcast streams” find it by themselves.
+
+            With --data, applications, streams and their history, sessions and notifications outlast the platform. \
+            Without it they are kept in memory, and gone when it ends.
             """)
 
     @OptionGroup var configuration: ConfigurationOptions
@@ -61,8 +64,7 @@ struct ServeCommand: AsyncCommand {
             "The host that clients are told for TURN. (default: the one that they have come by)", valueName: "host"))
     var tlsName: String?
 
-    @Option(help: ArgumentHelp("Where lasting things go; this version keeps none.", valueName: "directory"))
-    var data: String?
+    @OptionGroup var records: RecordOptions
 
     @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
     var application: [ApplicationArgument] = []
@@ -72,16 +74,15 @@ struct ServeCommand: AsyncCommand {
     func run() async throws {
         let console = Console(output)
         let settings = try Settings(command: "serve", config: configuration.config)
-        var applications = try settings.values("application", application)
-        let isMadeUp = applications.isEmpty
-        if isMadeUp { applications = [RandomApplication.make(id: "local")] }
-        if let directory = try settings.value("data", data) { try prepare(directory, console) }
+        let applications = try settings.values("application", application)
         let running = try await start(settings, applications, console)
         defer { console.finish() }
         let uri = running.listening.uri
-        let file = isMadeUp ? try leaveCredentials(uri, applications[0]) : nil
+        // The one that was made up, now or when these records were begun, nobody has been told.
+        let known = running.listening.applications.first
+        let file = applications.isEmpty ? try known.map { try leaveCredentials(uri, $0) } : nil
         defer { file?.remove(ifOf: getpid()) }
-        announce(uri, running.listening, applications, console)
+        announce(uri, running.listening, console)
         try await serve(running, console)
     }
 
@@ -98,29 +99,21 @@ struct ServeCommand: AsyncCommand {
                 applications: applications.map(\.platformApplication),
                 tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
                 tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
-                tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName)),
+                tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
+                records: try records.keeping(settings)),
             console)
     }
 
-    private func prepare(_ directory: String, _ console: Console) throws {
-        do {
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        } catch {
-            throw CommandFailure(.unusableArguments, "The directory \(directory) cannot be made or entered.")
-        }
-        console.say("Nothing is kept in \(directory) yet: this version records no streams.")
-    }
-
     private func leaveCredentials(
-        _ uri: String, _ application: ApplicationArgument
+        _ uri: String, _ application: PlatformConfiguration.Application
     ) throws(CommandFailure) -> LocalCredentialsFile {
         let credentials = LocalCredentials(
-            uri: uri, applicationId: application.id, secret: application.secret, pid: getpid())
+            uri: uri, applicationId: application.id.description, secret: application.secret, pid: getpid())
         return try LocalCredentialsFile.write(credentials, in: .standard())
     }
 
     private func announce(
-        _ uri: String, _ listening: PlatformListening, _ applications: [ApplicationArgument], _ console: Console
+        _ uri: String, _ listening: PlatformListening, _ console: Console
     ) {
         console.event(
             "listening",
@@ -135,7 +128,8 @@ struct ServeCommand: AsyncCommand {
         if listening.isOpenToThisMachine {
             console.say("Everyone on this computer may publish and watch: \(uri)/publish")
         } else {
-            console.say("Publishers and viewers need a token of \(applications.map(\.id).joined(separator: ", ")).")
+            let names = listening.applications.map(\.id.description).joined(separator: ", ")
+            console.say("Publishers and viewers need a token of \(names).")
         }
         console.say("Ctrl-C ends it.")
     }

@@ -15,6 +15,8 @@ struct PlatformAdministration {
     private struct StreamList: Decodable {
         let status: String
         let streams: [Stream]
+        /// What the next part of the list is asked with.
+        let start: String?
     }
 
     private struct Outcome: Decodable {
@@ -26,10 +28,16 @@ struct PlatformAdministration {
 
     /// The newest last.
     func streams() async throws -> [Stream] {
-        let answer = try await request("GET", "/pcast/streams", body: nil)
-        guard answer.status == 200, let list = try? JSONDecoder().decode(StreamList.self, from: Data(answer.body))
-        else { throw failure(answer) }
-        return list.streams
+        var streams: [Stream] = []
+        var start: String? = "0"
+        while let next = start {
+            let answer = try await request("GET", "/pcast/streams?start=\(next)", body: nil)
+            guard answer.status == 200, let list = try? JSONDecoder().decode(StreamList.self, from: Data(answer.body))
+            else { throw failure(answer) }
+            streams += list.streams
+            start = list.start
+        }
+        return streams
     }
 
     /// Ends a stream for everyone; viewers are told the reason.

@@ -2,7 +2,8 @@ import CLinux
 import Glibc
 public import PCastMedia
 
-/// Addresses of host names, asked of the system. It blocks, so it is for the start of a program alone (ICE8).
+/// Addresses of host names, asked of the system. It blocks: it is for the start of a program, or for
+/// a thread that may wait (ICE8).
 public enum NameResolution {
     /// The addresses of `host:port`, in the system's order; empty when there are none.
     ///
@@ -12,10 +13,17 @@ public enum NameResolution {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             return []
         }
+        return resolve(host: String(text[..<colon]), port: port)
+    }
+
+    /// The addresses of a host, as every program of this machine would find them: a number in any form is one too.
+    ///
+    /// - Parameter host: a name or an address, IPv6 without brackets.
+    public static func resolve(host: String, port: UInt16) -> [TransportAddress] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(CLINUX_SOCK_DGRAM)
         var first: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(String(text[..<colon]), nil, &hints, &first) == 0 else { return [] }
+        guard getaddrinfo(host, nil, &hints, &first) == 0 else { return [] }
         defer { freeaddrinfo(first) }
         var found: [TransportAddress] = []
         var next = first

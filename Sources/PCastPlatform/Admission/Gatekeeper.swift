@@ -9,11 +9,20 @@ struct Gatekeeper: Sendable {
     /// Somebody on this machine needs no token.
     let isOpenToThisMachine: Bool
 
-    init(_ configuration: PlatformConfiguration) {
+    init(_ applications: [PlatformConfiguration.Application], isOpenToThisMachine: Bool) {
         secrets = Dictionary(
-            configuration.applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
-        owner = configuration.applications.first?.id ?? ApplicationID("local")
-        isOpenToThisMachine = configuration.isLoopback
+            applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
+        owner = applications.first?.id ?? ApplicationID("local")
+        self.isOpenToThisMachine = isOpenToThisMachine
+    }
+
+    /// A token that one of the applications would give; nil when there is no such application.
+    func token(
+        of application: ApplicationID, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
+    ) -> String? {
+        guard let secret = secrets[application.description] else { return nil }
+        let builder = EdgeTokenBuilder().withApplicationId(application.description).withSecret(secret)
+        return try? restrict(builder).build()
     }
 
     /// Verifies a token's signature. What it allows is enforced by `authorize`.

@@ -34,6 +34,9 @@ final class RelayOffers: Sendable {
 
     func listens(at port: Int) { self.port.withLock { $0 = port } }
 
+    /// Whether connections to that port are of TLS.
+    func isSecure(port: Int?) -> Bool { self.port.withLock { $0 != nil && $0 == port } }
+
     /// - Parameters:
     ///   - user: tells users apart.
     ///   - host: of the request, with or without a port.

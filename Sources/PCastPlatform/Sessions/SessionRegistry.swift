@@ -1,4 +1,6 @@
+import PCastIO
 import PCastMedia
+import PCastRecords
 
 /// The sessions of clients, so that one that comes back after a broken connection is known again.
 actor SessionRegistry {
@@ -40,8 +42,23 @@ actor SessionRegistry {
     /// A session that stays away so long is forgotten; its streams live and die by their own consent.
     private static let absence = TimeSpan.seconds(180)
 
+    private let journal: Journal?
     private var sessions: [SessionID: Entry] = [:]
     private var nextConnection = 0
+
+    /// - Parameter journal: where sessions are recorded; nil for nowhere.
+    init(journal: Journal? = nil) { self.journal = journal }
+
+    /// Takes over the sessions of the platform that ran before: as long as they are not away for too long, their clients
+    /// may take them up again.
+    func restore(_ records: [SessionRecord], at now: Instant) {
+        for record in records.prefix(Self.capacity) {
+            sessions[record.id] = Entry(application: record.application, deliver: nil, connection: 0, leftAt: now)
+        }
+    }
+
+    /// How many sessions a platform takes over.
+    static let restored = 10_000
 
     /// Opens a session, or takes up again the one that `previous` names, of the same application.
     ///
@@ -51,7 +68,7 @@ actor SessionRegistry {
         deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
-        sessions = sessions.filter { _, entry in entry.leftAt.map { now - $0 < Self.absence } ?? true }
+        for (id, entry) in sessions where entry.leftAt.map({ now - $0 >= Self.absence }) ?? false { forget(id) }
         if let previous, let entry = sessions[previous], entry.application == application {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
@@ -64,12 +81,19 @@ actor SessionRegistry {
         }
         if sessions.count >= Self.capacity {
             let away = sessions.compactMap { id, entry in entry.leftAt.map { (id: id, since: $0) } }
-            if let longest = away.min(by: { $0.since < $1.since }) { sessions[longest.id] = nil }
+            if let longest = away.min(by: { $0.since < $1.since }) { forget(longest.id) }
         }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(application: application, deliver: deliver, connection: nextConnection)
+        journal?.note(
+            .sessionOpened(SessionRecord(id: id, application: application, opened: MonotonicClock.wallTime())))
         return Opened(id: id, connection: nextConnection, untold: [])
+    }
+
+    private func forget(_ id: SessionID) {
+        sessions[id] = nil
+        journal?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
     }
 
     /// The connection is gone; the session stays for a while.
@@ -82,7 +106,11 @@ actor SessionRegistry {
     /// The client said goodbye.
     ///
     /// - Returns: its streams, which end with it.
-    func close(_ id: SessionID) -> Set<StreamID> { sessions.removeValue(forKey: id)?.streams ?? [] }
+    func close(_ id: SessionID) -> Set<StreamID> {
+        let streams = sessions[id]?.streams ?? []
+        forget(id)
+        return streams
+    }
 
     /// - Returns: false when the session has ended.
     func began(_ stream: StreamID, in id: SessionID) -> Bool { sessions[id]?.streams.insert(stream) != nil }

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastRecords
 import PCastRelay
 
 /// A stream that is being published.
@@ -13,4 +14,13 @@ struct LiveStream: Sendable {
     /// Which came first: newer streams have higher numbers.
     let ordinal: Int
     var hasMedia = false
+    /// Who watched, so far.
+    var counts = ViewerCounts()
+
+    /// As it is recorded when it begins.
+    var record: StreamRecord {
+        StreamRecord(
+            id: id, application: application, session: session, tags: tags, capabilities: capabilities,
+            starting: startTime)
+    }
 }

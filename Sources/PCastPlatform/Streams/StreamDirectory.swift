@@ -2,6 +2,7 @@ import Logging
 import PCastEdgeAuth
 import PCastIO
 import PCastMedia
+import PCastRecords
 import PCastRelay
 import PCastWebRTC
 
@@ -26,6 +27,7 @@ actor StreamDirectory {
 
     private let router: MediaRouter
     private let gatekeeper: Gatekeeper
+    private let journal: Journal
     private let logger: Logger
     private var streams: [StreamID: LiveStream] = [:]
     private var participants: [PeerID: Participant] = [:]
@@ -38,15 +40,17 @@ actor StreamDirectory {
     private static let qualityBacklog = 16
     private static let listenerLimit = 8
 
-    init(router: MediaRouter, gatekeeper: Gatekeeper, logger: Logger) {
+    init(router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, logger: Logger) {
         self.router = router
         self.gatekeeper = gatekeeper
+        self.journal = journal
         self.logger = logger
     }
 
     // MARK: Joining
 
-    /// Lets a publisher in.
+    /// Lets a publisher in. That it has started is recorded, and with it to be told to the application's backend, before
+    /// this returns.
     ///
     /// - Parameters:
     ///   - onEnd: called once, when the stream has ended.
@@ -59,20 +63,24 @@ actor StreamDirectory {
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
         let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
         let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
-        streams[id] = LiveStream(
+        let stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: visitor.sessionID,
             tags: tags + grant.tags, capabilities: grant.capabilities, startTime: MonotonicClock.wallTime(),
             ordinal: nextOrdinal)
+        streams[id] = stream
         nextOrdinal += 1
+        journal.note(.streamStarting(stream.record))
         do {
             let answer = try await router.publish(
                 peer, stream: id, offer: offer, preferring: grant.preferredCodecs,
                 playout: grant.playoutBuffer)
             participants[peer]?.answer = answer
+            await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
         } catch {
             forget(peer)
+            noteEnd(of: stream, reason: StreamEndedReason.failed.rawValue)
             throw Self.refusal(error)
         }
     }
@@ -92,6 +100,7 @@ actor StreamDirectory {
             let answer = try await router.view(
                 peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
             participants[peer]?.answer = answer
+            noteView(id, of: stream.id, grant, visitor)
             logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
             return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
         } catch {
@@ -120,6 +129,19 @@ actor StreamDirectory {
             tags: stream?.tags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
         guard let stream else { throw .noStream }
         return stream
+    }
+
+    private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Grant, _ visitor: Visitor) {
+        if var counts = streams[stream]?.counts {
+            counts.views += 1
+            counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
+            streams[stream]?.counts = counts
+        }
+        journal.note(
+            .viewingBegan(
+                ViewingRecord(
+                    id: id, stream: stream, application: grant.application, session: visitor.sessionID,
+                    tags: grant.tags, began: MonotonicClock.wallTime())))
     }
 
     private func authorize(
@@ -212,8 +234,24 @@ actor StreamDirectory {
     func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] {
         streams.values.filter { $0.application == application }
             .sorted { $0.ordinal < $1.ordinal }
-            .map { stream in (stream, participants.values.filter { !$0.isPublisher && $0.origin == stream.id }.count) }
+            .map { stream in (stream, viewers(of: stream.id)) }
     }
+
+    /// A stream that is being published.
+    func live(_ id: StreamID, of application: ApplicationID) -> (stream: LiveStream, viewers: Int)? {
+        guard let stream = streams[id], stream.application == application else { return nil }
+        return (stream, viewers(of: id))
+    }
+
+    private func viewers(of stream: StreamID) -> Int {
+        participants.values.count { !$0.isPublisher && $0.origin == stream }
+    }
+
+    /// How good a stream's data arrives; nil when it is gone.
+    func quality(of stream: LiveStream) -> DataQuality? { participants[stream.peer]?.quality }
+
+    /// How many watch and have watched, of each stream.
+    var viewerCounts: [StreamID: ViewerCounts] { streams.mapValues(\.counts) }
 
     /// Publishers and viewers at the moment.
     var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
@@ -301,11 +339,22 @@ actor StreamDirectory {
 
     private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard let participant = participants[peer] else { return }
+        let stream = streams[participant.streamID]
         forget(peer)
         let end = StreamEnd(
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
+        if let stream {
+            noteEnd(of: stream, reason: end.wire)
+        } else {
+            journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
+        }
         logger.info("ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
         await participant.onEnd(end)
+    }
+
+    private func noteEnd(of stream: LiveStream, reason: String) {
+        journal.note(
+            .streamEnded(stream.id, at: MonotonicClock.wallTime(), reason: reason, counts: stream.counts))
     }
 }

@@ -18,4 +18,12 @@ public struct CallbackRecord: Sendable, Hashable {
         self.method = method
         self.secret = secret
     }
+
+    /// By which it is known, whatever its address.
+    public struct Key: Sendable, Hashable {
+        public let application: ApplicationID
+        public let name: String
+    }
+
+    public var key: Key { Key(application: application, name: name) }
 }

@@ -3,42 +3,45 @@ internal import GRDB
 public import PCastMedia
 
 extension Records {
-    /// What is to be sent by now: of each stream and address the oldest that waits, so that they arrive in order.
+    /// The oldest that waits of each stream and address: the others wait for it, so that they arrive in order.
+    private static let foremost = """
+        d.state = 'pending' AND NOT EXISTS (
+            SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback AND e.stream = d.stream
+            AND e.notification < d.notification)
+        """
+
+    /// What is to be sent by now: of each stream and address the oldest that waits.
     ///
-    /// - Parameter limit: at most so many, those that are due longest.
-    public func due(at now: WallTime, limit: Int) async throws(RecordsError) -> [DueDelivery] {
+    /// - Parameters:
+    ///   - each: at most so many to one address.
+    ///   - limit: at most so many, those that are due longest.
+    public func due(at now: WallTime, each: Int, limit: Int) async throws(RecordsError) -> [DueDelivery] {
         try await read { [self] db in
             try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT d.notification, d.callback AS place, d.attempts, n.id AS message, n.stream, n.body, c.*
-                    FROM delivery d JOIN notification n ON n.number = d.notification
-                    JOIN callback c ON c.number = d.callback
-                    WHERE d.state = 'pending' AND d.due <= ? AND NOT EXISTS (
-                        SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback
-                        AND e.stream = d.stream AND e.notification < d.notification)
-                    ORDER BY d.due, d.notification LIMIT ?
-                    """, arguments: [now.millisecondsSinceEpoch, limit]
+                    SELECT f.*, n.id AS message, n.body, c.application, c.name, c.uri, c.method, c.secret FROM (
+                        SELECT d.*, row_number() OVER (PARTITION BY callback ORDER BY due, notification) AS line
+                        FROM delivery d WHERE d.due <= ? AND \(Self.foremost)
+                    ) f JOIN notification n ON n.number = f.notification JOIN callback c ON c.number = f.callback
+                    WHERE f.line <= ? ORDER BY f.due, f.notification LIMIT ?
+                    """, arguments: [now.millisecondsSinceEpoch, each, limit]
             ).map { row in
                 DueDelivery(
-                    place: .init(notification: row["notification"], callback: row["place"]), id: row["message"],
+                    place: .init(notification: row["notification"], callback: row["callback"]), id: row["message"],
                     stream: StreamID(row["stream"]), body: Array(row["body"] as Data), callback: try callback(row),
                     attempts: row["attempts"])
             }
         }
     }
 
-    /// When something is to be sent next; nil when nothing waits.
-    public func nextDue() async throws(RecordsError) -> WallTime? {
+    /// When something is to be sent next, that is not to be sent already; nil when nothing waits.
+    public func nextDue(after now: WallTime) async throws(RecordsError) -> WallTime? {
         try await read { db in
             Self.time(
                 try Int64.fetchOne(
-                    db,
-                    sql: """
-                        SELECT min(d.due) FROM delivery d WHERE d.state = 'pending' AND NOT EXISTS (
-                            SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback
-                            AND e.stream = d.stream AND e.notification < d.notification)
-                        """))
+                    db, sql: "SELECT min(due) FROM delivery d WHERE due > ? AND \(Self.foremost)",
+                    arguments: [now.millisecondsSinceEpoch]))
         }
     }
 

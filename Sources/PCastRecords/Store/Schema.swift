@@ -31,10 +31,10 @@ enum Schema {
         CREATE INDEX stream_ended ON stream(ended) WHERE ended IS NOT NULL;
 
         CREATE TABLE viewing (
-            id TEXT PRIMARY KEY NOT NULL, stream TEXT NOT NULL, application TEXT NOT NULL, session TEXT,
-            tags TEXT NOT NULL, began INTEGER NOT NULL, ended INTEGER, reason TEXT
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX viewing_of_application ON viewing(application, began);
+            number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,
+            application TEXT NOT NULL, session TEXT, tags TEXT NOT NULL, began INTEGER NOT NULL, ended INTEGER, reason TEXT
+        ) STRICT;
+        CREATE INDEX viewing_of_application ON viewing(application, number);
         CREATE INDEX viewing_open ON viewing(stream) WHERE ended IS NULL;
         CREATE INDEX viewing_ended ON viewing(ended) WHERE ended IS NOT NULL;
 

@@ -48,21 +48,35 @@ extension Records {
         }
     }
 
+    /// A viewing, and the tags of the stream that was watched.
+    public struct Watched: Sendable {
+        public let viewing: ViewingRecord
+        public let streamTags: [String]
+    }
+
     /// What was watched of an application's streams between two times, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - after: `next` of the page before.
+    ///   - limit: at least 1.
     public func viewings(
-        of application: ApplicationID, from: WallTime, to: WallTime, limit: Int
-    ) async throws(RecordsError) -> [ViewingRecord] {
+        of application: ApplicationID, from: WallTime, to: WallTime, after: Int64 = 0, limit: Int
+    ) async throws(RecordsError) -> Page<Watched> {
         try await read { db in
-            try Row.fetchAll(
+            let rows = try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT * FROM viewing WHERE application = ? AND began < ? AND (ended IS NULL OR ended >= ?)
-                    ORDER BY began, id LIMIT ?
+                    SELECT v.*, s.tags AS streamTags FROM viewing v LEFT JOIN stream s ON s.id = v.stream
+                    WHERE v.application = ? AND v.number > ? AND v.began < ? AND (v.ended IS NULL OR v.ended >= ?)
+                    ORDER BY v.number LIMIT ?
                     """,
                 arguments: [
-                    application.description, to.millisecondsSinceEpoch, from.millisecondsSinceEpoch, limit,
-                ]
-            ).map(Self.viewing)
+                    application.description, after, to.millisecondsSinceEpoch, from.millisecondsSinceEpoch, limit,
+                ])
+            let watched = rows.map { row in
+                Watched(viewing: Self.viewing(row), streamTags: StringList.list(row["streamTags"] ?? "[]"))
+            }
+            return Page(elements: watched, next: rows.count == limit ? rows.last?["number"] : nil)
         }
     }
 

@@ -20,6 +20,20 @@ enum ThisMachine {
         return hasNamespaces
     }()
 
+    /// What checks an interface against its description; nil where it is not installed.
+    static let schemathesis: String? = {
+        let path = "\(cache)/checkers/bin/schemathesis"
+        if FileManager.default.isExecutableFile(atPath: path) { return path }
+        _ = leaveOut("schemathesis", "scripts/peers has not installed it")
+        return nil
+    }()
+
+    /// Programs in Python that need nothing beside it.
+    static let hasPython = can("backends in Python", when: ["python3"])
+
+    /// Disks of a few pages can be made.
+    static let canMount = getuid() == 0 && can("full disks", when: ["unshare", "mount"])
+
     /// The virtual machine with real drivers.
     static let hasVirtualMachine: Bool = {
         let part = "tests on real drivers, in a virtual machine"

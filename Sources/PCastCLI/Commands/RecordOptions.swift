@@ -1,0 +1,36 @@
+import ArgumentParser
+import PCastMedia
+import PCastPlatform
+
+/// What `pcast serve` keeps, where and for how long.
+struct RecordOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where lasting things go, made if missing; without it they are kept in memory.", valueName: "directory"))
+    var data: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The key that secrets in --data are sealed with: 32 bytes in base 64. (default: made, in --data)",
+            valueName: "file"))
+    var dataKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long ended streams, and who watched them, are remembered. (default: 720h)", valueName: "duration"))
+    var retention: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Addresses that callbacks may reach although they are not public, as 10.0.0.0/8; may be repeated.",
+            valueName: "network"))
+    var callbackNetwork: [NetworkArgument] = []
+
+    func keeping(_ settings: Settings) throws -> RecordKeeping {
+        RecordKeeping(
+            directory: try settings.value("data", data), keyFile: try settings.value("data-key", dataKey),
+            retention: try settings.value("retention", retention)?.span ?? RecordKeeping.defaultRetention,
+            callbackNetworks: try settings.values("callback-network", callbackNetwork).map(\.network),
+            fallback: RandomApplication.make(id: "local").platformApplication)
+    }
+}

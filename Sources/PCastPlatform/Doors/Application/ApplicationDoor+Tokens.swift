@@ -1,0 +1,80 @@
+import Hummingbird
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastRecords
+
+/// Tokens for those whose backend has no EdgeAuth library.
+extension ApplicationDoor {
+    /// As long as the libraries' own default.
+    private static let lifetime = TimeSpan.seconds(3600 as Int64)
+    private static let capabilityLimit = 64
+
+    private struct AuthenticationAsked: Decodable {
+        let capabilities: [String]?
+    }
+
+    private struct AuthenticationToken: Encodable {
+        let status = "ok"
+        let authenticationToken: String
+    }
+
+    func issueAuthenticationToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        let asked = try request.decoded(AuthenticationAsked.self)
+        let token = try make(request, asked.capabilities) { $0.forAuthenticationOnly() }
+        return ApplicationAnswer.json(AuthenticationToken(authenticationToken: token))
+    }
+
+    private struct StreamAsked: Decodable {
+        let sessionId: String?
+        let originStreamId: String?
+        let alternateOriginStreamIds: [String]?
+        let capabilities: [String]?
+    }
+
+    private struct StreamToken: Encodable {
+        let status = "ok"
+        let streamToken: String
+    }
+
+    /// With an origin it is a token to view that, or the first alternative that plays; without, one to publish.
+    func issueStreamToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        let asked = try request.decoded(StreamAsked.self)
+        let named = (asked.originStreamId.map { [$0] } ?? []) + (asked.alternateOriginStreamIds ?? [])
+        let origin = named.isEmpty ? nil : try await playing(named.map { StreamID($0) }, of: request.application)
+        let token = try make(request, asked.capabilities) { builder in
+            var builder = builder
+            // A star is for every session, as in Phenix' own interface.
+            if let session = asked.sessionId, session != "*" { builder = builder.forSession(session) }
+            guard let origin else { return builder.forPublishingOnly() }
+            return builder.forStreamingOnly().forOriginStream(origin.description)
+        }
+        return ApplicationAnswer.json(StreamToken(streamToken: token))
+    }
+
+    private func playing(
+        _ named: [StreamID], of application: ApplicationID
+    ) async throws(ApplicationFailure) -> StreamID {
+        for id in named { if await directory.live(id, of: application) != nil { return id } }
+        for id in named {
+            let past = try await ask { () throws(RecordsError) in try await kept.records.stream(id, of: application) }
+            if past != nil { throw ApplicationFailure(.gone, "origin-ended") }
+        }
+        throw ApplicationFailure(.notFound, "origin-not-found")
+    }
+
+    private func make(
+        _ request: ApplicationRequest, _ capabilities: [String]?, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
+    ) throws(ApplicationFailure) -> String {
+        let capabilities = capabilities ?? []
+        guard capabilities.count <= Self.capabilityLimit,
+            capabilities.allSatisfy({ (1...50).contains($0.unicodeScalars.count) })
+        else { throw .badRequest("At most \(Self.capabilityLimit) capabilities, each of 1 to 50 characters.") }
+        let token = gatekeeper.token(of: request.application) { builder in
+            let begun = restrict(builder.expiresIn(Self.lifetime, from: MonotonicClock.wallTime()))
+            return capabilities.reduce(begun) { $0.withCapability($1) }
+        }
+        guard let token else { throw .unauthorized }
+        return token
+    }
+}

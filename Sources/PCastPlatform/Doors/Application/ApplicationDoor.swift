@@ -1,0 +1,85 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import PCastMedia
+import PCastRecords
+import PCastWeb
+
+/// What an application's backend asks of the platform, under `/pcast`: tokens, streams, callbacks, notifications, reports.
+/// Described in `/pcast/openapi.json`.
+struct ApplicationDoor: Sendable {
+    let gatekeeper: Gatekeeper
+    let directory: StreamDirectory
+    let kept: PlatformRecords
+    let relay: RelayOffers?
+    let logger: Logger
+
+    typealias Handler = @Sendable (ApplicationRequest) async throws(ApplicationFailure) -> Response
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        let group = router.group("/pcast")
+        add(group, "auth", [.post: issueAuthenticationToken])
+        add(group, "stream", [.post: issueStreamToken, .delete: terminate])
+        add(group, "stream/:stream", [.get: inspect])
+        add(group, "streams", [.get: list])
+        add(group, "application/:application/callback", [.get: callbacks, .put: setCallback, .delete: removeCallback])
+        add(group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback])
+        add(group, "application/:application/notifications", [.get: notifications])
+        add(group, "application/:application/notifications/redelivery", [.post: sendAgain])
+        add(group, "application/:application/notifications/:notification/redelivery", [.post: sendAgain])
+        add(group, "reporting/publishing", [.put: reportPublishing])
+        add(group, "reporting/viewing", [.put: reportViewing])
+        addOpenRoutes(to: group)
+    }
+
+    /// Methods that a path may be asked by; the others are refused by name (RFC 9110, section 15.5.6).
+    private static let methods: [HTTPRequest.Method] = [
+        .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPRequest.Method("QUERY") ?? .get,
+    ]
+
+    private func add(
+        _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, _ handlers: [HTTPRequest.Method: Handler]
+    ) {
+        for (method, handler) in handlers {
+            group.on(path, method: method) { request, context in
+                do throws(ApplicationFailure) {
+                    let asked = try await ApplicationRequest.read(request, context, by: gatekeeper)
+                    return try await handler(asked)
+                } catch {
+                    if error.status == .unauthorized {
+                        logger.info("refused", metadata: ["door": "pcast", "why": "application credentials"])
+                    }
+                    return error.response
+                }
+            }
+        }
+        refuseOthers(group, path, than: Array(handlers.keys))
+    }
+
+    func refuseOthers(
+        _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, than methods: [HTTPRequest.Method]
+    ) {
+        // HEAD comes along with GET.
+        let allowed = methods + (methods.contains(.get) ? [.head] : [])
+        let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+        for method in Self.methods where !allowed.contains(method) {
+            group.on(path, method: method) { _, _ in
+                var response = ApplicationFailure(.methodNotAllowed, "bad-request", "Allowed here: \(names).").response
+                response.headers[.allow] = names
+                return response
+            }
+        }
+    }
+
+    /// What the records answer; when they fail, it is the platform's fault and not the backend's.
+    func ask<Answer>(
+        _ question: () async throws(RecordsError) -> Answer
+    ) async throws(ApplicationFailure) -> Answer {
+        do {
+            return try await question()
+        } catch {
+            logger.error("records cannot be used", metadata: ["why": "\(error)"])
+            throw .records
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Why a request of an application's backend was not done: a status, and the word that its answer has.
+struct ApplicationFailure: Error {
+    let status: HTTPResponse.Status
+    let word: String
+    /// What to do; for people.
+    let reason: String?
+
+    init(_ status: HTTPResponse.Status, _ word: String, _ reason: String? = nil) {
+        self.status = status
+        self.word = word
+        self.reason = reason
+    }
+
+    static let unauthorized = ApplicationFailure(.unauthorized, "unauthorized")
+
+    static let notFound = ApplicationFailure(.notFound, "not-found")
+
+    static let records = ApplicationFailure(
+        .serviceUnavailable, "failed", "The records cannot be read or written: try again later.")
+
+    static func badRequest(_ reason: String) -> ApplicationFailure {
+        ApplicationFailure(.badRequest, "bad-request", reason)
+    }
+
+    private struct Body: Encodable {
+        let status: String
+        let reason: String?
+    }
+
+    var response: Response {
+        var response = ApplicationAnswer.json(Body(status: word, reason: reason), status)
+        if status == .unauthorized { response.headers[.wwwAuthenticate] = "Basic realm=\"pcast\"" }
+        if status == .serviceUnavailable { response.headers[.retryAfter] = "5" }
+        return response
+    }
+}

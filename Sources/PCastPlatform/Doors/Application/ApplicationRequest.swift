@@ -1,0 +1,113 @@
+import FoundationEssentials
+import Hummingbird
+import NIOCore
+import PCastMedia
+import PCastWeb
+
+/// A request of an application's backend, whose credentials were right.
+struct ApplicationRequest {
+    let application: ApplicationID
+    let query: [String: String]
+    /// `HOST:PORT`, as the client has written it.
+    let host: String?
+    private let parameters: Parameters
+    private let body: Data
+
+    /// In bytes.
+    private static let bodyLimit = 64 * 1024
+
+    private struct Credentials: Decodable {
+        let applicationId: String
+        let secret: String
+    }
+
+    /// By HTTP Basic, or, as of old, by `applicationId` and `secret` in the body.
+    static func read(
+        _ request: Request, _ context: WebRequestContext, by gatekeeper: Gatekeeper
+    ) async throws(ApplicationFailure) -> ApplicationRequest {
+        let basic = request.headers[.authorization].map { Self.basic($0) }
+        if let basic {
+            guard let basic, gatekeeper.isApplication(basic.id, secret: basic.secret) else { throw .unauthorized }
+        }
+        let body = try await body(of: request)
+        let written = try? JSONDecoder().decode(Credentials.self, from: body)
+        guard let id = basic??.id ?? written?.applicationId else { throw .unauthorized }
+        if basic == nil {
+            guard gatekeeper.isApplication(id, secret: written?.secret ?? "") else { throw .unauthorized }
+        }
+        return ApplicationRequest(
+            application: ApplicationID(id),
+            query: Dictionary(
+                request.uri.queryParameters.map { (String($0.key), String($0.value)) },
+                uniquingKeysWith: { first, _ in first }),
+            host: request.head.authority, parameters: context.parameters, body: body)
+    }
+
+    private static func basic(_ authorization: String) -> (id: String, secret: String)? {
+        let parts = authorization.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "basic", let decoded = Base64.decode(String(parts[1]))
+        else { return nil }
+        let text = String(decoding: decoded, as: UTF8.self)
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+    }
+
+    private static func body(of request: Request) async throws(ApplicationFailure) -> Data {
+        var request = request
+        do {
+            let buffer = try await request.collectBody(upTo: bodyLimit)
+            return Data(buffer.readableBytesView)
+        } catch {
+            throw error is NIOTooManyBytesError
+                ? ApplicationFailure(.contentTooLarge, "bad-request", "At most 64 KiB are taken.")
+                : .badRequest("The body was cut.")
+        }
+    }
+
+    func decoded<Body: Decodable>(_ type: Body.Type) throws(ApplicationFailure) -> Body {
+        do {
+            return try JSONDecoder().decode(type, from: body)
+        } catch {
+            throw .badRequest("The body is not what is described in /pcast/openapi.json.")
+        }
+    }
+
+    /// Whether the path has that part.
+    func has(_ name: String) -> Bool { parameters.get(name) != nil }
+
+    /// A part of the path, decoded.
+    func part(_ name: String) throws(ApplicationFailure) -> String {
+        guard let text = parameters.get(name).flatMap({ PercentEncoding.decode($0) }), !text.isEmpty else {
+            throw .notFound
+        }
+        return text
+    }
+
+    /// That the path names the application that asks.
+    func checkOwner() throws(ApplicationFailure) {
+        // What is another's is as if it were not there.
+        guard try part("application") == application.description else { throw .notFound }
+    }
+
+    /// A number of the query within bounds.
+    func number(_ name: String, _ range: ClosedRange<Int64>, default fallback: Int64) throws(ApplicationFailure)
+        -> Int64
+    {
+        guard let text = query[name] else { return fallback }
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text), range.contains(number)
+        else { throw .badRequest("“\(name)” is a number from \(range.lowerBound) to \(range.upperBound).") }
+        return number
+    }
+
+    /// One of several words of the query; nil when there is none.
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, _ type: Choice.Type
+    ) throws(ApplicationFailure) -> Choice? where Choice.RawValue == String {
+        guard let text = query[name] else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            let words = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .badRequest("“\(name)” is one of \(words).")
+        }
+        return choice
+    }
+}

@@ -1,0 +1,50 @@
+import PCastMedia
+import PCastRecords
+
+/// A table as text (RFC 4180).
+struct CommaSeparatedValues {
+    private(set) var text = ""
+
+    mutating func add(_ fields: [String]) {
+        text += fields.map(Self.quoted).joined(separator: ",") + "\r\n"
+    }
+
+    private static func quoted(_ field: String) -> String {
+        let isPlain = field.utf8.allSatisfy { byte in
+            byte != UInt8(ascii: ",") && byte != UInt8(ascii: "\"") && byte != 0x0A && byte != 0x0D
+        }
+        return isPlain ? field : "\"\(field.replacing("\"", with: "\"\""))\""
+    }
+
+    // MARK: Reports
+
+    static let publishing = [
+        "StreamId", "SessionId", "Tags", "Capabilities", "StartTime", "EndTime", "DurationMilliseconds",
+        "StreamEndedReason", "Views", "MostViewers",
+    ]
+
+    mutating func add(_ stream: StreamRecord) {
+        add([
+            stream.id.description, stream.session?.description ?? "", stream.tags.joined(separator: ";"),
+            stream.capabilities.joined(separator: ";"), Timestamp.text(stream.started ?? stream.starting),
+            Self.time(stream.ended), Self.span(stream.duration), stream.reason ?? "", "\(stream.counts.views)",
+            "\(stream.counts.mostViewers)",
+        ])
+    }
+
+    static let viewing = [
+        "ViewId", "StreamId", "SessionId", "Tags", "StartTime", "EndTime", "DurationMilliseconds", "StreamEndedReason",
+    ]
+
+    mutating func add(_ viewing: ViewingRecord) {
+        add([
+            viewing.id.description, viewing.stream.description, viewing.session?.description ?? "",
+            viewing.tags.joined(separator: ";"), Timestamp.text(viewing.began), Self.time(viewing.ended),
+            Self.span(viewing.ended.map { max($0 - viewing.began, .zero) }), viewing.reason ?? "",
+        ])
+    }
+
+    private static func time(_ time: WallTime?) -> String { time.map { Timestamp.text($0) } ?? "" }
+
+    private static func span(_ span: TimeSpan?) -> String { span.map { "\(Int64($0.milliseconds))" } ?? "" }
+}

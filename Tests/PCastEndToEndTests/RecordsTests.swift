@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What a platform keeps in its directory, and what backends are told of it.
+    @Suite("Records")
+    struct RecordsTests {
+        private static let credentials = "Basic " + Data(LocalPlatform.application.utf8).base64EncodedString()
+
+        @Test(
+            "Killed at any moment of publishing, it loses no notification, and keeps their order",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
+        func killRounds() async throws {
+            try await Workplace.run { place in
+                let rounds = ThisMachine.isFull ? 100 : 10
+                let seconds = 60 + rounds * 2
+                let program = try place.start(
+                    "\(BuiltProgram.peers)/kill_rounds.py",
+                    [
+                        "--program", try BuiltProgram.path("pcast"), "--data", place.path("data"), "--rounds",
+                        "\(rounds)",
+                        "--seconds", "\(seconds)",
+                    ], limit: .seconds(seconds + 45))
+                let status = try await program.exitStatus(within: .seconds(seconds + 40))
+                let figures = program.output.lines.values.last ?? ""
+                print("kill rounds: \(figures)")
+                if status != 0 { throw EndToEndFailure("the rounds failed: \(figures)\n\(program.report)") }
+            }
+        }
+
+        @Test(
+            "The interface for applications is as its description says, to schemathesis",
+            .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(4)))
+        func description() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let examples = ThisMachine.isFull ? "100" : "15"
+                // The application that asks, so that more is tried than whether others are refused.
+                let configuration = place.path("schemathesis.toml")
+                try #"[parameters]\#n"path.application" = "studio"\#n"#.write(
+                    toFile: configuration, atomically: true, encoding: .utf8)
+                let checker = try place.start(
+                    try #require(ThisMachine.schemathesis),
+                    [
+                        "--config-file", configuration, "run", "\(platform.uri)/pcast/openapi.json", "--header",
+                        "Authorization: \(Self.credentials)",
+                        "--checks", "all", "--max-examples", examples, "--seed", "20261121", "--no-color",
+                        "--generation-database", "none",
+                    ], limit: .seconds(200))
+                let status = try await checker.exitStatus(within: .seconds(210))
+                #expect(status == 0, "\(checker.output.lines.values.joined(separator: "\n"))")
+                #expect(platform.program.isRunning)
+            }
+        }
+
+        @Test(
+            "A disk that is full at the start is told in a sentence, and one that fills up ends no stream",
+            .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(1)))
+        func fullDisk() async throws {
+            try await Workplace.run { place in
+                let disk = place.path("disk")
+                try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+                // A disk of its own in a namespace of its own, so that it is gone with the program.
+                let start = { (size: String) throws in
+                    try place.start(
+                        try #require(BuiltProgram.installed("unshare")),
+                        [
+                            "--mount", "sh", "-c", #"mount -t tmpfs -o "size=$0" tmpfs "$1" && shift && exec "$@""#,
+                            size,
+                            disk, try BuiltProgram.path("pcast"), "serve", "--json", "--listen", "127.0.0.1:0",
+                            "--rtc-port", "0", "--application", LocalPlatform.application, "--data", disk + "/data",
+                        ])
+                }
+                let refused = try start("64k")
+                #expect(try await refused.exitStatus(within: .seconds(10)) == 1)
+                #expect(refused.messages.lines.values.contains { $0.contains("the disk is full") })
+
+                let program = try start("8m")
+                let platform = try await LocalPlatform(program, in: place)
+                let filler = "/proc/\(program.processID)/root\(disk)/filler"
+                Self.fill(filler)
+                // Who comes now is let in all the same.
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "null", "--token",
+                    try await platform.publishingToken(), "--size", "320x180", limit: .seconds(50))
+                _ = try await publisher.event("publishing")
+                _ = try await program.message(containing: "records cannot be written", within: .seconds(10))
+                _ = try await publisher.event("stats")
+                try FileManager.default.removeItem(atPath: filler)
+                _ = try await program.message(containing: "records are written again", within: .seconds(10))
+                #expect(publisher.isRunning && program.isRunning)
+                publisher.send(SIGINT)
+                #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
+            }
+        }
+
+        /// Writes a file until the disk takes no more.
+        private static func fill(_ path: String) {
+            guard let file = fopen(path, "w") else { return }
+            let block = [UInt8](repeating: 0x55, count: 4_096)
+            while fwrite(block, 1, block.count, file) == block.count, fflush(file) == 0 {}
+            fclose(file)
+        }
+    }
+}

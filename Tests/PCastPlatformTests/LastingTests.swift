@@ -1,0 +1,91 @@
+import Foundation
+import GRDB
+import Logging
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+import Testing
+
+@testable import PCastRecords
+
+/// A directory of a test's own, which is gone after it.
+func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
+    let path = NSTemporaryDirectory() + "pcast-platform-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try await body(path)
+}
+
+/// What is there after a restart.
+@Suite struct LastingTests {
+    @Test("Streams and their viewers are remembered over a restart, with applications and sessions") func restart()
+        async throws
+    {
+        try await withTemporaryDirectory { directory in
+            let keeping = RecordKeeping(directory: directory)
+            var (stream, session) = ("", "")
+            try await TestPlatform.run(records: keeping) { platform in
+                let token = try Tokens.make { $0.forPublishingOnly().applyTag("red") }
+                stream = try await platform.publish(token: token).stream
+                #expect(
+                    try await platform.post("/whep", try Offers.viewer(), token: try Tokens.viewing()).status == 201)
+                let opened = Opened()
+                try await ProtocolClient.run(platform) { client async throws in
+                    await opened.set(try await client.authenticate(try Tokens.make()) ?? "")
+                }
+                session = await opened.id
+            }
+            // The applications are those of before.
+            try await TestPlatform.run(applications: [], records: keeping) { platform in
+                #expect(platform.listening.applications.map(\.id.description) == ["first", "second"])
+                let past = try await platform.ask("GET", "/pcast/stream/\(stream)")
+                #expect(past.status == 200)
+                for part in [
+                    #""reason":"maintenance""#, #""tags":["red"]"#, #""views":1"#, #""mostViewers":1"#, #""viewers":0"#,
+                ] { #expect(past.body.contains(part), "\(part) in \(past.body)") }
+                #expect(try await platform.ask("GET", "/pcast/streams").body == #"{"status":"ok","streams":[]}"#)
+                #expect(try await platform.ask("GET", "/pcast/streams?state=ended").body.contains(stream))
+                let ended = try await platform.ask("POST", "/pcast/stream", #"{"originStreamId":"\#(stream)"}"#)
+                #expect(ended.status == 410)
+                #expect(ended.body.contains("origin-ended"))
+                let known = session
+                try await ProtocolClient.run(platform) { client async throws in
+                    #expect(try await client.authenticate(try Tokens.make(), session: known) == known)
+                }
+            }
+        }
+    }
+
+    private actor Opened {
+        private(set) var id = ""
+        func set(_ id: String) { self.id = id }
+    }
+
+    @Test("Without a directory nothing lasts, and the application that is made up counts") func inMemory() async throws
+    {
+        let keeping = RecordKeeping(fallback: TestPlatform.application)
+        try await TestPlatform.run(applications: [], records: keeping) { platform async throws in
+            #expect(platform.listening.applications.map(\.id) == [TestPlatform.application.id])
+            #expect(try await platform.ask("GET", "/pcast/streams").status == 200)
+        }
+    }
+
+    @Test("Records that are damaged, or another platform's, keep it from starting, with a sentence") func start()
+        async throws
+    {
+        try await withTemporaryDirectory { directory in
+            let keeping = RecordKeeping(directory: directory)
+            try await TestPlatform.run(records: keeping) { _ async throws in
+                let error = await #expect(throws: PlatformError.self) {
+                    try await TestPlatform.run(records: keeping) { _ in }
+                }
+                #expect("\(try #require(error))".contains("another platform keeps its records in \(directory)"))
+            }
+            try Data("no database at all, but long enough to be taken for one".utf8).write(
+                to: URL(fileURLWithPath: directory + "/records.sqlite"))
+            let error = await #expect(throws: PlatformError.self) {
+                try await TestPlatform.run(records: keeping) { _ in }
+            }
+            #expect("\(try #require(error))".contains("restore it from a copy"))
+        }
+    }
+}

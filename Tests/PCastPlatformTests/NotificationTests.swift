@@ -1,0 +1,196 @@
+import FoundationEssentials
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+import PCastRecords
+import Testing
+
+/// What backends are told of streams.
+@Suite struct NotificationTests {
+    private static let here = [IPNetwork("127.0.0.0/8")].compactMap { $0 }
+
+    /// Tries again soon, so often.
+    private func keeping(tries: Int = 3, directory: String? = nil) -> RecordKeeping {
+        RecordKeeping(
+            directory: directory, callbackNetworks: Self.here,
+            notificationWaits: Array(repeating: .milliseconds(20), count: tries))
+    }
+
+    /// Has notifications sent to a port of this machine.
+    private func register(
+        _ port: Int, on platform: TestPlatform, _ name: String = "", host: String = "127.0.0.1"
+    ) async throws -> SigningSecret {
+        struct Answer: Decodable { let signingSecret: String }
+        let place = "/pcast/application/first/callback" + (name.isEmpty ? "" : "/\(name)")
+        let answer = try await platform.ask(
+            "PUT", place, #"{"callback":{"host":"\#(host)","port":\#(port),"path":"/hook/\#(name)"}}"#)
+        try #require(answer.status == 200, "\(answer.body)")
+        let text = try JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8)).signingSecret
+        return try #require(SigningSecret(text))
+    }
+
+    private func end(_ stream: String, _ reason: String, _ platform: TestPlatform) async throws {
+        let answer = try await platform.ask(
+            "DELETE", "/pcast/stream", #"{"streamId":"\#(stream)","reason":"\#(reason)"}"#)
+        #expect(answer.status == 200)
+    }
+
+    private func whats(_ notifications: [Backend.Notification]) -> [String] {
+        notifications.map { $0.content?.what ?? "?" }
+    }
+
+    @Test("A stream that starts and ends is told to every address, in order, signed for each") func order() async throws
+    {
+        try await Backend.run { one, onePort in
+            try await Backend.run { two, twoPort in
+                try await TestPlatform.run(records: keeping()) { platform async throws in
+                    let first = try await register(onePort, on: platform)
+                    let second = try await register(twoPort, on: platform, "second")
+                    #expect(first != second)
+                    let token = try Tokens.make { $0.forPublishingOnly().applyTag("red").applyTag("live") }
+                    let (stream, _) = try await platform.publish(token: token)
+                    try await end(stream, "my words", platform)
+                    for (backend, secret) in [(one, first), (two, second)] {
+                        let got = try await backend.receives(3)
+                        #expect(whats(got) == ["starting", "started", "ended"])
+                        #expect(got.allSatisfy { $0.isSigned(with: secret) })
+                        #expect(Set(got.map(\.id)).count == 3)
+                        for notification in got {
+                            #expect(notification.content?.apiVersion == 0)
+                            #expect(notification.content?.entity == "stream")
+                            #expect(notification.content?.data.streamId == stream)
+                            #expect(notification.content?.data.tags == ["red", "live"])
+                        }
+                        #expect(got.last?.content?.data.reason == "my words")
+                        #expect(got.last?.content?.data.duration ?? -1 >= 0)
+                        #expect(got.first?.content?.data.reason == nil)
+                    }
+                    #expect(one.received.map(\.id) == two.received.map(\.id))
+                    #expect(one.received.allSatisfy { $0.path == "/hook/" })
+                }
+            }
+        }
+    }
+
+    @Test("A stream's start is recorded before its publisher is told that it has") func committed() async throws {
+        try await TestPlatform.run(records: keeping()) { platform async throws in
+            let (stream, _) = try await platform.publish(token: try Tokens.publishing())
+            let told = try await platform.ask("GET", "/pcast/application/first/notifications?streamId=\(stream)")
+            #expect(told.body.contains(#""what":"started""#))
+            #expect(told.body.contains(#""what":"starting""#))
+        }
+    }
+
+    @Test("What is not taken is sent again under the same name, and what follows waits for it") func retries()
+        async throws
+    {
+        try await Backend.run(statuses: [500, 503, 200, 404]) { backend, port in
+            try await TestPlatform.run(records: keeping()) { platform async throws in
+                let secret = try await register(port, on: platform)
+                let (stream, _) = try await platform.publish(token: try Tokens.publishing())
+                try await end(stream, "", platform)
+                let got = try await backend.receives(6)
+                #expect(whats(got) == ["starting", "starting", "starting", "started", "started", "ended"])
+                #expect(Set(got.map(\.id)).count == 3)
+                #expect(got.allSatisfy { $0.isSigned(with: secret) })
+                #expect(got[0].body == got[2].body)
+                #expect(try await platform.reaches("pcast_notifications_delivered_total", 3))
+                #expect(try await platform.figure("pcast_notification_failures_total") == 3)
+            }
+        }
+    }
+
+    @Test("After the last try it is kept aside, and sent again when the backend asks for it") func aside() async throws
+    {
+        try await Backend.run(statuses: [500, 500, 500]) { backend, port in
+            try await TestPlatform.run(records: keeping(tries: 2)) { platform async throws in
+                _ = try await register(port, on: platform)
+                _ = try await platform.publish(token: try Tokens.publishing())
+                let got = try await backend.receives(4)
+                #expect(whats(got) == ["starting", "starting", "starting", "started"])
+                #expect(try await platform.figure("pcast_notifications_aside_total") == 1)
+                let place = "/pcast/application/first/notifications"
+                let kept = try await platform.ask("GET", place + "?state=aside")
+                #expect(kept.body.contains(got[0].id))
+                #expect(!kept.body.contains(got[3].id))
+                #expect(try await platform.ask("POST", place + "/msg_none/redelivery").status == 404)
+                #expect(try await platform.ask("POST", "\(place)/\(got[0].id)/redelivery").status == 200)
+                let again = try await backend.receives(5)
+                #expect(again.last?.id == got[0].id)
+                #expect(try await platform.reaches("pcast_notifications_delivered_total", 2))
+                let left = try await platform.ask("POST", place + "/redelivery")
+                #expect(left.body == #"{"deliveries":0,"status":"ok"}"#)
+            }
+        }
+    }
+
+    @Test("Who is gone is not asked again (410)") func gone() async throws {
+        try await Backend.run(statuses: [410]) { backend, port in
+            try await TestPlatform.run(records: keeping()) { platform async throws in
+                _ = try await register(port, on: platform)
+                _ = try await platform.publish(token: try Tokens.publishing())
+                #expect(whats(try await backend.receives(2)) == ["starting", "started"])
+                #expect(try await platform.figure("pcast_notifications_aside_total") == 1)
+            }
+        }
+    }
+
+    @Test("An address that is not public is never called unless it is listed, whatever its name")
+    func privateAddresses() async throws {
+        try await Backend.run { backend, port in
+            try await TestPlatform.run { platform async throws in
+                for literal in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1"] {
+                    let answer = try await platform.ask(
+                        "PUT", "/pcast/application/first/callback",
+                        #"{"callback":{"host":"\#(literal)","port":\#(port)}}"#)
+                    #expect(answer.status == 403, "\(literal)")
+                }
+                // Names, and numbers in other clothes, are judged by what they turn out to mean.
+                for (index, host) in ["localhost", "127.1", "2130706433", "0x7f000001"].enumerated() {
+                    _ = try await register(port, on: platform, "n\(index)", host: host)
+                }
+                _ = try await platform.publish(token: try Tokens.publishing())
+                #expect(try await platform.reaches("pcast_notifications_aside_total", 8))
+                #expect(backend.received.isEmpty)
+                let kept = try await platform.ask("GET", "/pcast/application/first/notifications?state=aside")
+                #expect(kept.body.contains("is not public"))
+            }
+        }
+    }
+
+    @Test("A redirection is not followed") func redirection() async throws {
+        try await Backend.run(statuses: [302, 302, 302, 302]) { backend, port in
+            try await TestPlatform.run(records: keeping()) { platform async throws in
+                _ = try await register(port, on: platform)
+                _ = try await platform.publish(token: try Tokens.publishing())
+                let got = try await backend.receives(5)
+                #expect(got.allSatisfy { $0.path == "/hook/" })
+                #expect(whats(got).suffix(2) == ["starting", "started"])
+            }
+        }
+    }
+
+    @Test("What was not taken when the platform ended is told by the next one") func restart() async throws {
+        try await withTemporaryDirectory { directory in
+            try await Backend.run { backend, port in
+                // Nobody takes anything before the first platform ends.
+                backend.answer(Array(repeating: 503, count: 100))
+                let records = RecordKeeping(
+                    directory: directory, callbackNetworks: Self.here,
+                    notificationWaits: [.milliseconds(200)] + Array(repeating: .seconds(2), count: 9))
+                try await TestPlatform.run(records: records) { platform async throws in
+                    _ = try await register(port, on: platform)
+                    _ = try await platform.publish(token: try Tokens.publishing())
+                    _ = try await backend.receives(1)
+                }
+                let before = backend.received.count
+                backend.answer([])
+                try await TestPlatform.run(records: records) { _ async throws in
+                    let got = try await backend.receives(before + 3)
+                    #expect(whats(got).suffix(3) == ["starting", "started", "ended"])
+                    #expect(got.last?.content?.data.reason == "maintenance")
+                }
+            }
+        }
+    }
+}

@@ -35,6 +35,7 @@ public struct LayerSelection: Hashable, Sendable {
     var limit: Bitrate?
 
     private var shortSince: Instant?
+    private var clearlyShortSince: Instant?
     private var roomSince: Instant?
     private var deafSince: Instant?
     private var lastUp: Instant?
@@ -130,21 +131,26 @@ public struct LayerSelection: Hashable, Sendable {
         }
         guard let budget, budget < rung.bitrate else {
             shortSince = nil
+            clearlyShortSince = nil
             return rise(from: rank, ladder, ceiling, budget, at: now)
         }
         roomSince = nil
         let since = shortSince ?? now
         shortSince = since
         let isClear = budget.bitsPerSecond * 100 < rung.bitrate.bitsPerSecond * Self.clearlyShort
+        clearlyShortSince = isClear ? clearlyShortSince ?? now : nil
         if rank > ladder.lowest {
             guard isClear || now - since >= Self.shortPatience else { return }
             noteFall(at: now)
             shortSince = nil
             let best = Self.best(ladder, upTo: rank - 1, percent: 100, of: budget)
             choose(best ?? ladder.lowest, ladder, ceiling)
-        } else if budget < Self.leastVideo || isClear && now - since >= Self.lowestPatience {
+        } else if budget < Self.leastVideo
+            || clearlyShortSince.map({ now - $0 >= Self.lowestPatience }) ?? false
+        {
             noteFall(at: now)
             shortSince = nil
+            clearlyShortSince = nil
             choice = .audioOnly
             cause = .link
         }

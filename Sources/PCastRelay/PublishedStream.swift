@@ -74,7 +74,8 @@ struct PublishedStream: ~Copyable {
     private static let leastWanted = Bitrate.kilobits(600)
 
     var deadline: Instant? {
-        let checks = Instant.earlier(transport.deadline, quality.nextLook)
+        var checks = Instant.earlier(transport.deadline, quality.nextLook)
+        checks = Instant.earlier(checks, quality.nextLinksLook)
         return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks
     }
 

@@ -41,8 +41,9 @@ extension Relay {
         {
             viewer.pointee.loseVideo(at: now)
         }
+        if let drain = viewer.pointee.drain, isOver(drain, of: place, at: now) { viewer.pointee.drain = nil }
         while true {
-            if viewer.pointee.layers.isChanging { followLayers(viewer: place, at: now) }
+            if viewer.pointee.layers.isChanging, viewer.pointee.drain == nil { followLayers(viewer: place, at: now) }
             // Without video too, what the link carries is looked for through its stream (CC9).
             let layer = viewer.pointee.layers.current ?? viewer.pointee.layers.last ?? 0
             let sending = viewer.pointee.sendVideo(
@@ -50,9 +51,32 @@ extension Relay {
             switch sending {
             case .endedFrame: continue
             case .full: return true
+            case .idle where viewer.pointee.isDrowning(stream.pointee.layers.address(layer).pointee.log, at: now):
+                viewer.pointee.leaveOutVideo(at: now)
+                return false
             case .idle: return resendFormer(to: place, into: &batch, at: now)
             }
         }
+    }
+
+    /// Leaves out the video of a viewer that lost some of it on a link that is full, unless a key frame is on its way.
+    mutating func leaveOutVideo(viewer index: Int, at now: Instant) {
+        let viewer = viewers.address(index)
+        if let layer = viewer.pointee.layers.current {
+            let log = streams.address(viewer.pointee.stream).pointee.layers.address(layer)
+            guard !LinkDrain.hasFreshKeyFrame(log.pointee.log, at: now) else { return }
+        }
+        viewer.pointee.leaveOutVideo(at: now)
+    }
+
+    private func isOver(_ drain: LinkDrain, of place: Int, at now: Instant) -> Bool {
+        let viewer = viewers.address(place)
+        let stream = streams.address(viewer.pointee.stream)
+        let wanted = viewer.pointee.layers.wanted
+        return drain.isOver(
+            viewer.pointee.sender.estimate,
+            needed: wanted.flatMap { stream.pointee.layers[$0].activity.bitrate(at: now) },
+            askedAt: stream.pointee.quality.askedForLess, at: now)
     }
 
     /// Sends again what a viewer lacks of the layer that it had before.

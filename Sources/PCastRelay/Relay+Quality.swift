@@ -8,11 +8,9 @@ extension Relay {
         guard let due = streams[index].quality.nextLook, now >= due, !streams[index].isEnding else { return }
         streams[index].quality.nextLook = now + StreamQuality.interval
         streams[index].quality.measure(streams[index].receiver, at: now)
-        let isPictureLeftOut = lookAtLinks(stream: index, at: now)
         let stream = streams.address(index)
         let observation = stream.pointee.quality.observation(
-            of: stream.pointee.receiver, isAway: stream.pointee.isAway, isPictureLeftOut: isPictureLeftOut,
-            at: now)
+            of: stream.pointee.receiver, isAway: stream.pointee.isAway, at: now)
         if let row = stream.pointee.quality.machine.observe(observation, at: now) {
             events.append(.dataQuality(stream.pointee.peer, row))
         }
@@ -20,9 +18,9 @@ extension Relay {
     }
 
     /// Asks the publisher of a single layer for less, or for all again, as its viewers' links are.
-    ///
-    /// - Returns: whether viewers would take pictures, and none of their links has room for them.
-    private mutating func lookAtLinks(stream index: Int, at now: Instant) -> Bool {
+    mutating func lookAtLinks(stream index: Int, at now: Instant) {
+        guard let due = streams[index].quality.nextLinksLook, now >= due, !streams[index].isEnding else { return }
+        streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
         let stream = streams.address(index)
         let full = stream.pointee.quality.wantedInFull(stream.pointee.receiver)
         var links = ViewersLinks(full: full)
@@ -40,7 +38,7 @@ extension Relay {
         }
         stream.pointee.quality.noteLimit(at: now)
         stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.sharedLimit.bitrate, at: now)
-        return links.takers > 0 && links.blind == links.takers
+        stream.pointee.quality.isPictureLeftOut = links.takers > 0 && links.blind == links.takers
     }
 
     private mutating func lookAtQuality(viewer index: Int, at now: Instant) {

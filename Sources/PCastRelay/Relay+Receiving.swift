@@ -155,6 +155,9 @@ extension Relay {
     /// A viewer asks for a key frame of the layer that it is shown. One that is being waited for serves it too, and who
     /// watches alone has whatever it asks for; else it has its budget.
     private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
+        guard viewers[index].drain == nil else { return }
+        // It would only fill a link further that is full.
+        if viewers[index].sender.isCongested { return leaveOutVideo(viewer: index, at: now) }
         let stream = viewers[index].stream
         guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
             return

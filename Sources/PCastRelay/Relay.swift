@@ -65,6 +65,7 @@ public struct Relay: ~Copyable, DatagramMachine {
                 guard streams.contains(index), streams[index].scheduled == instant else { continue }
                 streams[index].scheduled = nil
                 streams[index].transport.advance(to: now)
+                lookAtLinks(stream: index, at: now)
                 lookAtQuality(stream: index, at: now)
                 follow(publisher: index, at: now)
             case .viewer(let index):
@@ -145,6 +146,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             case .connected(let profile):
                 events.append(.connected(peer, profile))
                 streams[index].quality.nextLook = now + StreamQuality.interval
+                streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
                 while let early = streams[index].transport.takeEarlyPacket() {
                     replay(early.bytes, from: early.path, to: .publisher(index), at: now)
                 }
@@ -188,7 +190,8 @@ public struct Relay: ~Copyable, DatagramMachine {
                 end(viewer: index, reason: .failed, at: now)
                 return
             case .closeConnection(let path): events.append(.closeConnection(path))
-            case .pathChanged, .openConnection: break
+            case .pathChanged: viewers[index].sender.pathChanged(at: now)
+            case .openConnection: break
             }
         }
         noteControl(.viewer(index))

@@ -5,9 +5,14 @@ import PCastWebRTC
 /// What the relay watches of a publisher's way to it, each half second.
 struct StreamQuality {
     static let interval = TimeSpan.milliseconds(500)
+    /// The viewers' links are looked at more often: what they do not carry is lost until the publisher heeds it.
+    static let linksInterval = TimeSpan.milliseconds(200)
 
     /// Nil before the publisher is connected.
     var nextLook: Instant?
+    var nextLinksLook: Instant?
+    /// Viewers would take pictures, and none of their links has room for them.
+    var isPictureLeftOut = false
     var machine = PublisherQuality()
     /// For its viewers' sake, where it has one layer.
     var sharedLimit = SharedLimit()
@@ -53,15 +58,17 @@ struct StreamQuality {
         receiver.publisherReport?.wanted ?? sharedLimit.wantedInFull ?? bitrate
     }
 
+    /// Since when the publisher has been asked for less than it had; nil while it is not.
+    var askedForLess: Instant? { sharedLimit.bitrate == nil ? nil : limitChange }
+
     /// Notes what the publisher is asked for.
     mutating func noteLimit(at now: Instant) {
         if sharedLimit.bitrate != lastLimit { limitChange = now }
         lastLimit = sharedLimit.bitrate
     }
 
-    /// - Parameter isPictureLeftOut: viewers would take pictures, and none of their links has room for them.
     mutating func observation(
-        of receiver: MediaReceiver, isAway: Bool, isPictureLeftOut: Bool, at now: Instant
+        of receiver: MediaReceiver, isAway: Bool, at now: Instant
     ) -> PublisherQuality.Observation {
         let report = receiver.publisherReport
         let pictures = receiver.layers.reduce(0) { $0 + $1.packetsReceived }

@@ -20,6 +20,8 @@ struct Viewer: ~Copyable {
     var hears = true
     var quality = DownlinkQuality()
     var keyFrames = KeyFrameBudget()
+    /// While its link is emptied.
+    var drain: LinkDrain?
 
     var hasControl = false
     var isWatching = false
@@ -132,5 +134,17 @@ struct Viewer: ~Copyable {
     mutating func loseVideo(at now: Instant) {
         sender.video?.stream.pause()
         layers.lose(at: now)
+    }
+
+    /// Whether its link is full, and what comes next has waited too long for it.
+    func isDrowning(_ log: borrowing PacketLog, at now: Instant) -> Bool {
+        guard sender.isCongested, let since = sender.video?.stream.waiting(in: log)?.since else { return false }
+        return LinkDrain.isDue(waiting: since, in: log, at: now)
+    }
+
+    /// Nothing is shown until its link is empty, and a key frame has come then.
+    mutating func leaveOutVideo(at now: Instant) {
+        loseVideo(at: now)
+        drain = LinkDrain(since: now)
     }
 }

@@ -5,6 +5,7 @@ import PCastRTP
 struct ViewersLinks {
     /// In percent of the whole: less is a limit.
     private static let tooSmall: Int64 = 85
+    private static let usable: Int64 = 95
 
     /// What the stream has when nothing holds it back; nil while nobody knows.
     let full: Bitrate?
@@ -22,8 +23,9 @@ struct ViewersLinks {
     mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, takesVideo: Bool, isKnown: Bool) {
         count += 1
         if let full, isKnown {
-            let target = max(estimate.target, estimate.acknowledged ?? estimate.target)
-            let carried = estimate.isLimited ? min(target, full) : full
+            // What is sent again, and what varies, needs some of it.
+            let room = Bitrate(bitsPerSecond: estimate.target.bitsPerSecond * Self.usable / 100)
+            let carried = estimate.isLimited ? min(room, full) : full
             estimates.append(carried)
             if carried.bitsPerSecond * 100 < full.bitsPerSecond * Self.tooSmall { limited += 1 }
         }

@@ -87,19 +87,50 @@ import Testing
         #expect(buffer.deadline == .at(166))
         #expect(buffer.frames(at: .at(166)).isEmpty)
         #expect(buffer.needsKeyFrame == true)
-        #expect(buffer.deadline == nil)
-        #expect(buffer.insert(lost[0], at: .at(170)) == .late)
+        #expect(buffer.deadline == .at(1066))
         buffer.insert(all: source.frame(), at: .at(180))
         #expect(buffer.frames(at: .at(180)).isEmpty)
         let key = source.frame(key: true, size: 2000)
         buffer.insert(key[0], at: .at(200))
         #expect(buffer.needsKeyFrame == false)
-        buffer.insert(all: Array(key.dropFirst()), at: .at(200))
+        #expect(buffer.frames(at: .at(200)).isEmpty)
+        buffer.insert(all: Array(key.dropFirst()), at: .at(210))
         buffer.insert(all: source.frame(), at: .at(233))
         #expect(buffer.frames(at: .at(233)).map(\.bytes) == Array(source.frames[4...]))
+        #expect(buffer.insert(lost[0], at: .at(240)) == .late)
         #expect(buffer.statistics.framesDropped == 2)
         #expect(buffer.statistics.packetsLost == 1)
         #expect(buffer.statistics.packetsLate == 1)
+    }
+
+    @Test("What was waited for too long and comes before the key frame is as good")
+    func repairedAfterAll() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        let lost = source.frame()
+        buffer.insert(all: source.frame(), at: .at(66))
+        #expect(buffer.frames(at: .at(166)).count == 1)
+        #expect(buffer.needsKeyFrame == true)
+        buffer.insert(all: lost, at: .at(250))
+        #expect(buffer.frames(at: .at(250)).count == 2)
+        #expect(buffer.needsKeyFrame == false)
+        #expect(buffer.deadline == nil)
+        #expect(buffer.statistics.framesDropped == 0)
+    }
+
+    @Test("In the end what is missing is given up, whatever was asked for")
+    func givenUp() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264, patience: .milliseconds(100))
+        buffer.insert(all: source.frame(key: true), at: .at(0))
+        let lost = source.frame()
+        buffer.insert(all: source.frame(), at: .at(66))
+        #expect(buffer.frames(at: .at(166)).count == 1)
+        #expect(buffer.frames(at: .at(1066)).isEmpty)
+        #expect(buffer.needsKeyFrame == true)
+        #expect(buffer.deadline == nil)
+        #expect(buffer.insert(lost[0], at: .at(1070)) == .late)
     }
 
     @Test func aKeyFrameBeyondAHoleWaitsForPatience() {

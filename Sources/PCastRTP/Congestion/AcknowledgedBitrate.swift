@@ -17,12 +17,23 @@ struct AcknowledgedBitrate: Sendable {
     private var last: TimeSpan?
     private var kilobits: Double?
     private var variance = 50.0
+    /// Bytes of the last spans of 25 ms, each at its number modulo four.
+    private var burst = SIMD4<Int>(repeating: 0)
+    private var newestBurst: Int64 = 0
+    private static let burstSpan = TimeSpan.milliseconds(100)
 
     /// Nil before the first window is full.
     var bitrate: Bitrate? { kilobits.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
 
+    /// The same, or what arrived in the last tenth of a second if that was more: of a sudden burst the filter knows later.
+    var fastest: Bitrate? {
+        guard let bitrate else { return nil }
+        return max(bitrate, Bitrate(bitsPerSecond: Int64(Double(burst.wrappedSum() * 8) / Self.burstSpan.seconds)))
+    }
+
     /// A packet arrived, by the peer's clock.
     mutating func arrived(size: Int, at arrival: TimeSpan) {
+        count(size, at: arrival)
         guard let sample = sample(size: size, at: arrival) else { return }
         guard let kilobits else { return self.kilobits = sample }
         let doubt = Self.uncertainty * abs(kilobits - sample) / max(kilobits, 1)
@@ -30,6 +41,16 @@ struct AcknowledgedBitrate: Sendable {
         let predicted = variance + Self.processVariance
         self.kilobits = (sampleVariance * kilobits + predicted * sample) / (sampleVariance + predicted)
         variance = sampleVariance * predicted / (sampleVariance + predicted)
+    }
+
+    private mutating func count(_ size: Int, at arrival: TimeSpan) {
+        let number = arrival.nanoseconds / (Self.burstSpan.nanoseconds / Int64(burst.scalarCount))
+        while newestBurst < number {
+            newestBurst =
+                number - newestBurst > Int64(burst.scalarCount) ? number - Int64(burst.scalarCount) : newestBurst + 1
+            burst[Int(newestBurst) % burst.scalarCount] = 0
+        }
+        burst[Int(newestBurst) % burst.scalarCount] += size
     }
 
     mutating func expectChange() { variance += Self.changeVariance }

@@ -16,4 +16,6 @@ public struct BandwidthEstimate: Hashable, Sendable {
     public var isApplicationLimited: Bool
     /// The path was found to carry less than is wanted.
     public var isLimited: Bool
+    /// More was sent than the path carries, and waits on it.
+    public var isCongested: Bool
 }

@@ -26,6 +26,7 @@ public struct BandwidthEstimator: Sendable {
     /// Probes wait for this long after the rate went down, and while a queue stands.
     private static let calm = TimeSpan.seconds(Int64(2))
     private static let calmQueue = TimeSpan.milliseconds(40)
+    private static let congestedQueue = TimeSpan.milliseconds(80)
 
     private let reportsArrivals: Bool
     private let canProbe: Bool
@@ -87,8 +88,21 @@ public struct BandwidthEstimator: Sendable {
             target: Bitrate(kilobits: target), acknowledged: acknowledged.bitrate, lossRate: loss.rate,
             roundTrip: reportedRoundTrip ?? measuredRoundTrip, queueDelay: queue.value,
             isApplicationLimited: application.isLimited,
-            isLimited: wasLowered && target < wanted.kilobits)
+            isLimited: isLimited, isCongested: isCongested)
     }
+
+    private var isLimited: Bool { wasLowered && target < wanted.kilobits }
+
+    /// Whether what was sent stands on the path: more than it carries, and nobody else's.
+    public var isCongested: Bool {
+        isLimited && !foreign.isForeign && (queue.value ?? .zero) > Self.congestedQueue
+    }
+
+    /// How a pacer is to go about it.
+    public var pressure: Pacer.Pressure { isCongested ? .congested : isLimited ? .limited : .none }
+
+    /// What is seen to pass, or may.
+    public var passingBitrate: Bitrate { max(targetBitrate, acknowledged.bitrate ?? targetBitrate) }
 
     /// What may be sent.
     public var targetBitrate: Bitrate { Bitrate(kilobits: target) }
@@ -224,8 +238,14 @@ public struct BandwidthEstimator: Sendable {
                 isLosing: Double(tally.lost) > usual + 3 * usual.squareRoot(), fairRate: foreign.fairRate,
                 acknowledged: arriving, at: now)
         } else if detector.usage != .overusing || !isExpectedQueue(at: now) {
+            // Where a queue stands, what arrives is all that the path carries, however little was asked of it.
+            let isFull = (queue.value ?? .zero) > Self.calmQueue
             rate.update(
-                detector.usage, acknowledged: arriving, isApplicationLimited: wasLimited(at: now), at: now)
+                detector.usage, acknowledged: detector.usage == .overusing ? acknowledged.fastest?.kilobits : arriving,
+                isApplicationLimited: !isFull && wasLimited(at: now), at: now)
+        }
+        if let arriving, !foreign.isForeign, (queue.value ?? .zero) > Self.congestedQueue {
+            rate.filled(at: arriving, at: now)
         }
         guard rate.kilobits < before else { return }
         wasLowered = true
@@ -279,19 +299,28 @@ public struct BandwidthEstimator: Sendable {
     /// After a fall, less than arrives is sent until the queue is gone; not for longer, for a queue that stays is
     /// someone else's.
     private mutating func drainShare(at now: Instant) -> Double {
-        guard let until = drainsUntil, let delay = queue.value else { return 1 }
+        guard let delay = queue.value else { return 1 }
         let excess = delay - Self.calmQueue
+        guard let until = drainsUntil else { return standingShare(excess) }
         guard until > now, excess > .zero else {
             drainsUntil = nil
             if excess <= .zero, let fullRate {
                 rate.drained(full: fullRate, at: now)
                 loss.probed(RateController.beta * fullRate)
             }
-            return 1
+            return standingShare(excess)
         }
         if let arriving = acknowledged.bitrate?.kilobits { fullRate = min(fullRate ?? arriving, arriving) }
         return max(1 - excess.seconds / 0.4, 0.5)
     }
+
+    /// A queue that stands does not grow, and no trend tells of it: a little less than passes lets it go (CC5).
+    private func standingShare(_ excess: TimeSpan) -> Double {
+        guard isLimited, excess > .zero, !foreign.isForeign else { return 1 }
+        return max(1 - excess.seconds / 0.3, Self.leastStandingShare)
+    }
+
+    private static let leastStandingShare = 0.7
 
     private mutating func updateProbes(at now: Instant) {
         guard canProbe else { return }

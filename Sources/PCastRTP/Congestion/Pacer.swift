@@ -8,8 +8,11 @@ public import PCastMedia
 public struct Pacer: Sendable {
     /// libwebrtc's pacing factor.
     static let factor = 2.5
+    private static let headroom = 2.0
+    private static let limitedFactor = 1.25
     static let burst = TimeSpan.milliseconds(5)
     static let longestWait = TimeSpan.milliseconds(200)
+    static let longestLimitedWait = TimeSpan.milliseconds(600)
     /// What is not asked about may exceed the pace; the rest is not held back for longer than this, in seconds.
     private static let longestDebt = 0.5
     /// What a probe may be ahead of its rate.
@@ -20,6 +23,7 @@ public struct Pacer: Sendable {
 
     /// The rate of media in bytes a second.
     private var rate: Double
+    private var longestWait = Self.longestWait
     /// At which the debt is worked off: the rate, or more while much waits.
     private var pace: Double
     /// What left and is not yet worked off, in bytes.
@@ -52,7 +56,28 @@ public struct Pacer: Sendable {
         pace = rate
     }
 
-    public mutating func setTarget(_ target: Bitrate) { rate = Self.rate(target) }
+    /// How full the path is.
+    public enum Pressure: Sendable {
+        case none
+        /// It carries less than is wanted: a large frame takes the time that it takes.
+        case limited
+        /// More than it carries stands on it already.
+        case congested
+    }
+
+    /// - Parameter wanted: what the whole stream has: more than twice that is not asked of a path, unless it is known to
+    ///   carry it.
+    public mutating func setTarget(_ target: Bitrate, wanted: Bitrate? = nil, pressure: Pressure = .none) {
+        let known = Double(target.bitsPerSecond) / 8
+        switch pressure {
+        case .none:
+            let most = wanted.map { max(known, Double($0.bitsPerSecond) * Self.headroom / 8) } ?? .infinity
+            rate = min(Self.rate(target), most)
+        case .limited: rate = known * Self.limitedFactor
+        case .congested: rate = known
+        }
+        longestWait = pressure == .none ? Self.longestWait : Self.longestLimitedWait
+    }
 
     private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
 
@@ -67,7 +92,7 @@ public struct Pacer: Sendable {
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
         // What has to leave within the longest wait sets the pace when the target does not.
-        let left = max(Self.longestWait - waited, .milliseconds(5))
+        let left = max(longestWait - waited, .milliseconds(5))
         pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
         let excess = debt - max(pace * Self.burst.seconds - Self.packetSize, 0)
         heldUntil = excess > 0 ? now + TimeSpan(seconds: excess / pace) + .nanoseconds(1) : nil

@@ -14,6 +14,10 @@ struct ProbeController: Sendable {
     static let furtherThreshold = 0.7
     static let usedThreshold = 0.9
     static let limitedInterval = TimeSpan.seconds(Int64(5))
+    /// The same where there is room for next to nothing of what is wanted: sound alone goes on, and pictures shall be back
+    /// soon after the path is (CC9).
+    static let starvedInterval = TimeSpan.milliseconds(1_500)
+    private static let starvation = (share: 0.2, kilobits: 250.0)
     /// Between probes of a path in full use, longer after each that found nothing.
     static let usedIntervals = (shortest: TimeSpan.seconds(Int64(4)), longest: TimeSpan.seconds(Int64(8)))
     private static let patience = TimeSpan.seconds(Int64(1))
@@ -60,6 +64,7 @@ struct ProbeController: Sendable {
         _ first: Double, _ second: Double = 0, estimate: Double, ceiling: Double,
         threshold: Double = Self.furtherThreshold, at now: Instant
     ) {
+        probedAt = now
         let lower = min(first, ceiling)
         guard lower > estimate else {
             state = .idle
@@ -67,7 +72,6 @@ struct ProbeController: Sendable {
         }
         let upper = first < ceiling ? min(second, ceiling) : 0
         pending = (lower, upper)
-        probedAt = now
         before = estimate
         let highest = max(lower, upper)
         state =
@@ -95,7 +99,10 @@ struct ProbeController: Sendable {
             state = .idle
         }
         guard mayRise, let probedAt else { return }
-        if isLimited {
+        if estimate < min(max(Self.starvation.share * wanted, Self.starvation.kilobits), wanted) {
+            guard now - probedAt >= Self.starvedInterval else { return }
+            probe(Self.furtherFactor * estimate, estimate: estimate, ceiling: ceiling, at: now)
+        } else if isLimited {
             guard now - probedAt >= Self.limitedInterval, !isSatisfied else { return }
             probe(Self.furtherFactor * estimate, estimate: estimate, ceiling: ceiling, at: now)
         } else {

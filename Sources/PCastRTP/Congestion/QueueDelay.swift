@@ -16,6 +16,28 @@ struct QueueDelay: Sendable {
     /// Smoothed; nil before the first packet.
     private(set) var value: TimeSpan?
 
+    /// The least and the most of the last stretch, when it began, and how many were as even before it.
+    private var stretch: (least: TimeSpan, most: TimeSpan, start: TimeSpan)?
+    private var evenStretches = 0
+    private static let stretchTime = TimeSpan.seconds(Int64(1))
+    /// Less than one packet takes on a path that a queue can stand on for long.
+    private static let evenness = TimeSpan.milliseconds(3)
+
+    /// A delay that does not vary at all is the path's own: it goes another way than before. A queue moves with each packet
+    /// that joins it.
+    private mutating func learn(_ delay: TimeSpan, at arrival: TimeSpan) {
+        guard var running = stretch else { return stretch = (delay, delay, arrival) }
+        running.least = min(running.least, delay)
+        running.most = max(running.most, delay)
+        stretch = running
+        guard arrival - running.start >= Self.stretchTime else { return }
+        evenStretches = running.most - running.least < Self.evenness ? evenStretches + 1 : 0
+        stretch = (delay, delay, arrival)
+        guard evenStretches >= 2 else { return }
+        current = running.least
+        previous = nil
+    }
+
     mutating func arrived(sentAt: Instant, arrival: TimeSpan) {
         let delay = TimeSpan(nanoseconds: arrival.nanoseconds - sentAt.nanoseconds)
         if let turned, arrival - turned < Self.span {
@@ -25,6 +47,7 @@ struct QueueDelay: Sendable {
             current = delay
             turned = arrival
         }
+        learn(delay, at: arrival)
         let queued = min(delay - min(current ?? delay, previous ?? delay), Self.longest)
         latest = queued
         value = value.map { $0 + (queued - $0) / Self.weight } ?? queued

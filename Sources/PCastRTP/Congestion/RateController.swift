@@ -76,6 +76,11 @@ struct RateController: Sendable {
     private static let competingGrowth = 0.15
     private static let competingPause = TimeSpan.milliseconds(100)
 
+    /// A queue stands, so that this is all that passes.
+    mutating func filled(at full: Double, at now: Instant) {
+        if full < kilobits { set(full, at: now) }
+    }
+
     /// The queue is gone, and this much passed while it stood: 0.85 of that is a fair beginning.
     mutating func drained(full: Double, at now: Instant) {
         if Self.beta * full > kilobits { set(Self.beta * full, at: now) }

@@ -20,7 +20,8 @@ extension JitterBuffer {
                 }
                 continue
             }
-            guard isGivenUp(at: now) || mayJumpEarly else { return nil }
+            if isGivenUp(at: now) { despair() }
+            guard isAbandoned(at: now) || mayJump else { return nil }
             giveUpHole()
         }
     }
@@ -69,11 +70,28 @@ extension JitterBuffer {
         }
     }
 
-    /// Whether so much waits behind the hole, a complete key frame with it, that waiting on is only delay.
-    private var mayJumpEarly: Bool {
-        guard missingSince != nil, slots.keyFrameStartCount > 0, let expectedTimestamp,
-            newestTimestamp - expectedTimestamp > codec.clockRate.ticks(in: Self.maximumSpan)
-        else { return false }
+    /// The hole has been waited for long enough: a key frame is asked for, unless one is behind it already.
+    private mutating func despair() {
+        guard hopelessSince != missingSince else { return }
+        hopelessSince = missingSince
+        isHopeless = !hasKeyFrameBehindHole
+    }
+
+    private var hasKeyFrameBehindHole: Bool {
+        guard slots.keyFrameStartCount > 0, let newest, newest > firstMissing else { return false }
+        return (firstMissing...newest).contains { slots[$0]?.start ?? .none != .none }
+    }
+
+    /// Whether the hole's last patience has ended, too.
+    private func isAbandoned(at now: Instant) -> Bool {
+        missingSince.map { now >= $0 + lastPatience } ?? false
+    }
+
+    /// Whether a complete key frame is behind the hole, and the hole hopeless or so long that waiting on is only delay.
+    private var mayJump: Bool {
+        guard missingSince != nil, slots.keyFrameStartCount > 0 else { return false }
+        let isLong = expectedTimestamp.map { newestTimestamp - $0 > codec.clockRate.ticks(in: Self.maximumSpan) } ?? false
+        guard isLong || hopelessSince == missingSince else { return false }
         return newestCompleteKeyFrame() != nil
     }
 

@@ -3,8 +3,9 @@ public import PCastMedia
 /// Turns the packets of one track, as they come, into whole frames in order.
 ///
 /// A frame is delivered at once when it is complete and follows the one before without a hole; when to show it is
-/// decided elsewhere. A missing packet is waited for as long as `patience`. Then video goes on with the newest
-/// complete key frame, and never with a frame that refers to lost ones (JB8); audio says what is lost and goes on.
+/// decided elsewhere. A missing packet is waited for as long as `patience`. Then audio says what is lost and goes on; video
+/// needs a key frame, and goes on with it or with the missing packet, whichever comes first, and never with a frame that
+/// refers to lost ones (JB8).
 ///
 /// After each `insert`, and when `deadline` has come, `poll` is called until it answers nil. All packet memory is
 /// allocated at the beginning; only a delivered frame's bytes are allocated.
@@ -53,6 +54,13 @@ public struct JitterBuffer: ~Copyable {
     /// When it was known that `firstMissing` is missing; nil when nothing beyond it is here.
     var missingSince: Instant?
 
+    /// Video: the hole that was waited for long enough, by when it was known, and whether a key frame has come since.
+    var hopelessSince: Instant?
+    var isHopeless = false
+
+    /// Video: after this even a packet that was asked for ten times is not waited for.
+    var lastPatience: TimeSpan { max(patience * 3, .seconds(1 as Int64)) }
+
     /// When the first packet came, as long as nothing was done with: until then the stream may turn out to begin
     /// earlier.
     var beganAt: Instant?
@@ -83,12 +91,16 @@ public struct JitterBuffer: ~Copyable {
         awaitsKeyFrame = isVideo
     }
 
-    /// Whether a key frame has to be asked for: no frame can be delivered without one, and none is on its way.
-    public var needsKeyFrame: Bool { awaitsKeyFrame && newest != nil && slots.keyFrameStartCount == 0 }
+    /// Whether a key frame has to be asked for: no frame can be delivered without one, or without what was waited for in
+    /// vain, and none is on its way.
+    public var needsKeyFrame: Bool {
+        guard newest != nil else { return false }
+        return awaitsKeyFrame ? slots.keyFrameStartCount == 0 : isHopeless
+    }
 
     /// When `poll` wants to be called next if no packet comes: when the hole's patience ends.
     public var deadline: Instant? {
-        if let missingSince { return missingSince + patience }
+        if let missingSince { return missingSince + (hopelessSince == missingSince ? lastPatience : patience) }
         return holdsUnsettledFrame ? beganAt.map { $0 + overtaking } : nil
     }
 
@@ -203,6 +215,7 @@ public struct JitterBuffer: ~Copyable {
             _ = timestamps.unwrap(UInt32(truncatingIfNeeded: time))
         }
         if sequence == firstMissing || missingSince == nil { findMissing() }
+        if start != .none, sequence > firstMissing { isHopeless = false }
     }
 
     /// Finds the first number that is missing, and since when it is.
@@ -211,6 +224,10 @@ public struct JitterBuffer: ~Copyable {
         while slots.contains(firstMissing) { firstMissing += 1 }
         missingSince = nil
         if let present = firstPresent(from: firstMissing) { missingSince = slots[present]?.arrival }
+        if hopelessSince != missingSince {
+            hopelessSince = nil
+            isHopeless = false
+        }
     }
 
     /// The first number at or after `sequence` that is here.

@@ -154,6 +154,8 @@ public struct OutboundStream: Sendable {
         former = nil
         mapping.newestSequence = nil
         mapping.firstSequence = entry.sequence
+        // The rest of a frame that was cut is missing, and not to be taken for whole.
+        if last?.endsFrame == false { nextSequence += 1 }
         mapping.sequenceOffset = nextSequence - entry.sequence
         if let last { setTimestampOffset(timestampOffset(continuing: last, with: entry)) }
     }
@@ -258,6 +260,15 @@ public struct OutboundStream: Sendable {
     public mutating func beginAtEnd(of log: borrowing PacketLog) {
         position = log.end
         awaitsFirst = true
+    }
+
+    /// Leaves out all that the log has, what was asked for again as well; goes on with whatever is appended next.
+    public mutating func leaveOut(of log: borrowing PacketLog) {
+        beginAtEnd(of: log)
+        resends.removeAll(keepingCapacity: true)
+        formerResends.removeAll(keepingCapacity: true)
+        former = nil
+        mapping.newestSequence = nil
     }
 
     var awaitsFirst = false

@@ -57,7 +57,7 @@ extension PeerConnection {
             let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
             followPauses()
-            if let layers = requests?.layers, layers != 0 { noteKeyFrameRequests(layers) }
+            if let layers = requests?.layers, layers != 0 { answerKeyFrameRequests(layers, at: now) }
         }
         for layer in localLayers.indices {
             sender?.resolveRequests(.video, layer: layer, in: localLayers[layer].value.log, at: now)

@@ -82,6 +82,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     var localAudio: Held<LocalTrack>?
     /// After a pause nothing but a key frame may follow.
     var awaitsKeyFrame = [false, false, false]
+    /// While the path is emptied.
+    var drain: VideoDrain?
     var targetTold: Bitrate?
     var videoBuffer: Held<JitterBuffer>?
     var audioBuffer: Held<JitterBuffer>?
@@ -208,7 +210,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         let type = frame.codec.mediaType
         guard transport?.value.isConnected == true, sender?.isPaused(type, layer: layer) == false else { return }
         if type == .video, localLayers.indices.contains(layer), awaitsKeyFrame[layer] {
-            guard frame.isKeyFrame else { return }
+            guard frame.isKeyFrame, drain == nil else { return }
             awaitsKeyFrame[layer] = false
         }
         let wallTime = configuration.clock.wallTime(at: now)
@@ -280,7 +282,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 while let early = transport?.value.takeEarlyPacket() {
                     handleEarly(early.bytes, from: early.path, at: now)
                 }
-            case .pathChanged: break
+            case .pathChanged: sender?.pathChanged(at: now)
             case .away: events.append(.away)
             case .back: events.append(.back)
             case .closed: events.append(.closed)
@@ -310,6 +312,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         var deadline = transport!.value.deadline
         if transport!.value.canSend {
             deadline = Instant.earlier(deadline, sender?.deadline)
+            deadline = Instant.earlier(deadline, drain?.link.end)
             deadline = Instant.earlier(deadline, receiver?.deadline)
             deadline = Instant.earlier(deadline, videoBuffer?.value.deadline)
             deadline = Instant.earlier(deadline, audioBuffer?.value.deadline)
@@ -332,6 +335,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         guard transport!.value.isConnected else { return false }
         let wallTime = configuration.clock.wallTime(at: now)
         catchUp(at: now)
+        leaveOutStale(at: now)
+        followDrain(at: now)
         if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) {
             return true
         }

@@ -304,6 +304,10 @@ public struct MediaSender: Sendable {
     /// What is known of the path to the peer.
     public var estimate: BandwidthEstimate { bandwidth.estimate }
 
+    /// Whether more was sent than the path carries, and waits on it.
+    @inline(__always)
+    public var isCongested: Bool { bandwidth.isCongested }
+
     /// What may be sent, all tracks together, on the wire.
     public var targetBitrate: Bitrate { bandwidth.targetBitrate }
 
@@ -312,6 +316,9 @@ public struct MediaSender: Sendable {
         get { bandwidth.wanted }
         set { bandwidth.wanted = newValue }
     }
+
+    /// Packets go another way from now on: what was known of the old path's rate says little of the new one's.
+    public mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
 
     /// Padding that a probe wants while no media waits.
     mutating func sendProbe(
@@ -355,7 +362,10 @@ public struct MediaSender: Sendable {
 
     /// The pacer follows the estimate.
     mutating func followEstimate(at now: Instant) {
-        pacer.setTarget(bandwidth.targetBitrate)
+        let pressure = bandwidth.pressure
+        pacer.setTarget(
+            pressure == .congested ? bandwidth.passingBitrate : bandwidth.targetBitrate, wanted: bandwidth.wanted,
+            pressure: pressure)
         audio?.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
         if !pacer.isProbing { beginProbe(at: now) }
     }
@@ -465,6 +475,11 @@ public struct MediaSender: Sendable {
         // The shortest measured: no request can be about a packet that left later, and one that took less than usual
         // is not refused.
         let roundTrip = roundTripTime.minimum ?? .zero
+        // A link that is full loses more sound the more of it is sent again, and what waits there comes too late (NACK3).
+        if type == .audio, isCongested {
+            asked.removeAll { $0.type == .audio }
+            return
+        }
         for request in asked where request.type == type && request.layer == layer {
             if layer > 0 {
                 moreLayers[layer - 1]?.stream.requestRetransmission(

@@ -86,7 +86,8 @@ struct FallingLinkTests {
         #expect(scene.isInOrder)
     }
 
-    @Test("To 100 kbit/s and back: sound goes on, and pictures are back within 5 s", arguments: Hop.allCases, [1, 2, 3])
+    @Test(
+        "To 100 kbit/s and back: sound goes on, and pictures are back within 5 s", arguments: Hop.allCases, [1, 2, 3])
     func sound(hop: Hop, seed: UInt64) throws {
         let scene = try Scene(hop, content: .kilobits(1_400), seed: seed)
         _ = scene.watch(8)

@@ -90,7 +90,8 @@ extension JitterBuffer {
     /// Whether a complete key frame is behind the hole, and the hole hopeless or so long that waiting on is only delay.
     private var mayJump: Bool {
         guard missingSince != nil, slots.keyFrameStartCount > 0 else { return false }
-        let isLong = expectedTimestamp.map { newestTimestamp - $0 > codec.clockRate.ticks(in: Self.maximumSpan) } ?? false
+        let span = codec.clockRate.ticks(in: Self.maximumSpan)
+        let isLong = expectedTimestamp.map { newestTimestamp - $0 > span } ?? false
         guard isLong || hopelessSince == missingSince else { return false }
         return newestCompleteKeyFrame() != nil
     }

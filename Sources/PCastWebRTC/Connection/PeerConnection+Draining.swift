@@ -50,7 +50,9 @@ extension PeerConnection {
 
     /// Asks for key frames once there is room for them.
     mutating func followDrain(at now: Instant) {
-        guard let waiting = drain, let estimate = sender?.estimate, waiting.link.isOver(estimate, at: now) else { return }
+        guard let waiting = drain, let estimate = sender?.estimate, waiting.link.isOver(estimate, at: now) else {
+            return
+        }
         drain = nil
         noteKeyFrameRequests(waiting.layers)
     }

@@ -13,6 +13,7 @@ struct DownlinkQuality {
     private static let staleness = TimeSpan.milliseconds(1_200)
     private var video = ReportedLoss()
     private var audio = ReportedLoss()
+    var repair = RepairDelay()
 
     /// Whether what the viewer reports is of this moment.
     mutating func isFresh(at now: Instant) -> Bool {

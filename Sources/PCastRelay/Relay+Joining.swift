@@ -69,13 +69,14 @@ extension Relay {
         guard answer.session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
         let transport = try transport(answer.session, credentials: credentials, at: now)
         let sender = MediaSender(
-            answer.session.media, cname: cname, playoutDelay: playoutDelay(stream: place, viewer: playout),
+            answer.session.media, cname: cname, playoutDelay: playoutDelay(stream: place, least: playout ?? .zero),
             startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
             wantedBitrate: streams[place].wantedBitrate, using: &generator)
         let index = viewers.insert(
             Viewer(
                 peer: peer, stream: place, transport: transport,
                 routes: PeerRoutes(fragment: credentials.ufrag), sender: sender))
+        viewers[index].playout = playout
         streams[place].viewers.append(index)
         enter(peer, .viewer(index), fragment: credentials.ufrag)
         schedule(viewer: index)
@@ -129,13 +130,6 @@ extension Relay {
     }
 
     // MARK: Pieces
-
-    /// What a viewer is asked to wait (WebRTC's playout-delay header extension): the same at least and at most where all show
-    /// the same, which a browser takes for a buffer of that length (JB5).
-    private func playoutDelay(stream index: Int, viewer: TimeSpan?) -> PlayoutDelay {
-        if let together = streams[index].playout { return PlayoutDelay(minimum: together, maximum: together) }
-        return PlayoutDelay(minimum: viewer ?? .zero, maximum: max(viewer ?? .zero, .seconds(10)))
-    }
 
     private static let capabilities = MediaCapabilities(
         h264Level: .level52,

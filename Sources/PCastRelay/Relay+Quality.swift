@@ -14,7 +14,10 @@ extension Relay {
         if let row = stream.pointee.quality.machine.observe(observation, at: now) {
             events.append(.dataQuality(stream.pointee.peer, row))
         }
-        for viewer in stream.pointee.viewers { lookAtQuality(viewer: viewer, at: now) }
+        for viewer in stream.pointee.viewers {
+            lookAtQuality(viewer: viewer, at: now)
+            followLosses(viewer: viewer, at: now)
+        }
     }
 
     /// Asks the publisher of a single layer for less, or for all again, as its viewers' links are.

@@ -26,6 +26,7 @@ struct StreamQuality {
     private static let limitEcho = TimeSpan.seconds(10 as Int64)
 
     private var loss = ArrivalLoss()
+    private(set) var repair = RepairDelay()
     private var video = SenderCount()
     private var audio = SenderCount()
     private var lastLook: Instant?
@@ -104,6 +105,7 @@ struct StreamQuality {
             received += receiver.layers[layer].statistics?.received ?? 0
         }
         var evidence = HopLimit.Evidence(loss: loss.observe(expected: expected, received: received))
+        if let loss = evidence.loss { repair.observe(loss, at: now) }
         if video.isLost || audio.isLost { evidence.loss = 1 }
         let isEcho = sharedLimit.bitrate != nil || limitChange.map { now - $0 < Self.limitEcho } ?? false
         if !isEcho {

@@ -22,6 +22,8 @@ struct Viewer: ~Copyable {
     var keyFrames = KeyFrameBudget()
     /// While its link is emptied.
     var drain: LinkDrain?
+    /// How long it wishes to hold pictures at least.
+    var playout: TimeSpan?
 
     var hasControl = false
     var isWatching = false

@@ -19,7 +19,8 @@ extension NetworkRow {
     /// 4, then 0.8 for 20 s, then 4 Mbit/s.
     private static func falling(_ hop: NetworkScene.Hop, layers: Int = 1) -> NetworkRow {
         let targets = [
-            Target("queueingDelay", .atMost(100)), Target("linkUse", .atLeast(0.75)),
+            // Of several layers a link carries one or another, and the ladder says how much of it that is.
+            Target("queueingDelay", .atMost(100)), Target("linkUse", .atLeast(layers > 1 ? 0.5 : 0.75)),
             Target("recoverySeconds", .atMost(15)),
         ]
         let name = layers > 1 ? "falls-layers" : "falls"

@@ -143,7 +143,7 @@ extension OutboundStream {
     ) -> RTPExtensionValues {
         var values = entry.forwarded
         stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
-        if let playoutDelay = parameters.playoutDelay { values.playoutDelay = playoutDelay }
+        if let playoutDelay { values.playoutDelay = playoutDelay }
         if entry.length > Self.roomyPayloadSize {
             values.playoutDelay = nil
             values.absoluteCaptureTime = nil

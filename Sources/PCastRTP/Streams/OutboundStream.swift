@@ -18,7 +18,7 @@ public struct OutboundStream: Sendable {
         public var rid: RTPStreamIdentifier?
         public var extensions: RTPHeaderExtensionMap
         public var clockRate: ClockRate
-        /// Said on every packet while set (JB5).
+        /// Said on every packet at first (JB5).
         public var playoutDelay: PlayoutDelay?
 
         public struct Retransmission: Sendable {
@@ -74,6 +74,9 @@ public struct OutboundStream: Sendable {
 
     public let parameters: Parameters
 
+    /// Said on every packet while set (JB5).
+    public var playoutDelay: PlayoutDelay?
+
     /// How many packets before it each packet repeats, as far as they fit; of effect where the peer takes it.
     public var redundancy = 0
 
@@ -112,6 +115,7 @@ public struct OutboundStream: Sendable {
     public init(_ parameters: Parameters, firstSequenceNumber: UInt16, retransmissionSequenceNumber: UInt16) {
         precondition(firstSequenceNumber < 1 << 15 && retransmissionSequenceNumber < 1 << 15)
         self.parameters = parameters
+        playoutDelay = parameters.playoutDelay
         limiter = parameters.retransmission == nil ? nil : ResendLimiter()
         nextSequence = Int64(firstSequenceNumber)
         retransmissionSequence = retransmissionSequenceNumber

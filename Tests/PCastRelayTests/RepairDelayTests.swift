@@ -1,0 +1,59 @@
+import PCastMedia
+import PCastNetwork
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastRelay
+
+/// How long viewers are asked to hold pictures, so that what is lost can be sent again in time.
+struct RepairDelayTests {
+    private static let start = Instant(nanoseconds: 1_000_000_000)
+    private static let look = TimeSpan.milliseconds(500)
+
+    private func delay(of losses: [Double], roundTrip: TimeSpan = .milliseconds(100)) -> TimeSpan {
+        var repair = RepairDelay()
+        for (number, loss) in losses.enumerated() { repair.observe(loss, at: Self.start + Self.look * Int64(number)) }
+        return repair.delay(roundTrip: roundTrip)
+    }
+
+    @Test("Where nothing is lost nothing is held, and a single loss changes nothing")
+    func clean() {
+        #expect(delay(of: Array(repeating: 0, count: 60)) == .zero)
+        #expect(delay(of: Array(repeating: 0, count: 40) + [0.05] + Array(repeating: 0, count: 5)) == .zero)
+    }
+
+    @Test("2 % are held for one answer, 5 % for two")
+    func losses() {
+        let answer = NACKRequester.interval(roundTrip: .milliseconds(100))
+        #expect(delay(of: Array(repeating: 0.02, count: 20)) == answer + .milliseconds(20))
+        #expect(delay(of: Array(repeating: 0.05, count: 20)) == answer * 2 + .milliseconds(20))
+    }
+
+    @Test("It is held for half a minute after the last of it")
+    func memory() {
+        let lossy = Array(repeating: 0.02, count: 20)
+        #expect(delay(of: lossy + Array(repeating: 0, count: 50)) > .zero)
+        #expect(delay(of: lossy + Array(repeating: 0, count: 90)) == .zero)
+    }
+
+    @Test("A viewer is asked for it, by its own hop's losses and by the publisher's", arguments: [true, false])
+    func asked(isViewers: Bool) throws {
+        let network = VirtualNetwork(seed: 5)
+        let lossy = VirtualNetwork.Link(loss: 5, delay: .milliseconds(50))
+        if !isViewers { network.link = lossy }
+        let publisher = try network.publish(.vp8)
+        network.link = isViewers ? lossy : VirtualNetwork.Link()
+        let viewer = try network.view()
+        network.link = VirtualNetwork.Link()
+        let other = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected && other.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(500, from: publisher, by: network)
+        let asked = try #require(viewer.connection.statistics.playoutDelay)
+        #expect(asked.minimum >= .milliseconds(230) && asked.minimum <= .milliseconds(300), "\(asked.minimum)")
+        #expect(asked.maximum >= .seconds(10))
+        let unaffected = try #require(other.connection.statistics.playoutDelay)
+        #expect((unaffected.minimum == .zero) == isViewers)
+    }
+}

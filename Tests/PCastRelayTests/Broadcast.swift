@@ -16,6 +16,7 @@ struct Broadcast {
 
     init(_ codec: Codec, seed: UInt64 = 1, keyFrameInterval: Int = 0) {
         pictures = TestFrames(codec, seed: seed, keyFrameInterval: keyFrameInterval)
+        pictures.timestampInterval = codec.clockRate.ticks(in: Self.interval)
         sound = TestFrames(.opus, seed: seed)
     }
 

@@ -3,13 +3,16 @@ public import PCastMedia
 /// How many packets before it a packet of sound repeats (RFC 2198), by the loss that the receiver reports.
 ///
 /// It goes up with the first report of loss and down slowly, for loss comes back; where nothing is lost nothing is
-/// repeated. One repetition leaves of random loss its square, two its cube.
+/// repeated, but in the first seconds, in which nothing is known. One repetition leaves of random loss its square, two its cube.
 public struct RedundancyLevel: Sendable {
     /// From this loss on one packet is repeated, and two.
     static let thresholds = (one: 0.002, two: 0.015)
 
     /// Packets by which a report counts in full; a fifth of a second's loss says little.
     private static let fullReport = 25.0
+
+    /// Before any report: enough for one repetition, until some reports of no loss have come.
+    private static let assumed = 0.003
 
     /// What of a report's difference is believed.
     private static let rise = 0.5
@@ -19,7 +22,7 @@ public struct RedundancyLevel: Sendable {
     public var maximum = 2
 
     /// The loss as it is believed, 0 to 1.
-    public private(set) var loss = 0.0
+    public private(set) var loss = Self.assumed
 
     private var last: (highest: UInt32, lost: Int32)?
 

@@ -69,7 +69,8 @@ extension Relay {
         guard answer.session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
         let transport = try transport(answer.session, credentials: credentials, at: now)
         let sender = MediaSender(
-            answer.session.media, cname: cname, playoutDelay: playoutDelay(stream: place, least: playout ?? .zero),
+            answer.session.media, cname: cname,
+            playoutDelay: playoutDelay(stream: place, least: playout ?? .zero, isCalm: true),
             startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
             wantedBitrate: streams[place].wantedBitrate, using: &generator)
         let index = viewers.insert(

@@ -5,9 +5,10 @@ import PCastWebRTC
 /// How long viewers are asked to hold pictures.
 extension Relay {
     /// WebRTC's playout-delay header extension: the same at least and at most where all show the same, which a browser takes
-    /// for a buffer of that length (JB5).
-    func playoutDelay(stream index: Int, least: TimeSpan) -> PlayoutDelay {
+    /// for a buffer of that length; nothing at all where the way is calm (JB5).
+    func playoutDelay(stream index: Int, least: TimeSpan, isCalm: Bool) -> PlayoutDelay {
         if let together = streams[index].playout { return PlayoutDelay(minimum: together, maximum: together) }
+        if isCalm, least == .zero { return PlayoutDelay(minimum: .zero, maximum: .zero) }
         return PlayoutDelay(minimum: least, maximum: max(least, .seconds(10)))
     }
 
@@ -18,11 +19,15 @@ extension Relay {
         let estimate = viewer.pointee.sender.estimate
         // What a full link loses is lost because it is full.
         if !estimate.isCongested { viewer.pointee.quality.repair.observe(estimate.lossRate, at: now) }
+        viewer.pointee.quality.calm.observe(
+            loss: estimate.lossRate, queue: estimate.queueDelay ?? .zero, jitter: .zero, at: now)
         guard stream.pointee.playout == nil, viewer.pointee.sender.video != nil else { return }
         let own = viewer.pointee.quality.repair.delay(roundTrip: viewer.pointee.sender.roundTrip)
         let publishers = stream.pointee.quality.repair.delay(
             roundTrip: stream.pointee.receiver.roundTrip ?? .milliseconds(50))
         let least = max(viewer.pointee.playout ?? .zero, own + publishers)
-        viewer.pointee.sender.video?.stream.playoutDelay = playoutDelay(stream: viewer.pointee.stream, least: least)
+        viewer.pointee.sender.video?.stream.playoutDelay = playoutDelay(
+            stream: viewer.pointee.stream, least: least,
+            isCalm: viewer.pointee.quality.calm.isCalm(at: now) && stream.pointee.quality.calm.isCalm(at: now))
     }
 }

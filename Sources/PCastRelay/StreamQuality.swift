@@ -27,6 +27,7 @@ struct StreamQuality {
 
     private var loss = ArrivalLoss()
     private(set) var repair = RepairDelay()
+    private(set) var calm = CalmPath()
     private var video = SenderCount()
     private var audio = SenderCount()
     private var lastLook: Instant?
@@ -95,6 +96,14 @@ struct StreamQuality {
             isLowered: sharedLimit.bitrate != nil, isPictureLeftOut: isPictureLeftOut)
     }
 
+    /// Of the pictures that come, the layer's that has the least: a layer's first ones after a rest come in a rush.
+    private static func jitter(_ receiver: MediaReceiver) -> TimeSpan {
+        let jitters = receiver.layers.compactMap { layer in
+            layer.statistics.map { layer.media.format.clockRate.span(ofTicks: Int64($0.jitter)) }
+        }
+        return jitters.min() ?? .zero
+    }
+
     private mutating func evidence(
         _ receiver: MediaReceiver, _ report: PublisherReport?, at now: Instant
     ) -> HopLimit.Evidence {
@@ -105,7 +114,10 @@ struct StreamQuality {
             received += receiver.layers[layer].statistics?.received ?? 0
         }
         var evidence = HopLimit.Evidence(loss: loss.observe(expected: expected, received: received))
-        if let loss = evidence.loss { repair.observe(loss, at: now) }
+        if let loss = evidence.loss {
+            repair.observe(loss, at: now)
+            calm.observe(loss: loss, queue: .zero, jitter: Self.jitter(receiver), at: now)
+        }
         if video.isLost || audio.isLost { evidence.loss = 1 }
         let isEcho = sharedLimit.bitrate != nil || limitChange.map { now - $0 < Self.limitEcho } ?? false
         if !isEcho {

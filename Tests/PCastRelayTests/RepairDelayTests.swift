@@ -37,6 +37,19 @@ struct RepairDelayTests {
         #expect(delay(of: lossy + Array(repeating: 0, count: 90)) == .zero)
     }
 
+    @Test("A path is calm until something is lost, waits or comes unevenly, and again after 20 seconds without")
+    func calm() {
+        var path = CalmPath()
+        path.observe(loss: 0, queue: .milliseconds(3), jitter: .milliseconds(2), at: Self.start)
+        #expect(path.isCalm(at: Self.start))
+        for (loss, queue, jitter) in [(0.01, 0, 0), (0, 20, 0), (0, 0, 12)] as [(Double, Int64, Int64)] {
+            var path = CalmPath()
+            path.observe(loss: loss, queue: .milliseconds(queue), jitter: .milliseconds(jitter), at: Self.start)
+            #expect(!path.isCalm(at: Self.start + .seconds(19 as Int64)))
+            #expect(path.isCalm(at: Self.start + .seconds(20 as Int64)))
+        }
+    }
+
     @Test("A viewer is asked for it, by its own hop's losses and by the publisher's", arguments: [true, false])
     func asked(isViewers: Bool) throws {
         let network = VirtualNetwork(seed: 5)

@@ -97,7 +97,10 @@ final class Rendering: Sendable {
             renderer.synchronize(at: asked.minimum, clockOffset: call.senderClockOffset)
         } else {
             renderer.synchronize(at: nil, clockOffset: nil)
-            renderer.playoutBounds = PlayoutBounds(minimum: asked.minimum, maximum: asked.maximum)
+            // Nothing at least and nothing at most is for those who smooth without need: as it is here, by need.
+            renderer.playoutBounds =
+                asked.maximum == .zero
+                ? PlayoutBounds() : PlayoutBounds(minimum: asked.minimum, maximum: asked.maximum)
         }
     }
 

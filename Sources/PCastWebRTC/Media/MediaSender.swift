@@ -151,7 +151,10 @@ public struct MediaSender: Sendable {
                 counter: &transportSequenceNumber)
         switch length {
         case .sent(let length): noteSent(length, number: number, cluster: pacer.cluster, at: now)
-        case .idle: return .idle
+        case .idle:
+            // What waited was gone from the log, or not for this peer: a probe goes on without it.
+            guard type == .video, pacer.isProbing else { return .idle }
+            return sendProbe(from: log, through: transport, into: &batch, at: now)
         case .full: return .full
         }
         return .sent

@@ -32,6 +32,22 @@ import Testing
         #expect(requester.recovered == 3)
     }
 
+    @Test("After an outage nothing of it is asked for, but a key frame")
+    func leap() {
+        var requester = NACKRequester()
+        requester.received(100, at: milliseconds(0))
+        requester.received(102, at: milliseconds(5))
+        requester.leaped(to: 700)
+        #expect(requester.needsKeyFrame)
+        #expect(requester.deadline == nil)
+        #expect(poll(&requester, at: 5_000) == [])
+        #expect(requester.abandoned == 598)
+        requester.received(702, at: milliseconds(5_010))
+        #expect(poll(&requester, at: 5_010) == [701])
+        requester.keyFrameReceived(upTo: 703)
+        #expect(!requester.needsKeyFrame)
+    }
+
     @Test("NACK2: where packets overtake each other, one is asked for when it is no longer likely to be on its way")
     func overtaken() {
         var requester = NACKRequester()

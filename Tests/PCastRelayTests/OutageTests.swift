@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRelay
 import PCastWebRTC
 import Testing
@@ -33,6 +34,25 @@ struct OutageTests {
         network.send(keyFrame, from: publisher)
         #expect(network.run { viewer.video.count == 2 })
         #expect(viewer.video.last?.frame.bytes == keyFrame.bytes)
+    }
+
+    @Test("JB2: after an outage of either end the next picture is a new one", arguments: [true, false])
+    func goesOnWithTheNewest(isViewers: Bool) throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        let cut = isViewers ? viewer : publisher
+        cut.link.both { $0.isDown = true }
+        broadcast.send(200, from: publisher, by: network)
+        cut.link.both { $0.isDown = false }
+        let (seen, end) = (viewer.video.count, broadcast.sent.count)
+        broadcast.send(100, from: publisher, by: network)
+        let numbers = viewer.video.dropFirst(seen).compactMap { broadcast.number(of: $0.frame) }
+        #expect(try #require(numbers.first) > end - 10, "no picture of the four seconds that nobody saw")
+        #expect(numbers.count > 80)
     }
 
     @Test("A peer that is gone leaves no connection behind")

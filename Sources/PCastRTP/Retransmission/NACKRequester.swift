@@ -70,6 +70,16 @@ public struct NACKRequester: Sendable {
         }
     }
 
+    /// Notes a packet before which so much time is missing that what was lost in it is of no use any more: a key frame is, and
+    /// nothing is asked for.
+    public mutating func leaped(to sequence: Int64) {
+        guard let newest, sequence > newest else { return }
+        abandon(before: sequence)
+        abandoned += sequence - newest - 1
+        self.newest = sequence
+        needsKeyFrame = true
+    }
+
     /// From one request to the next: an eighth more than the round trip, and 5 ms. An answer that comes just after it was
     /// asked for again is sent twice, and takes the link from what is needed (NACK2).
     public static func interval(roundTrip: TimeSpan) -> TimeSpan {

@@ -42,6 +42,8 @@ public struct InboundTrack: Sendable {
     /// In packets, five seconds of 20 ms.
     private static let longestAudioHole: Int64 = 250
 
+    private static let longestVideoHole = TimeSpan.seconds(1 as Int64)
+
     /// What is missing between the newest packet and one that is about to be received; nil where it is not the newest.
     func hole(before header: RTPHeader) -> RedundantSequence.Hole? {
         guard header.ssrc == ssrc, let newestSequence else { return nil }
@@ -109,7 +111,11 @@ public struct InboundTrack: Sendable {
         if isNewSource { pause?.restart(at: now) }
         pause?.packetReceived(sequenceNumber: header.sequenceNumber, at: now)
         let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
-        missing.received(sequence, at: now)
+        if !isNewSource, isLeap(to: header, sequence) {
+            missing.leaped(to: sequence)
+        } else {
+            missing.received(sequence, at: now)
+        }
         // Sound that is so old nobody waits for.
         if media.type == .audio { missing.abandon(before: sequence - Self.longestAudioHole) }
         if newestSequence.map({ sequence >= $0 }) ?? true {
@@ -117,6 +123,14 @@ public struct InboundTrack: Sendable {
             newestTimestamp = header.timestamp
         }
         return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
+    }
+
+    /// Whether pictures of more than a second were lost at once, as in an outage: whoever watches goes on with the newest, and
+    /// what is asked for again would only come late (JB2).
+    private func isLeap(to header: RTPHeader, _ sequence: Int64) -> Bool {
+        guard media.type == .video, let newestSequence, sequence > newestSequence + 1 else { return false }
+        let ticks = Int64(Int32(bitPattern: header.timestamp &- newestTimestamp))
+        return ticks > media.format.clockRate.ticks(in: Self.longestVideoHole)
     }
 
     /// Its sender said something about a pause of it.

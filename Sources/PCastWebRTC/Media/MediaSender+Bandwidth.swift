@@ -1,0 +1,74 @@
+public import PCastMedia
+public import PCastRTP
+
+/// What the path to the peer carries, and how what leaves follows it.
+extension MediaSender {
+    /// What is known of the path to the peer.
+    public var estimate: BandwidthEstimate { bandwidth.estimate }
+
+    /// Whether more was sent than the path carries, and waits on it.
+    @inline(__always)
+    public var isCongested: Bool { bandwidth.isCongested }
+
+    /// What may be sent, all tracks together, on the wire.
+    public var targetBitrate: Bitrate { bandwidth.targetBitrate }
+
+    /// What would be sent if the path carried it: the path is not asked for more than twice as much.
+    public var wantedBitrate: Bitrate {
+        get { bandwidth.wanted }
+        set { bandwidth.wanted = newValue }
+    }
+
+    /// Packets go another way from now on: what was known of the old path's rate says little of the new one's.
+    public mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
+
+    /// Padding that a probe wants while no media waits.
+    mutating func sendProbe(
+        from log: borrowing PacketLog, through transport: borrowing SecureTransport, into batch: inout DatagramBatch,
+        at now: Instant
+    ) -> Sending {
+        guard pacer.isProbing, !isVideoPaused, let path = transport.path else {
+            pacer.nothingWaits()
+            return .idle
+        }
+        guard pacer.mayProbe(at: now) else { return pacer.isProbing ? .paced : .idle }
+        guard let room = batch.reserve() else { return .full }
+        let number = transportSequenceNumber
+        let probe = video!.stream.nextProbe(
+            of: pacer.paddingSize ?? 0, in: log, sendTime: AbsoluteSendTime(now),
+            transportSequenceNumber: &transportSequenceNumber, into: room)
+        guard let probe else {
+            pacer.nothingWaits()
+            return .idle
+        }
+        var length = probe.headerSize + probe.paddingSize
+        if let position = probe.position {
+            let payload = log.payload(at: position)
+            length += RTXEncapsulation.headerSize
+            UnsafeMutableRawBufferPointer(rebasing: room[length...]).copyMemory(from: payload)
+            length += payload.count
+        }
+        length = transport.protectRTP(room, length: length, headerSize: probe.headerSize)
+        guard length > 0 else {
+            pacer.nothingWaits()
+            return .idle
+        }
+        batch.commit(length: length, to: path)
+        noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        return .sent
+    }
+
+    mutating func beginProbe(at now: Instant) {
+        if let cluster = bandwidth.pollProbe() { pacer.begin(cluster, at: now) }
+    }
+
+    /// The pacer follows the estimate.
+    mutating func followEstimate(at now: Instant) {
+        let pressure = bandwidth.pressure
+        pacer.setTarget(
+            pressure == .congested ? bandwidth.passingBitrate : bandwidth.targetBitrate, wanted: bandwidth.wanted,
+            pressure: pressure)
+        audio?.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
+        if !pacer.isProbing { beginProbe(at: now) }
+    }
+}

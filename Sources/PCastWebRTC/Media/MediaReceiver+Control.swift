@@ -102,6 +102,7 @@ extension MediaReceiver {
     }
 
     mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
+        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
         let isResumed = writePause(of: layer, into: &writer, at: now)
         guard let ssrc = layers[layer].ssrc else { return }
         // A sender that pauses is asked when it is asked to go on, and then when it does.

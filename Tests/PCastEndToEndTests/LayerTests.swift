@@ -21,7 +21,7 @@ extension EndToEnd {
                 let name = try #require(try await publisher.event("publishing")["streamId"].text)
                 let viewer = try await WatchedStream.open(name, of: platform)
                 try await viewer.height(720, since: 0, within: .seconds(10))
-                try await Self.check(viewer, within: .seconds(3))
+                try await Self.check(viewer, within: .seconds(10))
                 // The two that nobody watches rest after two seconds.
                 let rests = await publisher.output.lines.first(within: .seconds(10)) { line in
                     JSON(line: line)?["layersEncoded"] == .number(1)
@@ -57,7 +57,7 @@ extension EndToEnd {
                 let viewer = try await WatchedStream.open(try await platform.stream(), of: platform)
                 // A browser takes some seconds to have the rate for its best layer.
                 try await viewer.height(720, since: 0, within: .seconds(15))
-                try await Self.check(viewer, within: .seconds(3))
+                try await Self.check(viewer, within: .seconds(10))
                 await viewer.close()
                 let figures = try await browser.figures(within: .seconds(60), judging: ForeignLoad())
                 #expect(figures["videoCodec"].text == "video/\(codec)")

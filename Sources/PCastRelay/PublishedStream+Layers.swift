@@ -18,7 +18,7 @@ extension PublishedStream {
         nextReview = now + Self.reviewInterval
         if let bitrate = audio.activity.bitrate(at: now) { audio.bitrate = bitrate }
         guard layers.exist else { return false }
-        let before = ladder
+        swap(&ladder, &formerLadder)
         ladder.removeAll()
         for layer in layers.indices {
             if let bitrate = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = bitrate }
@@ -29,7 +29,7 @@ extension PublishedStream {
                     dimensions: layers[layer].dimensions, isAvailable: isAvailable))
         }
         ladder.takeAllForAvailable()
-        return !ladder.isOrdered(like: before)
+        return !ladder.isOrdered(like: formerLadder)
     }
 
     /// Whether a layer comes, or would if somebody wanted it.

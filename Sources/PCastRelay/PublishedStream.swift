@@ -16,6 +16,8 @@ struct PublishedStream: ~Copyable {
     var playout: TimeSpan?
     /// The layers by their quality, as they were when last looked at.
     var ladder = LayerLadder()
+    /// At the review before.
+    var formerLadder = LayerLadder()
     var nextReview: Instant?
     var quality = StreamQuality()
 

@@ -27,6 +27,8 @@ extension Relay {
         let stream = streams.address(index)
         let full = stream.pointee.quality.wantedInFull(stream.pointee.receiver)
         var links = ViewersLinks(full: full)
+        swap(&links.estimates, &stream.pointee.quality.links)
+        links.estimates.removeAll(keepingCapacity: true)
         for place in stream.pointee.viewers {
             let viewer = viewers.address(place)
             guard viewer.pointee.isWatching, !viewer.pointee.isEnding, !viewer.pointee.isAway else { continue }
@@ -39,6 +41,7 @@ extension Relay {
             stream.pointee.quality.sharedLimit.observe(
                 estimates: &links.estimates, viewers: links.count, limited: links.limited, wanted: full, at: now)
         }
+        swap(&links.estimates, &stream.pointee.quality.links)
         stream.pointee.quality.noteLimit(at: now)
         stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.sharedLimit.bitrate, at: now)
         stream.pointee.quality.isPictureLeftOut = links.takers > 0 && links.blind == links.takers

@@ -11,6 +11,8 @@ struct StreamQuality {
     /// Nil before the publisher is connected.
     var nextLook: Instant?
     var nextLinksLook: Instant?
+    /// Room for what the links are found to carry, so that a look allocates nothing.
+    var links: [Bitrate] = []
     /// Viewers would take pictures, and none of their links has room for them.
     var isPictureLeftOut = false
     var machine = PublisherQuality()
@@ -98,10 +100,13 @@ struct StreamQuality {
 
     /// Of the pictures that come, the layer's that has the least: a layer's first ones after a rest come in a rush.
     private static func jitter(_ receiver: MediaReceiver) -> TimeSpan {
-        let jitters = receiver.layers.compactMap { layer in
-            layer.statistics.map { layer.media.format.clockRate.span(ofTicks: Int64($0.jitter)) }
+        var least: TimeSpan?
+        for index in receiver.layers.indices {
+            guard let jitter = receiver.layers[index].statistics?.jitter else { continue }
+            let span = receiver.layers[index].media.format.clockRate.span(ofTicks: Int64(jitter))
+            least = min(least ?? span, span)
         }
-        return jitters.min() ?? .zero
+        return least ?? .zero
     }
 
     private mutating func evidence(

@@ -9,7 +9,8 @@ import PCastMedia
 struct ForeignQueue: Sendable {
     /// A queue that ever gets shorter than this is nobody's.
     static let least = TimeSpan.milliseconds(15)
-    static let patience = TimeSpan.seconds(Int64(3))
+    static let patience = stretch * 3
+    private static let stretch = TimeSpan.milliseconds(700)
     /// After this the other may be gone, and the queue ours.
     static let recheck = TimeSpan.seconds(Int64(30))
     /// What we have given up by then, of the rate when the queue came.
@@ -27,7 +28,7 @@ struct ForeignQueue: Sendable {
     /// Half of what we had alone: more is not ours while another is there.
     var fairRate: Double { peak / 2 }
 
-    /// The least delays of the running second and of the two before.
+    /// The least delays of the running stretch and of the two before.
     private var minima = (TimeSpan.zero, TimeSpan.zero, TimeSpan.zero)
     private var turned: Instant?
 
@@ -47,7 +48,7 @@ struct ForeignQueue: Sendable {
             isForeign = false
             return begin(delay: delay, rate: rate, at: now)
         }
-        if now - turned >= .seconds(Int64(1)) {
+        if now - turned >= Self.stretch {
             minima = (delay, minima.0, minima.1)
             self.turned = now
         } else {

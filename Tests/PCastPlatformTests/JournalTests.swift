@@ -21,7 +21,8 @@ import Testing
     private func withJournal(_ body: (Journal, Records, LogRecord) async throws -> Void) async throws {
         let records = try Records.inMemory()
         let log = LogRecord()
-        let journal = Journal(records, logger: log.logger) {}
+        // However busy the machine is, what is committed is waited for.
+        let journal = Journal(records, logger: log.logger, patience: .seconds(600)) {}
         let task = Task { await journal.run() }
         try await body(journal, records, log)
         journal.finish()

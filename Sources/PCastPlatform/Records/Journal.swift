@@ -38,14 +38,19 @@ final class Journal: Sendable {
     /// Changes that wait at most.
     private static let capacity = 100_000
     private static let batchSize = 1_000
-    /// A disk that does not answer holds a publisher up so long and no longer.
-    private static let patience = Duration.seconds(3)
+    private let patience: Duration
     private static let retryInterval = Duration.seconds(1)
 
-    /// - Parameter onWritten: called whenever something was written.
-    init(_ records: Records, logger: Logger, onWritten: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - patience: a disk that does not answer holds a publisher up so long and no longer.
+    ///   - onWritten: called whenever something was written.
+    init(
+        _ records: Records, logger: Logger, patience: Duration = .seconds(3),
+        onWritten: @escaping @Sendable () -> Void
+    ) {
         self.records = records
         self.logger = logger
+        self.patience = patience
         self.onWritten = onWritten
     }
 
@@ -68,7 +73,7 @@ final class Journal: Sendable {
         guard let place = append(change) else { return }
         bell.yield()
         let limit = Task {
-            try await Task.sleep(for: Self.patience)
+            try await Task.sleep(for: patience)
             state.withLock { $0.waiters.removeValue(forKey: place) }?.resume()
         }
         await withCheckedContinuation { continuation in

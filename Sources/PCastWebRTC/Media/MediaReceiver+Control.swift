@@ -134,7 +134,6 @@ extension MediaReceiver {
     mutating func writeLost(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
         guard let ssrc = layers[layer].ssrc, layers[layer].media.feedback.contains(.nack) else { return }
         layers[layer].missing.poll(into: &lost, at: now)
-        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
         writeLost(into: &writer, mediaSSRC: ssrc)
     }
 

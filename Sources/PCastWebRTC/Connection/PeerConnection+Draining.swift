@@ -42,9 +42,11 @@ extension PeerConnection {
         for layer in localLayers.indices {
             let local = localLayers[layer]
             if sender?.layer(layer)?.stream.waiting(in: local.value.log) != nil { layers |= 1 << UInt8(layer) }
+            // One of which nothing waits has nothing to leave out, and what it lost is sent again.
+            guard layers & 1 << UInt8(layer) != 0 else { continue }
             sender?.changeStream(of: layer) { $0.leaveOut(of: local.value.log) }
+            awaitsKeyFrame[layer] = true
         }
-        for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 { awaitsKeyFrame[layer] = true }
         drain = VideoDrain(link: LinkDrain(since: now), layers: layers)
     }
 

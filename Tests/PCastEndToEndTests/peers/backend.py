@@ -1,6 +1,7 @@
 """An application's backend: takes notifications over HTTP, and checks the signature of each after Standard Webhooks."""
 
 import base64
+import collections
 import hashlib
 import hmac
 import http.server
@@ -23,6 +24,7 @@ class Backend(http.server.ThreadingHTTPServer):
         self.unsigned = 0
         self.lock = threading.Lock()
         self._refusing = refusing
+        self._refusals = collections.Counter()
         self._chance = random.Random(seed)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -31,14 +33,19 @@ class Backend(http.server.ThreadingHTTPServer):
         return self.server_address[1]
 
     def take(self, headers, body):
-        """Keeps a notification; returns the status to answer, which is 503 now and then."""
+        """Keeps a notification; returns the status to answer, which is 503 now and then.
+
+        None is refused more than twice, for what follows a third time is a wait of half a minute and more.
+        """
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         key = base64.b64decode(SECRET.removeprefix("whsec_"))
         expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         with self.lock:
             if not hmac.compare_digest(expected, headers["webhook-signature"] or ""):
                 self.unsigned += 1
-            if self._chance.random() < self._refusing:
+            notification = headers["webhook-id"]
+            if self._chance.random() < self._refusing and self._refusals[notification] < 2:
+                self._refusals[notification] += 1
                 self.refused += 1
                 return 503
             self.received.append((headers["webhook-id"], body, json.loads(body)))

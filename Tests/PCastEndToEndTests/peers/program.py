@@ -59,6 +59,8 @@ class Program:
         self._limit = seconds + GRACE
         signal.signal(signal.SIGALRM, self._expire)
         signal.signal(signal.SIGTERM, self._terminate)
+        # Who starts this program may do so from a thread that blocks signals, and that is inherited.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM, signal.SIGINT, signal.SIGTERM})
         signal.setitimer(signal.ITIMER_REAL, self._limit)
 
     def check(self, name, holds):

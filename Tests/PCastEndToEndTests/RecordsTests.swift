@@ -13,7 +13,7 @@ extension EndToEnd {
         func killRounds() async throws {
             try await Workplace.run { place in
                 let rounds = ThisMachine.isFull ? 100 : 10
-                let seconds = 60 + rounds * 2
+                let seconds = 150 + rounds * 2
                 let program = try place.start(
                     "\(BuiltProgram.peers)/kill_rounds.py",
                     [

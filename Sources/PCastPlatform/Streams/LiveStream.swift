@@ -14,6 +14,8 @@ struct LiveStream: Sendable {
     /// Which came first: newer streams have higher numbers.
     let ordinal: Int
     var hasMedia = false
+    /// Whether its end is in the journal already.
+    var isEndNoted = false
     /// Who watched, so far.
     var counts = ViewerCounts()
 

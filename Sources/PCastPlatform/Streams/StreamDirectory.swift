@@ -80,7 +80,7 @@ actor StreamDirectory {
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
         } catch {
             forget(peer)
-            noteEnd(of: stream, reason: StreamEndedReason.failed.rawValue)
+            journal.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
             throw Self.refusal(error)
         }
     }
@@ -262,17 +262,26 @@ actor StreamDirectory {
     // MARK: Ending
 
     /// Ends a stream, or one viewer's, for a reason; false when there is none of that id.
+    ///
+    /// The reason of a stream's end is on the disk when this returns, so that who was told that it has ended for a
+    /// reason is told the same after a crash. The first reason counts.
     @discardableResult
     func end(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
         guard let peer = peers[id], participants[peer] != nil else { return false }
         if let application, streams[id]?.application != application { return false }
-        participants[peer]?.ending = (reason, description)
-        for (viewer, participant) in participants where participant.origin == id && viewer != peer {
-            participants[viewer]?.ending = participant.ending ?? (reason, description)
+        let end = participants[peer]?.ending ?? (reason, description)
+        participants[peer]?.ending = end
+        if let stream = streams[id], !stream.isEndNoted {
+            streams[id]?.isEndNoted = true
+            await journal.commit(
+                Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
         }
-        await router.end(peer, reason: reason)
+        for (viewer, participant) in participants where participant.origin == id && viewer != peer {
+            participants[viewer]?.ending = participant.ending ?? end
+        }
+        await router.end(peer, reason: end.reason)
         return true
     }
 
@@ -345,7 +354,7 @@ actor StreamDirectory {
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
         if let stream {
-            noteEnd(of: stream, reason: end.wire)
+            if !stream.isEndNoted { journal.note(Self.change(stream, end)) }
         } else {
             journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
@@ -353,8 +362,7 @@ actor StreamDirectory {
         await participant.onEnd(end)
     }
 
-    private func noteEnd(of stream: LiveStream, reason: String) {
-        journal.note(
-            .streamEnded(stream.id, at: MonotonicClock.wallTime(), reason: reason, counts: stream.counts))
+    private static func change(_ stream: LiveStream, _ end: StreamEnd) -> RecordChange {
+        .streamEnded(stream.id, at: MonotonicClock.wallTime(), reason: end.wire, counts: stream.counts)
     }
 }

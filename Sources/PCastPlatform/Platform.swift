@@ -26,12 +26,12 @@ public struct Platform: Sendable {
         let router = try await openRouter(address)
         let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
         let directory = StreamDirectory(
-            router: router, gatekeeper: gatekeeper, journal: kept.journal, logger: logger)
-        let registry = SessionRegistry(journal: kept.journal)
-        await registry.restore(
-            (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
+            router: router, gatekeeper: gatekeeper, journal: kept.journal, returnTime: configuration.returnTime,
+            logger: logger)
+        let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
+        await restore(kept, registry, directory)
         let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
-        let routes = routes(router, gatekeeper, directory, relay, kept)
+        let routes = routes(router, gatekeeper, directory, registry, relay, kept)
         let talk = talk(gatekeeper, directory, registry, relay)
         let secure = try secureServer(routes, router, address, relay, talk)
         var opened: SecureServing?
@@ -50,6 +50,8 @@ public struct Platform: Sendable {
         // Tasks of their own, as the end has an order that a cancelled group has not.
         let keeping = Task { await kept.run(of: directory) }
         let following = Task { await directory.follow(router.events) }
+        let absences = Task { await Self.endAbsent(registry, directory) }
+        defer { absences.cancel() }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
             await serving.result
@@ -72,6 +74,28 @@ public struct Platform: Sendable {
             try result.get()
         } catch let error as WebError {
             throw PlatformError.addressInUse("\(error)")
+        }
+    }
+
+    /// Waits for the clients of the platform that was killed.
+    private func restore(
+        _ kept: PlatformRecords, _ registry: SessionRegistry, _ directory: StreamDirectory
+    ) async {
+        let now = MonotonicClock.now()
+        await registry.restore(
+            (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [],
+            interrupted: kept.interrupted.bySession, at: now)
+        await directory.restore(kept.interrupted, at: now) { end, session in await registry.ended(end, in: session) }
+    }
+
+    /// Ends sessions and streams that stay away for too long, as long as the platform runs.
+    private static func endAbsent(_ registry: SessionRegistry, _ directory: StreamDirectory) async {
+        while (try? await Task.sleep(for: .milliseconds(250))) != nil {
+            let now = MonotonicClock.now()
+            for expired in await registry.endAbsent(at: now) {
+                for stream in expired.streams { await directory.end(stream, reason: .failed, description: "") }
+            }
+            await directory.endAbsent(at: now)
         }
     }
 
@@ -154,8 +178,8 @@ public struct Platform: Sendable {
     }
 
     private func routes(
-        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?,
-        _ kept: PlatformRecords
+        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
+        _ relay: RelayOffers?, _ kept: PlatformRecords
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: HeadRequestMiddleware())
@@ -165,7 +189,7 @@ public struct Platform: Sendable {
                 .addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
-        AdministrationDoor(directory: directory, router: router, kept: kept).addRoutes(to: routes)
+        AdministrationDoor(directory: directory, registry: registry, router: router, kept: kept).addRoutes(to: routes)
         ApplicationDoor(gatekeeper: gatekeeper, directory: directory, kept: kept, relay: relay, logger: logger)
             .addRoutes(to: routes)
         return routes

@@ -27,6 +27,14 @@ public struct PlatformConfiguration: Sendable {
     /// Publishers and viewers at one time; further ones are told to try again later.
     public var maximumPeers: Int
 
+    /// A session whose client has no connection ends after that, and its streams with it.
+    public var sessionAbsence = defaultSessionAbsence
+    /// A stream whose publisher is gone because the platform was killed may be gone on with for so long.
+    public var returnTime = defaultReturnTime
+
+    public static let defaultSessionAbsence = TimeSpan.seconds(180)
+    public static let defaultReturnTime = TimeSpan.seconds(15)
+
     /// An application and the secret that its tokens are signed with.
     public struct Application: Sendable {
         public var id: ApplicationID

@@ -1,4 +1,5 @@
 public import Logging
+public import PCastMedia
 
 /// How a ``PCast`` is set up (Phenix: `PhenixPCastInitializeOptions`).
 public struct PCastOptions: Sendable {
@@ -7,6 +8,9 @@ public struct PCastOptions: Sendable {
 
     /// Tells this device from others in the platform's records; random unless set.
     public var deviceID: String
+
+    /// A session of an earlier run of the program to go on with, where the platform still knows it; else another is opened.
+    public var sessionID: SessionID?
 
     /// Whether the SDK ends its streams by itself on SIGINT and SIGTERM. It installs no handler of its own: a program
     /// that sets this calls ``PCast/shutdown()`` from its own handler, and false says that it does not.

@@ -10,11 +10,12 @@ struct ConfigurationFile: Equatable {
     static let options: [String: Set<String>] = [
         "serve": [
             "listen", "rtc-port", "advertise", "stun", "data", "application", "tls-port", "tls-certificate", "tls-key",
-            "tls-name", "data-key", "retention", "callback-network",
+            "tls-name", "data-key", "retention", "callback-network", "session-absence",
+            "return-time",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
-            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers",
+            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "take-over",
         ],
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record"],
     ]

@@ -8,9 +8,18 @@ struct Grant: Sendable {
     let application: ApplicationID
     /// Nil for somebody on this machine without a token.
     let token: EdgeToken?
+    /// Of the token as it came.
+    var fingerprint: String?
 
     var tags: [String] { token?.applyTags ?? [] }
     var capabilities: [String] { token?.capabilities ?? [] }
+
+    /// Who publishes with this, so that who comes back is known: everybody whose tokens apply the same tags, where they
+    /// apply any; else whoever has this token.
+    var publisher: String? {
+        guard token != nil else { return "this machine" }
+        return tags.isEmpty ? fingerprint : "tags " + tags.sorted().joined(separator: "\n")
+    }
 
     /// How long pictures wait at a viewer, by the capability `playout-buffer`, with `=PT0.3S` or half a second; nil where the
     /// token has it not, or it says nothing that can be understood.

@@ -12,6 +12,7 @@ struct Refusal: Error, Sendable {
         case capacity
         case conflict
         case failed
+        case notReady
     }
 
     let kind: Kind
@@ -47,6 +48,7 @@ struct Refusal: Error, Sendable {
         case .capacity: .capacity
         case .conflict: .conflict
         case .failed: .failed
+        case .notReady: .notReady
         }
     }
 }

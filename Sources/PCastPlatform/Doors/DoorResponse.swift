@@ -39,6 +39,7 @@ enum DoorResponse {
         case .gone: text(.notFound, refusal.message)
         case .unsupported: text(.notAcceptable, refusal.message)
         case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: "5"])
+        case .notReady: text(.serviceUnavailable, refusal.message, [.retryAfter: "1"])
         case .conflict: text(.conflict, refusal.message)
         case .failed: text(.internalServerError, refusal.message)
         }

@@ -12,6 +12,8 @@ struct PlatformRecords: Sendable {
     let callbacks: CallbackClient
     /// Whose tokens count.
     let applications: [PlatformConfiguration.Application]
+    /// What the platform before left behind, and what may go on.
+    let interrupted: InterruptedStreams
     private let keeping: RecordKeeping
     private let logger: Logger
 
@@ -22,7 +24,7 @@ struct PlatformRecords: Sendable {
     /// How long the last notifications have when the platform ends.
     private static let farewell = TimeSpan.seconds(5)
 
-    /// Opens them, and ends what a platform that was killed left open.
+    /// Opens them, and ends what a platform that was killed left open and what cannot go on.
     static func open(
         _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application], _ logger: Logger
     ) async throws(PlatformError) -> PlatformRecords {
@@ -34,26 +36,32 @@ struct PlatformRecords: Sendable {
                     try Records.inMemory()
                 }
             let now = MonotonicClock.wallTime()
+            var interrupted = InterruptedStreams(lastSeen: now)
             if let seen = try await records.lastSeen() {
-                let ended = try await records.endAbandoned(at: min(seen, now))
+                let open = try await records.interrupted()
+                interrupted = InterruptedStreams(
+                    streams: open.streams, viewings: open.viewings, lastSeen: min(seen, now))
+                let ended = try await records.endAbandoned(
+                    at: interrupted.lastSeen, sparing: Set(open.streams.map(\.id)))
                 for stream in ended {
                     logger.warning("ended with the platform before", metadata: ["stream": "\(stream)"])
                 }
             }
             try await records.record([.alive(at: now, [:])])
             let active = try await settle(applications, keeping.fallback, in: records, at: now)
-            return PlatformRecords(records, active, keeping, logger)
+            return PlatformRecords(records, active, interrupted, keeping, logger)
         } catch {
             throw .records("\(error)")
         }
     }
 
     private init(
-        _ records: Records, _ applications: [PlatformConfiguration.Application], _ keeping: RecordKeeping,
-        _ logger: Logger
+        _ records: Records, _ applications: [PlatformConfiguration.Application],
+        _ interrupted: InterruptedStreams, _ keeping: RecordKeeping, _ logger: Logger
     ) {
         self.records = records
         self.applications = applications
+        self.interrupted = interrupted
         self.keeping = keeping
         self.logger = logger
         callbacks = CallbackClient(listed: keeping.callbackNetworks)

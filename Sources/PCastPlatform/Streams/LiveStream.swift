@@ -5,14 +5,16 @@ import PCastRelay
 /// A stream that is being published.
 struct LiveStream: Sendable {
     let id: StreamID
-    let peer: PeerID
+    var peer: PeerID
     let application: ApplicationID
-    let session: SessionID?
+    var session: SessionID?
     let tags: [String]
     let capabilities: [String]
     let startTime: WallTime
     /// Which came first: newer streams have higher numbers.
     let ordinal: Int
+    /// Who published it; see `Grant.publisher`.
+    let publisher: String?
     var hasMedia = false
     /// Whether its end is in the journal already.
     var isEndNoted = false
@@ -23,6 +25,35 @@ struct LiveStream: Sendable {
     var record: StreamRecord {
         StreamRecord(
             id: id, application: application, session: session, tags: tags, capabilities: capabilities,
-            starting: startTime)
+            starting: startTime, publisher: publisher)
+    }
+
+    /// One of the platform before, without a peer.
+    init(_ record: StreamRecord, ordinal: Int) {
+        id = record.id
+        peer = PeerID(0)
+        application = record.application
+        session = record.session
+        tags = record.tags
+        capabilities = record.capabilities
+        startTime = record.starting
+        self.ordinal = ordinal
+        publisher = record.publisher
+        counts = record.counts
+    }
+
+    init(
+        id: StreamID, peer: PeerID, application: ApplicationID, session: SessionID?, tags: [String],
+        capabilities: [String], startTime: WallTime, ordinal: Int, publisher: String?
+    ) {
+        self.id = id
+        self.peer = peer
+        self.application = application
+        self.session = session
+        self.tags = tags
+        self.capabilities = capabilities
+        self.startTime = startTime
+        self.ordinal = ordinal
+        self.publisher = publisher
     }
 }

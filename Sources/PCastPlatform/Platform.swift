@@ -51,7 +51,6 @@ public struct Platform: Sendable {
         let keeping = Task { await kept.run(of: directory) }
         let following = Task { await directory.follow(router.events) }
         let absences = Task { await Self.endAbsent(registry, directory) }
-        defer { absences.cancel() }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
             await serving.result
@@ -66,6 +65,8 @@ public struct Platform: Sendable {
                 serving.cancel()
             }
         }
+        absences.cancel()
+        await absences.value
         router.stop()
         await following.value
         kept.finish()

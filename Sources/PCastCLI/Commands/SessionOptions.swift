@@ -17,7 +17,9 @@ struct SessionOptions: ParsableArguments {
     var returnTime: DurationArgument?
 
     func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
-        if let span = try settings.value("session-absence", sessionAbsence)?.span { configuration.sessionAbsence = span }
-        if let span = try settings.value("return-time", returnTime)?.span { configuration.returnTime = span }
+        if let absence = try settings.value("session-absence", sessionAbsence) {
+            configuration.sessionAbsence = absence.span
+        }
+        if let time = try settings.value("return-time", returnTime) { configuration.returnTime = time.span }
     }
 }

@@ -19,6 +19,9 @@ struct AdministrationDoor: Sendable {
         let forwarded = await router.packetsForwarded()
         var metrics = MetricsText()
         metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
+        metrics.add(
+            "pcast_streams_awaited", .gauge, "Streams whose publisher is to come back.",
+            await directory.awaited.streams.count)
         metrics.add("pcast_viewers", .gauge, "Viewers of all streams.", counts.viewers)
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Sessions of clients.", sessions.all)

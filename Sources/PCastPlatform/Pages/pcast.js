@@ -38,6 +38,9 @@ export class Session {
   /** Called once when the platform has closed the connection. */
   onEnded = () => {};
 
+  /** Called once when the platform does not know the session any more, as after a restart. */
+  onLost = () => {};
+
   /** Called with the data quality, {status, reason}, as it is and at each change: the platform tells it. */
   onQuality = () => {};
 
@@ -135,6 +138,10 @@ export class Session {
     const address = /<([^>]*)>/.exec(link ?? "")?.[1];
     if (!address || this.#closed) return;
     this.#events = new EventSource(new URL(address, base).href);
+    // A connection that breaks is made again by the browser; refused is what nobody knows.
+    this.#events.addEventListener("error", () => {
+      if (!this.#closed && this.#events.readyState === EventSource.CLOSED) this.onLost();
+    });
     this.#events.addEventListener("data-quality", (event) => {
       if (!this.#closed) this.onQuality(JSON.parse(event.data));
     });

@@ -14,6 +14,7 @@ let figures = null;
 let attempts = 0;
 let retryTimer = null;
 let quality = null;
+let returning = false;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
   roundtrip: new Plot("roundtripplot", "round trip"), buffered: new Plot("bufferedplot", "buffered"),
@@ -40,7 +41,7 @@ async function join() {
   connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
   const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
-  current.onEnded = () => { if (session === current) ended("The stream has ended."); };
+  current.onEnded = current.onLost = () => { if (session === current) rejoin(); };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
@@ -75,6 +76,7 @@ function connectionChanged(connection, origin) {
   switch (connection.connectionState) {
     case "connected":
       attempts = 0;
+      returning = false;
       hideMessage();
       badge("live", "good");
       showQuality("viewer", quality);
@@ -94,13 +96,23 @@ function refuse(error) {
   switch (error.status) {
     case 401: case 403: return ended("This stream needs a valid token.", error.message);
     case 410: return ended("The stream has ended.");
-    case 404: return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
+    case 404: if (returning) return ended("The stream has ended.");
+      return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
     case 406: return ended("This browser cannot play the stream's codec.", error.message);
     default: return again("The platform refused.", error.message);
   }
 }
 
+// A stream may go on under its name when its publisher has come back; the platform knows whether it does.
+function rejoin() {
+  if (!stream) return ended("The stream has ended.");
+  leave();
+  returning = true;
+  join();
+}
+
 function ended(headline, why = "") {
+  returning = false;
   leave();
   badge("ended", "bad");
   showMessage(headline, why);

@@ -10,6 +10,9 @@ struct AbsentSessions {
 
     var count: Int { since.count }
 
+    /// What it takes room for.
+    var places: Int { queue.count }
+
     func since(_ id: SessionID) -> Instant? { since[id] }
 
     /// - Parameter now: no earlier than at the last call.

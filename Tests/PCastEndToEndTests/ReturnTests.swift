@@ -132,7 +132,8 @@ extension EndToEnd {
                 let token = try await platform.running.viewingToken(scene.stream)
                 let browser = try Peer(
                     "watch_chromium.py",
-                    ["\(platform.running.uri)/watch/\(scene.stream)", "--token", token, "--restart"], in: nil, of: place,
+                    ["\(platform.running.uri)/watch/\(scene.stream)", "--token", token, "--restart"], in: nil,
+                    of: place,
                     seconds: 90)
                 let isReady = await browser.program.output.lines.first(within: .seconds(60)) {
                     $0 == "ready for an outage"
@@ -166,7 +167,8 @@ extension EndToEnd {
         }
 
         @Test(
-            "A publisher that dies and comes back takes its stream over, and the viewer goes on", .timeLimit(.minutes(3)))
+            "A publisher that dies and comes back takes its stream over, and the viewer goes on",
+            .timeLimit(.minutes(3)))
         func takeOver() async throws {
             try await Workplace.run { place in
                 let platform = try await Platform(in: place)

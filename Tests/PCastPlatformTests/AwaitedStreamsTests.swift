@@ -62,11 +62,14 @@ import Testing
         #expect(awaited.newest(of: ApplicationID("second"), tag: nil) == nil)
     }
 
-    @Test("Options of CreateStream that ask for a stream of before", arguments: [
-        (["data-quality-notifications"], nil),
-        (["resume-stream=stream-1"], StreamReturn.stream(StreamID("stream-1"))),
-        (["data-quality-notifications", "take-over"], StreamReturn.former),
-    ] as [([String], StreamReturn?)]) func options(_ options: [String], _ asked: StreamReturn?) {
+    @Test(
+        "Options of CreateStream that ask for a stream of before",
+        arguments: [
+            (["data-quality-notifications"], nil),
+            (["resume-stream=stream-1"], StreamReturn.stream(StreamID("stream-1"))),
+            (["data-quality-notifications", "take-over"], StreamReturn.former),
+        ] as [([String], StreamReturn?)]) func options(_ options: [String], _ asked: StreamReturn?)
+    {
         #expect(StreamReturn(options: options) == asked)
     }
 }

@@ -72,10 +72,12 @@ final class RestlessSession: Sendable {
         let link = LinkWitness(tally)
         let result: RequestStatus = await withCheckedContinuation { continuation in
             let settle: @Sendable (RequestStatus) -> Void = { status in
-                guard first.withLock({ isFirst in
-                    defer { isFirst = false }
-                    return isFirst
-                }) else { return }
+                guard
+                    first.withLock({ isFirst in
+                        defer { isFirst = false }
+                        return isFirst
+                    })
+                else { return }
                 started()
                 continuation.resume(returning: status)
             }

@@ -31,7 +31,8 @@ struct SessionStage: Sendable {
             let token = try builder(secret).forPublishingOnly().build()
             let publisher = try PCastProcess(
                 [
-                    "publish", "--uri", uri, "--video", "synthetic", "--size", "160x90", "--fps", "2", "--audio", "null",
+                    "publish", "--uri", uri, "--video", "synthetic", "--size", "160x90", "--fps", "2", "--audio",
+                    "null",
                 ], environment: ["PCAST_PUBLISH_TOKEN": token])
             do {
                 guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {

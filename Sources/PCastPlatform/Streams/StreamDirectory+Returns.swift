@@ -100,14 +100,19 @@ extension StreamDirectory {
         await viewing.onEnd(end)
     }
 
+    /// Who comes back knows what it had, and makes the offer.
+    static func offer(ofReturning offer: SessionDescription?) throws(Refusal) -> SessionDescription {
+        guard let offer else { throw Refusal(.badRequest, "Who goes on with a stream makes the offer.") }
+        return offer
+    }
+
     // MARK: A publisher comes back
 
     /// The stream that a publisher goes on with, which is its own from now on; nil when it begins a new one.
     func takeOver(
-        _ asked: StreamReturn?, _ grant: Grant, _ visitor: Visitor, tags: [String]
+        _ asked: StreamReturn, _ grant: Grant, _ visitor: Visitor, tags: [String]
     ) async throws(Refusal) -> AwaitedStreams.Stream? {
         switch asked {
-        case nil: return nil
         case .stream(let id):
             guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == grant.application,
                 !stream.isEndNoted
@@ -188,7 +193,8 @@ extension StreamDirectory {
     /// Publishes a stream again, of which nobody is told a second time that it has started.
     func goOn(
         with former: AwaitedStreams.Stream, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
-        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
+        _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
+        onQuality: @escaping QualityAction
     ) async throws(Refusal) -> Participation {
         var stream = former.live
         defer {
@@ -200,7 +206,7 @@ extension StreamDirectory {
         stream.hasMedia = false
         streams[stream.id] = stream
         do {
-            let answer = try await publish(stream, offer, grant)
+            let answer = try await publish(stream, offer, capabilities)
             participants[stream.peer]?.answer = answer
             if former.live.session == nil || former.live.session != visitor.sessionID {
                 journal.note(.streamMoved(stream.id, to: visitor.sessionID))
@@ -208,7 +214,9 @@ extension StreamDirectory {
                 await former.onEnd(StreamEnd(streamID: stream.id, reason: .custom, description: words))
             }
             logger.info("publisher is back", metadata: ["stream": "\(stream.id)"])
-            return Participation(peer: stream.peer, streamID: stream.id, isPublisher: true, answer: answer)
+            return Participation(
+                peer: stream.peer, streamID: stream.id, isPublisher: true, description: answer,
+                ignoredCapabilities: capabilities.told)
         } catch {
             forget(stream.peer)
             awaited.add(former)
@@ -218,14 +226,13 @@ extension StreamDirectory {
 
     /// What the relay had under that name may have its last words to say.
     private func publish(
-        _ stream: LiveStream, _ offer: SessionDescription, _ grant: Grant
+        _ stream: LiveStream, _ offer: SessionDescription, _ capabilities: StreamCapabilities
     ) async throws(RelayError) -> SessionDescription {
         var attempts = 0
         while true {
             do throws(RelayError) {
                 return try await router.publish(
-                    stream.peer, stream: stream.id, offer: offer, preferring: grant.preferredCodecs,
-                    playout: grant.playoutBuffer)
+                    stream.peer, stream: stream.id, offer: offer, terms: capabilities.terms)
             } catch {
                 guard case .streamExists = error, attempts < 40 else { throw error }
                 attempts += 1
@@ -244,8 +251,8 @@ extension StreamDirectory {
     /// Lets a session's own viewer in again, whatever has become of its token, as soon as the publisher is back.
     func goOn(
         viewing id: StreamID, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
-        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction,
-        onInterruption: AwaitedStreams.InterruptionAction?
+        _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
+        onQuality: @escaping QualityAction, onInterruption: AwaitedStreams.InterruptionAction?
     ) async throws(Refusal) -> Participation {
         await detachViewing(id, of: visitor.sessionID)
         guard let known = awaited.viewings[id], known.session == visitor.sessionID,
@@ -257,10 +264,12 @@ extension StreamDirectory {
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
             let answer = try await router.view(
-                peer, stream: viewing.origin, offer: offer, playout: grant.playoutBuffer)
+                peer, stream: viewing.origin, offer: offer, terms: capabilities.terms)
             participants[peer]?.answer = answer
             logger.info("viewer is back", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
-            return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
+            return Participation(
+                peer: peer, streamID: id, isPublisher: false, description: answer,
+                ignoredCapabilities: capabilities.told)
         } catch {
             forget(peer)
             awaited.add(viewing)

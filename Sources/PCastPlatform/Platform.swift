@@ -31,8 +31,14 @@ public struct Platform: Sendable {
         await registry.restore(
             (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
         let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
+        let workers = StreamWorkers(
+            configuration.workers.map { WorkAdmission(configuration: $0, listen: address) }, gatekeeper: gatekeeper,
+            directory: directory, registry: registry, logger: logger)
+        await directory.endsWaiting { id, application, reason, description in
+            await workers.endWaiting(id, of: application, reason: reason, description: description)
+        }
         let routes = routes(router, gatekeeper, directory, relay, kept)
-        let talk = talk(gatekeeper, directory, registry, relay)
+        let talk = talk(gatekeeper, directory, registry, workers, relay)
         let secure = try secureServer(routes, router, address, relay, talk)
         var opened: SecureServing?
         if let secure { opened = try await SecureServing.begin(secure) }
@@ -44,6 +50,7 @@ public struct Platform: Sendable {
             webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
         let configuration = configuration
         let onOpen: @Sendable (Int) async -> Void = { port in
+            await workers.listens(at: configuration.uriForWorkers(port: port))
             await onListening(
                 Self.listening(configuration, kept.applications, port: port, tlsPort: tls?.port, router: router))
         }
@@ -56,6 +63,7 @@ public struct Platform: Sendable {
         } onCancel: {
             Task {
                 await directory.endAll(reason: .maintenance)
+                await workers.stop(reason: .maintenance)
                 router.stop()
                 await following.value
                 kept.finish()
@@ -64,6 +72,7 @@ public struct Platform: Sendable {
                 serving.cancel()
             }
         }
+        await workers.stop(reason: .failed)
         router.stop()
         await following.value
         kept.finish()
@@ -115,13 +124,14 @@ public struct Platform: Sendable {
     private static let webSocketPath = "/ws"
 
     private func talk(
-        _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry, _ relay: RelayOffers?
+        _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
+        _ workers: StreamWorkers, _ relay: RelayOffers?
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
         return { connection in
             await SignalingSession(
-                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, relay: relay,
-                logger: logger
+                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, workers: workers,
+                relay: relay, logger: logger
             ).run()
         }
     }

@@ -17,7 +17,7 @@ public final class MediaStream: Sendable {
     let origin: Origin
     let life: StreamLife
     /// Of a subscribed stream's tracks.
-    private let codecs: [Codec]
+    let codecs: [Codec]
 
     init(local media: LocalMedia) {
         origin = .local(media)

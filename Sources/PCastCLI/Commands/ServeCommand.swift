@@ -66,6 +66,8 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup var records: RecordOptions
 
+    @OptionGroup var workers: WorkerOptions
+
     @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
     var application: [ApplicationArgument] = []
 
@@ -90,18 +92,18 @@ struct ServeCommand: AsyncCommand {
         _ settings: Settings, _ applications: [ApplicationArgument], _ console: Console
     ) async throws -> RunningPlatform {
         let place = try settings.value("listen", listen) ?? .standard
-        return try await RunningPlatform.start(
-            PlatformConfiguration(
-                host: place.host, port: Int(place.port),
-                rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
-                advertise: try settings.values("advertise", advertise).map(\.address),
-                stunServers: try settings.values("stun", stun).flatMap(NameResolution.resolve),
-                applications: applications.map(\.platformApplication),
-                tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
-                tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
-                tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
-                records: try records.keeping(settings)),
-            console)
+        var configuration = PlatformConfiguration(
+            host: place.host, port: Int(place.port),
+            rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
+            advertise: try settings.values("advertise", advertise).map(\.address),
+            stunServers: try settings.values("stun", stun).flatMap(NameResolution.resolve),
+            applications: applications.map(\.platformApplication),
+            tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
+            tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
+            tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
+            records: try records.keeping(settings))
+        configuration.workers = try workers.configuration(settings)
+        return try await RunningPlatform.start(configuration, console)
     }
 
     private func leaveCredentials(

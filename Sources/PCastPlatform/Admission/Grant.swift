@@ -8,6 +8,8 @@ struct Grant: Sendable {
     let application: ApplicationID
     /// Nil for somebody on this machine without a token.
     let token: EdgeToken?
+    /// What one of the platform's own workers does for whom the rest was given; nil for everybody else.
+    var work: StreamWork?
 
     var tags: [String] { token?.applyTags ?? [] }
     var capabilities: [String] { token?.capabilities ?? [] }

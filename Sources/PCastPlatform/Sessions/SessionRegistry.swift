@@ -115,6 +115,12 @@ actor SessionRegistry {
     /// - Returns: false when the session has ended.
     func began(_ stream: StreamID, in id: SessionID) -> Bool { sessions[id]?.streams.insert(stream) != nil }
 
+    /// Whether a session has ended, or has been away for too long.
+    func isGone(_ id: SessionID, at now: Instant) -> Bool {
+        guard let entry = sessions[id] else { return true }
+        return entry.leftAt.map { now - $0 >= Self.absence } ?? false
+    }
+
     func forget(_ stream: StreamID, in id: SessionID) { sessions[id]?.streams.remove(stream) }
 
     func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }

@@ -35,6 +35,8 @@ actor StreamDirectory {
     private var nextPeer: UInt64 = 1
     private var nextOrdinal = 0
     private var nextListener = 0
+    /// Ends a stream of which there is nothing yet but who works on it.
+    private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
     /// Changes that wait for who follows a participation's data quality, and how many may follow one.
     private static let qualityBacklog = 16
@@ -46,6 +48,11 @@ actor StreamDirectory {
         self.journal = journal
         self.logger = logger
     }
+
+    /// Has streams ended too that do not flow yet.
+    func endsWaiting(
+        _ end: @escaping @Sendable (StreamID, ApplicationID?, StreamEndedReason, _ description: String) async -> Bool
+    ) { endWaiting = end }
 
     // MARK: Joining
 
@@ -61,19 +68,22 @@ actor StreamDirectory {
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
-        let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
+        let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
+        guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         let stream = LiveStream(
-            id: id, peer: peer, application: grant.application, session: visitor.sessionID,
-            tags: tags + grant.tags, capabilities: grant.capabilities, startTime: MonotonicClock.wallTime(),
+            id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
+            tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
+            startTime: MonotonicClock.wallTime(),
             ordinal: nextOrdinal)
         streams[id] = stream
         nextOrdinal += 1
         journal.note(.streamStarting(stream.record))
         do {
-            let answer = try await router.publish(
+            var answer = try await router.publish(
                 peer, stream: id, offer: offer, preferring: grant.preferredCodecs,
                 playout: grant.playoutBuffer)
+            if grant.work != nil { router.addOwnCandidates(to: &answer) }
             participants[peer]?.answer = answer
             await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
@@ -94,11 +104,13 @@ actor StreamDirectory {
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         let stream = try find(origin, for: grant, visitor: visitor)
-        let id = StreamID(RandomIdentifier.make(prefix: "view-"))
+        let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
+        guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         do {
-            let answer = try await router.view(
+            var answer = try await router.view(
                 peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
+            if grant.work != nil { router.addOwnCandidates(to: &answer) }
             participants[peer]?.answer = answer
             noteView(id, of: stream.id, grant, visitor)
             logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
@@ -269,7 +281,9 @@ actor StreamDirectory {
     func end(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
-        guard let peer = peers[id], participants[peer] != nil else { return false }
+        guard let peer = peers[id], participants[peer] != nil else {
+            return await endWaiting?(id, application, reason, description) ?? false
+        }
         if let application, streams[id]?.application != application { return false }
         let end = participants[peer]?.ending ?? (reason, description)
         participants[peer]?.ending = end

@@ -34,8 +34,8 @@ public struct Platform: Sendable {
         let workers = StreamWorkers(
             configuration.workers.map { WorkAdmission(configuration: $0, listen: address) }, gatekeeper: gatekeeper,
             directory: directory, registry: registry, logger: logger)
-        await directory.endsWaiting { id, application, reason, description in
-            await workers.endWaiting(id, of: application, reason: reason, description: description)
+        await directory.endsWaiting { [weak workers] id, application, reason, description in
+            await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         let routes = routes(router, gatekeeper, directory, relay, kept)
         let talk = talk(gatekeeper, directory, registry, workers, relay)

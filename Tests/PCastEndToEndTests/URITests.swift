@@ -133,7 +133,9 @@ extension EndToEnd {
                 let worker = try #require(platform.workers.first, "it is detached from its client")
                 platform.local.program.send(SIGKILL)
                 let end = ContinuousClock.now + .seconds(15)
-                while worker.isRunning, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(20)) }
+                while worker.isRunning, ContinuousClock.now < end {
+                    try await ContinuousClock().sleep(for: .milliseconds(20))
+                }
                 #expect(!worker.isRunning)
             }
         }

@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -184,5 +187,33 @@ enum {
     CLINUX_SO_SNDBUFFORCE = SO_SNDBUFFORCE,
     CLINUX_SO_TIMESTAMPNS = SO_TIMESTAMPNS,
 };
+
+// MARK: Processes
+
+int clinux_pipe2(int ends[2], int flags) __asm__("pipe2");
+int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int lowest)
+    __asm__("posix_spawn_file_actions_addclosefrom_np");
+
+enum { CLINUX_O_CLOEXEC = O_CLOEXEC };
+
+// A group of its own, so that Ctrl-C in a terminal is its parent's affair; no signal blocked or ignored.
+static inline int clinux_spawn(
+    pid_t *process, const char *path, const posix_spawn_file_actions_t *actions, char *const arguments[],
+    char *const environment[]) {
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int error = posix_spawnattr_init(&attributes);
+    if (error) return error;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    error = posix_spawn(process, path, actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
 
 #endif

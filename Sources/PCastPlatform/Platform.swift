@@ -31,8 +31,14 @@ public struct Platform: Sendable {
         let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
         await restore(kept, registry, directory)
         let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
+        let workers = StreamWorkers(
+            configuration.workers.map { WorkAdmission(configuration: $0, listen: address) }, gatekeeper: gatekeeper,
+            directory: directory, registry: registry, logger: logger)
+        await directory.endsWaiting { [weak workers] id, application, reason, description in
+            await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
+        }
         let routes = routes(router, gatekeeper, directory, registry, relay, kept)
-        let talk = talk(gatekeeper, directory, registry, relay)
+        let talk = talk(gatekeeper, directory, registry, workers, relay)
         let secure = try secureServer(routes, router, address, relay, talk)
         var opened: SecureServing?
         if let secure { opened = try await SecureServing.begin(secure) }
@@ -44,6 +50,7 @@ public struct Platform: Sendable {
             webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
         let configuration = configuration
         let onOpen: @Sendable (Int) async -> Void = { port in
+            await workers.listens(at: configuration.uriForWorkers(port: port))
             await onListening(
                 Self.listening(configuration, kept.applications, port: port, tlsPort: tls?.port, router: router))
         }
@@ -57,6 +64,7 @@ public struct Platform: Sendable {
         } onCancel: {
             Task {
                 await directory.endAll(reason: .maintenance)
+                await workers.stop(reason: .maintenance)
                 router.stop()
                 await following.value
                 kept.finish()
@@ -67,6 +75,7 @@ public struct Platform: Sendable {
         }
         absences.cancel()
         await absences.value
+        await workers.stop(reason: .failed)
         router.stop()
         await following.value
         kept.finish()
@@ -140,13 +149,14 @@ public struct Platform: Sendable {
     private static let webSocketPath = "/ws"
 
     private func talk(
-        _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry, _ relay: RelayOffers?
+        _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
+        _ workers: StreamWorkers, _ relay: RelayOffers?
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
         return { connection in
             await SignalingSession(
-                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, relay: relay,
-                logger: logger
+                connection, gatekeeper: gatekeeper, directory: directory, registry: registry, workers: workers,
+                relay: relay, logger: logger
             ).run()
         }
     }

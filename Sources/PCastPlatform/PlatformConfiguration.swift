@@ -26,6 +26,8 @@ public struct PlatformConfiguration: Sendable {
     public var tlsName: String?
     /// Publishers and viewers at one time; further ones are told to try again later.
     public var maximumPeers: Int
+    /// Streams from and to addresses; nil where there shall be none.
+    public var workers: WorkerConfiguration?
 
     /// A session whose client has no connection ends after that, and its streams with it.
     public var sessionAbsence = defaultSessionAbsence
@@ -78,6 +80,13 @@ public struct PlatformConfiguration: Sendable {
 
     /// What HTTP listens on: the same address as media, also where a name means several.
     var bindingHost: String { listenAddress?.description ?? host }
+
+    /// Where programs of this machine find it.
+    func uriForWorkers(port: Int) -> String {
+        let address = listenAddress ?? .loopbackV4
+        let host = address.isUnspecified ? (address.family == .v4 ? .loopbackV4 : IPAddress(v6: 0, 1)) : address
+        return "http://\(host.family == .v6 ? "[\(host)]" : "\(host)"):\(port)"
+    }
 
     /// Only programs of this machine reach the platform.
     var isLoopback: Bool { listenAddress?.isLoopback ?? false }

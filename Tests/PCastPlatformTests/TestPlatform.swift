@@ -22,13 +22,15 @@ struct TestPlatform: Sendable {
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
         records: RecordKeeping = RecordKeeping(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        workers: WorkerConfiguration? = nil,
         _ body: (TestPlatform) async throws -> Void
     ) async throws {
-        let configuration = PlatformConfiguration(
+        var configuration = PlatformConfiguration(
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
             maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
+        configuration.workers = workers
         let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()
-        let task = Task {
+        let task = Task { [configuration] in
             defer { continuation.finish() }
             try await Platform(configuration, logger: logger).run { continuation.yield($0) }
         }

@@ -115,7 +115,7 @@ struct StreamSetup: Sendable {
     private static let patience = Duration.seconds(1)
 
     /// The platform is told, unless it was the one who ended the stream.
-    private static func sayGoodbye(
+    static func sayGoodbye(
         to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession
     ) -> Once<Bool> {
         let said = Once<Bool>()

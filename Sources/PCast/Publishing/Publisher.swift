@@ -6,14 +6,25 @@ public final class Publisher: Sendable {
     /// The platform's name of the stream, by which viewers ask for it.
     public let streamID: StreamID
 
-    private let publishing: Publishing
+    /// Nil for a stream whose media the platform brings from an address itself.
+    private let publishing: Publishing?
+    private let life: StreamLife
+    private let limits: BandwidthLimits
 
     init(streamID: StreamID, publishing: Publishing) {
         self.streamID = streamID
         self.publishing = publishing
+        life = publishing.life
+        limits = publishing.limits
     }
 
-    private var life: StreamLife { publishing.life }
+    /// Of a stream that the platform works on.
+    init(streamID: StreamID, life: StreamLife) {
+        self.streamID = streamID
+        publishing = nil
+        self.life = life
+        limits = BandwidthLimits()
+    }
 
     // MARK: The end
 
@@ -41,14 +52,19 @@ public final class Publisher: Sendable {
 
     // MARK: What gets through
 
-    /// What was done, each second from now on, until the stream ends. Each access makes a stream of its own.
-    public var statistics: AsyncStream<PublisherStatistics> { publishing.statistics.listen() }
+    /// What was done, each second from now on, until the stream ends; nothing where the platform brings the media. Each
+    /// access makes a stream of its own.
+    public var statistics: AsyncStream<PublisherStatistics> {
+        publishing?.statistics.listen() ?? AsyncStream { $0.finish() }
+    }
 
     /// What was done since the stream began; rates of the last second.
-    public var currentStatistics: PublisherStatistics { get async { await publishing.measure() } }
+    public var currentStatistics: PublisherStatistics {
+        get async { await publishing?.measure() ?? PublisherStatistics() }
+    }
 
     /// What was counted since the stream began, under WebRTC's own names (W3C webrtc-stats); after its end, as it was then.
-    public func getStats() async -> RTCStatsReport { await publishing.stats() }
+    public func getStats() async -> RTCStatsReport { await publishing?.stats() ?? RTCStatsReport() }
 
     /// What the platform says of the way to it, or what is known here better.
     public var dataQuality: DataQuality { life.dataQuality }
@@ -68,11 +84,14 @@ public final class Publisher: Sendable {
 
     /// Whether anybody takes the stream: false while the platform says that nobody has for two seconds. The encoders rest
     /// then. True until it has said so, and with a platform that does not.
-    public var isWatched: Bool { publishing.isWatched }
+    public var isWatched: Bool { publishing?.isWatched ?? true }
 
     /// Each change of ``isWatched`` from now on, until the stream ends. Each access makes a stream of its own.
-    public var watchedChanges: AsyncStream<Bool> { publishing.watched.listen() }
+    public var watchedChanges: AsyncStream<Bool> {
+        publishing?.watched.listen() ?? AsyncStream { $0.finish() }
+    }
 
-    /// Limits what the video encoder makes, as long as the answer is held; of several limits the lowest counts.
-    public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit { publishing.limits.add(bitrate) }
+    /// Limits what the video encoder makes, as long as the answer is held; of several limits the lowest counts. Of no
+    /// effect on a stream whose media the platform brings itself.
+    public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit { limits.add(bitrate) }
 }

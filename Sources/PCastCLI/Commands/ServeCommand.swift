@@ -68,6 +68,8 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup var sessions: SessionOptions
 
+    @OptionGroup var workers: WorkerOptions
+
     @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
     var application: [ApplicationArgument] = []
 
@@ -103,6 +105,7 @@ struct ServeCommand: AsyncCommand {
             tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
             records: try records.keeping(settings))
         try sessions.apply(settings, to: &configuration)
+        configuration.workers = try workers.configuration(settings)
         return try await RunningPlatform.start(configuration, console)
     }
 

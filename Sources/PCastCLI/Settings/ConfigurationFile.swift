@@ -10,8 +10,8 @@ struct ConfigurationFile: Equatable {
     static let options: [String: Set<String>] = [
         "serve": [
             "listen", "rtc-port", "advertise", "stun", "data", "application", "tls-port", "tls-certificate", "tls-key",
-            "tls-name", "data-key", "retention", "callback-network", "session-absence",
-            "return-time",
+            "tls-name", "data-key", "retention", "callback-network", "session-absence", "return-time", "uri-network",
+            "uri-ports", "uri-directory", "uri-workers",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",

@@ -23,8 +23,12 @@ final class MediaInput {
         format?.pointee.interrupt_callback.callback = { context in
             Unmanaged<ReadingDeadline>.fromOpaque(context!).takeUnretainedValue().isOver ? 1 : 0
         }
+        deadline.begin(for: MediaAccess.current?.openingPatience)
+        var options = MediaAccess.dictionary()
+        var result = avformat_open_input(&format, uri, nil, &options)
+        av_dict_free(&options)
+        // Who came has the usual time to send something.
         deadline.begin()
-        var result = avformat_open_input(&format, uri, nil, nil)
         if result >= 0 { result = avformat_find_stream_info(format, nil) }
         guard result >= 0, let format else {
             avformat_close_input(&format)

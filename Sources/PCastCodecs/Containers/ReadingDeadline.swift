@@ -13,9 +13,11 @@ final class ReadingDeadline: Sendable {
     }
 
     /// Begins the time of another wait.
-    func begin() {
+    ///
+    /// - Parameter patience: nil for the usual.
+    func begin(for patience: Duration? = nil) {
         hasTimedOut.store(false, ordering: .relaxed)
-        deadline.withLock { $0 = .now + patience }
+        deadline.withLock { $0 = .now + (patience ?? self.patience) }
     }
 
     func cancel() { cancelled.store(true, ordering: .relaxed) }

@@ -26,6 +26,21 @@ public struct SourceInputs: Sendable {
         }
     }
 
+    /// Takes a file or an address that was opened already.
+    ///
+    /// - Parameter pictures: what becomes of its source of pictures.
+    public init(
+        opened source: URISource, pictures: (any VideoSource) -> any VideoSource = { $0 }
+    ) throws(DeviceError) {
+        let specification = SourceSpecification.uri(source.uri, isLooping: false)
+        if source.media.contains(.video) {
+            video = VideoInput(opened: pictures(try source.video()), request: VideoRequest(specification))
+        }
+        if source.media.contains(.audio) {
+            audio = AudioInput(opened: try source.audio(), request: AudioRequest(specification))
+        }
+    }
+
     private static func open(_ request: VideoRequest) throws(DeviceError) -> VideoInput {
         guard case .uri(let uri, let isLooping) = request.source else { return try VideoInput(request) }
         let source = try URISource(

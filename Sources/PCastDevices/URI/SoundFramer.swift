@@ -55,8 +55,9 @@ struct SoundFramer {
     private func remixed(_ frame: AudioFrame) -> [Int16] {
         if frame.channels == channels { return frame.samples }
         if channels == 2 { return frame.samples.flatMap { [$0, $0] } }
-        return stride(from: 0, to: frame.samples.count - 1, by: 2).map { index in
-            Int16((Int(frame.samples[index]) + Int(frame.samples[index + 1])) / 2)
+        return stride(from: 0, to: frame.samples.count - 1, by: 2).map { (index: Int) -> Int16 in
+            let sum = Int(frame.samples[index]) + Int(frame.samples[index + 1])
+            return Int16(sum / 2)
         }
     }
 }

@@ -17,6 +17,8 @@ struct URIReading {
     let audio: ReleaseTrack<AudioFrame>?
     let clock: ReleaseClock
     let sleep: CancellableSleep
+    /// How much of the beginning is left out.
+    let skipped: TimeSpan
     /// Is told why coded pictures are not passed through; with nil as long as they are.
     let obstructed: (PassThroughObstacle?) -> Void
 
@@ -27,13 +29,15 @@ struct URIReading {
     private var videoPosition = TimeSpan.zero
     private var audioPosition = TimeSpan.zero
     private var lastPicture: TimeSpan?
+    private var hasCodedPicture = false
 
     init(
         reader: MediaReader, format: URIFormat, isLooping: Bool, video: ReleaseTrack<VideoSample>?,
         audio: ReleaseTrack<AudioFrame>?, clock: ReleaseClock, sleep: CancellableSleep,
-        obstructed: @escaping (PassThroughObstacle?) -> Void
+        skipped: TimeSpan = .zero, obstructed: @escaping (PassThroughObstacle?) -> Void
     ) {
         self.obstructed = obstructed
+        self.skipped = skipped
         self.reader = reader
         self.isLooping = isLooping
         self.video = video
@@ -62,6 +66,7 @@ struct URIReading {
 
     private mutating func readOnce() throws {
         while sleep.sleep(until: moment), let sample = try reader.nextSample() {
+            if isSkipped(sample) { continue }
             switch sample {
             case .picture(let picture): take(.picture(pictures.even(picture)), at: picture.timestamp)
             case .coded(let frame): take(.coded(frame), at: frame.timestamp)
@@ -69,6 +74,22 @@ struct URIReading {
             }
             obstructed(reader.passThroughObstacle)
         }
+    }
+
+    /// Whether a sample belongs to the beginning that is left out; coded pictures begin with a key frame.
+    private mutating func isSkipped(_ sample: MediaReader.Sample) -> Bool {
+        guard skipped > .zero else { return false }
+        let moment: TimeSpan =
+            switch sample {
+            case .picture(let picture): picture.timestamp.span
+            case .coded(let frame): frame.timestamp.span
+            case .sound(let sound): sound.timestamp.span
+            }
+        if case .coded(let frame) = sample, !hasCodedPicture {
+            hasCodedPicture = moment >= skipped && frame.isKeyFrame
+            return !hasCodedPicture
+        }
+        return moment < skipped
     }
 
     /// When to read on: not before the track that is behind needs it.

@@ -13,8 +13,11 @@ import Synchronization
 public final class URISource: @unchecked Sendable {
     let uri: String
     let format: URIFormat
+    /// What is taken from it.
+    public let media: Set<MediaType>
     private let reader: MediaReader
     private let isLooping: Bool
+    private let skipped: TimeSpan
     private let videoTrack: ReleaseTrack<VideoSample>?
     private let audioTrack: ReleaseTrack<AudioFrame>?
     private let sleep = CancellableSleep()
@@ -36,21 +39,49 @@ public final class URISource: @unchecked Sendable {
     ///   - isLooping: played again and again, with times that go on.
     ///   - passesThrough: delivers pictures as they are coded, if they can be sent so.
     /// - Throws: `.unreadable`, or `.noTrack` when a medium is not in it.
-    public init(uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false)
+    public convenience init(
+        uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false
+    ) throws(DeviceError) {
+        let reader = try Self.open(uri, media, passesThrough: passesThrough)
+        if media.contains(.video), reader.dimensions == nil { throw .noTrack(uri, mediaType: "video") }
+        if media.contains(.audio), reader.channels == nil { throw .noTrack(uri, mediaType: "audio") }
+        self.init(uri, reader, media, isLooping: isLooping, skipped: .zero)
+    }
+
+    /// Opens whatever of picture and sound there is; blocks as long as that takes.
+    ///
+    /// - Parameters:
+    ///   - skipped: how much of the beginning is left out.
+    /// - Throws: `.unreadable`.
+    public convenience init(anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool)
         throws(DeviceError)
     {
-        self.uri = uri
-        self.isLooping = isLooping
+        let reader = try Self.open(uri, [.video, .audio], passesThrough: passesThrough)
+        var media: Set<MediaType> = []
+        if reader.dimensions != nil { media.insert(.video) }
+        if reader.channels != nil { media.insert(.audio) }
+        self.init(uri, reader, media, isLooping: false, skipped: skipped)
+    }
+
+    private static func open(
+        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
+    ) throws(DeviceError) -> MediaReader {
         do {
-            reader = try MediaReader(uri: uri, select: media, passesThrough: passesThrough)
+            return try MediaReader(uri: uri, select: media, passesThrough: passesThrough)
         } catch {
             throw .unreadable(uri, reason: "\(error)")
         }
+    }
+
+    private init(_ uri: String, _ reader: MediaReader, _ media: Set<MediaType>, isLooping: Bool, skipped: TimeSpan) {
+        self.uri = uri
+        self.media = media
+        self.isLooping = isLooping
+        self.skipped = skipped
+        self.reader = reader
         format = URIFormat(
             dimensions: reader.dimensions.map(EvenPictures.even), frameRate: reader.frameRate, channels: reader.channels
         )
-        if media.contains(.video), format.dimensions == nil { throw .noTrack(uri, mediaType: "video") }
-        if media.contains(.audio), format.channels == nil { throw .noTrack(uri, mediaType: "audio") }
         obstacle = Mutex(reader.passThroughObstacle)
         videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil
         audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
@@ -112,7 +143,7 @@ public final class URISource: @unchecked Sendable {
         clock.begin(after: URIReading.start)
         var reading = URIReading(
             reader: reader, format: format, isLooping: isLooping, video: videoTrack, audio: audioTrack, clock: clock,
-            sleep: sleep, obstructed: { [self] found in obstacle.withLock { $0 = found } })
+            sleep: sleep, skipped: skipped, obstructed: { [self] found in obstacle.withLock { $0 = found } })
         let end = reading.run()
         videoTrack?.finish(end)
         audioTrack?.finish(end)

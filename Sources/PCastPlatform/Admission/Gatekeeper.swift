@@ -8,6 +8,8 @@ struct Gatekeeper: Sendable {
     private let owner: ApplicationID
     /// Somebody on this machine needs no token.
     let isOpenToThisMachine: Bool
+    /// Whom the platform has started itself.
+    let workers = WorkCredentials()
 
     init(_ applications: [PlatformConfiguration.Application], isOpenToThisMachine: Bool) {
         secrets = Dictionary(
@@ -31,6 +33,7 @@ struct Gatekeeper: Sendable {
             guard isOpenToThisMachine, visitor.isOnThisMachine else { throw .noToken }
             return Grant(application: owner, token: nil)
         }
+        if let grant = workers.grant(encoded) { return grant }
         guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
         // An unknown application costs the same as a wrong secret, so that names cannot be tried out.
         let secret = secrets[application] ?? "\u{0}"
@@ -42,15 +45,29 @@ struct Gatekeeper: Sendable {
     }
 
     /// Enforces every restriction of the grant's token for one purpose.
-    func authorize(_ grant: Grant, for purpose: TokenRequest.Purpose, visitor: Visitor) throws(Refusal) {
+    ///
+    /// - Parameter capabilities: which the token must have.
+    func authorize(
+        _ grant: Grant, for purpose: TokenRequest.Purpose, visitor: Visitor, capabilities: [String] = []
+    ) throws(Refusal) {
+        // Whoever asked for it was judged; the worker may do that and nothing else.
+        if let work = grant.work { return try authorize(work, for: purpose) }
         guard let token = grant.token else { return }
         let request = TokenRequest(
             purpose, sessionID: visitor.sessionID?.description, remoteAddress: visitor.address,
-            capabilities: [])
+            capabilities: capabilities)
         do {
             try TokenAuthorization(token).authorize(request, at: MonotonicClock.wallTime())
         } catch {
             throw .token("\(error)")
+        }
+    }
+
+    private func authorize(_ work: StreamWork, for purpose: TokenRequest.Purpose) throws(Refusal) {
+        switch (work.purpose, purpose) {
+        case (.publish, .publish), (_, .authenticate): return
+        case (.egress(let origin), .subscribe(let asked, _)) where origin.description == asked: return
+        default: throw .token("a worker's credential is for its own stream alone")
         }
     }
 
@@ -61,6 +78,7 @@ struct Gatekeeper: Sendable {
     ///
     /// - Returns: whether the session is only for the token's own streams.
     func admit(_ grant: Grant, visitor: Visitor) throws(Refusal) -> Bool {
+        if grant.work != nil { return true }
         switch grant.token?.kind {
         case .publishing:
             try authorize(grant, for: .publish, visitor: visitor)

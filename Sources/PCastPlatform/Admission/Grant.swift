@@ -9,6 +9,8 @@ struct Grant: Sendable {
     let token: EdgeToken?
     /// Of the token as it came.
     var fingerprint: String?
+    /// What one of the platform's own workers does for whom the rest was given; nil for everybody else.
+    var work: StreamWork?
 
     var tags: [String] { token?.applyTags ?? [] }
     var capabilities: [String] { token?.capabilities ?? [] }

@@ -52,6 +52,18 @@ final class MediaRouter: Sendable {
         }
     }
 
+    /// Adds where programs of this machine reach us, which may not reach what we advertise.
+    func addOwnCandidates(to answer: inout SessionDescription) {
+        for bound in loop.boundAddresses {
+            let loopback: IPAddress = bound.ip.family == .v4 ? .loopbackV4 : IPAddress(v6: 0, 1)
+            let own = TransportAddress(ip: bound.ip.isUnspecified ? loopback : bound.ip, port: bound.port)
+            let candidate = ICECandidate.host(own, transport: .udp).description
+            for index in answer.media.indices where !answer.media[index].candidates.contains(candidate) {
+                answer.media[index].candidates.append(candidate)
+            }
+        }
+    }
+
     /// - Parameter offer: as for `publish`.
     func view(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms

@@ -1,4 +1,3 @@
-import Dispatch
 import PCastIO
 import PCastMedia
 import PCastWeb
@@ -7,8 +6,10 @@ import PCastWeb
 /// has listed beside it. A name is resolved once, every address that it has is judged, and the request goes to the one
 /// that was judged; a redirection is an answer like any other and is not followed.
 struct CallbackClient: Sendable {
-    /// Networks that are reached although they are not public.
-    let listed: [IPNetwork]
+    let addresses: AddressGuard
+
+    /// - Parameter listed: networks that are reached although they are not public.
+    init(listed: [IPNetwork]) { addresses = AddressGuard(listed: listed) }
 
     /// What came of a request.
     enum Answer: Sendable {
@@ -24,32 +25,20 @@ struct CallbackClient: Sendable {
         _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]
     ) async -> Answer {
         guard let address = try? WebAddress(uri) else { return .forbidden("this is no address") }
-        let found = await Self.resolve(address)
-        guard let first = found.first else { return .none("the name \(address.host) has no address") }
-        if let refused = found.first(where: { !mayReach($0) }) {
-            return .forbidden("\(refused) is not public, and not listed")
+        let place: TransportAddress
+        do throws(AddressRefusal) {
+            place = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)
+        } catch {
+            if case .forbidden = error { return .forbidden("\(error)") }
+            return .none("\(error)")
         }
         do {
             let answer = try await HTTPRequests.send(
-                method, uri, at: first.description, headers: headers, body: body, within: Self.patience)
+                method, uri, at: place.ip.description, headers: headers, body: body, within: Self.patience)
             return .status(
                 answer.status, retryAfter: answer.retryAfter.map { .seconds(Int64(min(max($0, 0), 86_400))) })
         } catch {
             return .none("no answer")
-        }
-    }
-
-    func mayReach(_ address: IPAddress) -> Bool {
-        address.isPublic || listed.contains { $0.contains(address) }
-    }
-
-    /// On a thread that may wait.
-    private static func resolve(_ address: WebAddress) async -> [IPAddress] {
-        let port = UInt16(exactly: address.port) ?? 0
-        return await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(returning: NameResolution.resolve(host: address.host, port: port).map(\.ip))
-            }
         }
     }
 }

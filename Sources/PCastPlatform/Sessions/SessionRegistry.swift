@@ -154,6 +154,11 @@ actor SessionRegistry {
         return sessions[id]?.streams.insert(stream) != nil
     }
 
+    /// Whether a session has ended, or has been away for too long.
+    func isGone(_ id: SessionID, at now: Instant) -> Bool {
+        sessions[id] == nil || absent.since(id).map { now - $0 >= absence } ?? false
+    }
+
     func forget(_ stream: StreamID, in id: SessionID) {
         sessions[id]?.streams.remove(stream)
         sessions[id]?.interrupted.remove(stream)

@@ -13,6 +13,7 @@ actor SignalingSession {
     private let gatekeeper: Gatekeeper
     private let directory: StreamDirectory
     private let registry: SessionRegistry
+    private let workers: StreamWorkers
     private let relay: RelayOffers?
     private let logger: Logger
     private let remoteAddress: IPAddress?
@@ -42,12 +43,13 @@ actor SignalingSession {
 
     init(
         _ connection: WebSocketConnection, gatekeeper: Gatekeeper, directory: StreamDirectory,
-        registry: SessionRegistry, relay: RelayOffers?, logger: Logger
+        registry: SessionRegistry, workers: StreamWorkers, relay: RelayOffers?, logger: Logger
     ) {
         self.connection = connection
         self.gatekeeper = gatekeeper
         self.directory = directory
         self.registry = registry
+        self.workers = workers
         self.relay = relay
         self.logger = logger
         remoteAddress = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
@@ -239,10 +241,17 @@ actor SignalingSession {
             throw .token("the session was opened with another token, which is for its own stream alone")
         }
         let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
+        if create.hasConnectUri {
+            let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
+            return Self.response(try await workers.start(request))
+        }
         let negotiation = try StreamNegotiation(create)
         let sessionID = session.id
         let registry = registry
-        let onEnd: @Sendable (StreamEnd) async -> Void = { end in await registry.ended(end, in: sessionID) }
+        let onEnd: @Sendable (StreamEnd) async -> Void = { end in
+            await registry.ended(end, in: sessionID)
+            await grant.work?.ended(end)
+        }
         let wantsQuality = create.options.contains(Self.qualityOption)
         let onQuality: StreamDirectory.QualityAction = { stream, quality in
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
@@ -273,6 +282,14 @@ actor SignalingSession {
         return PCastCreateStreamResponse(
             participation, isOffer: negotiation.offer == nil,
             relay: relay?.offer(to: participation.streamID, host: connection.request?.host))
+    }
+
+    /// Of a stream whose media others bring.
+    private static func response(_ stream: StreamID) -> PCastCreateStreamResponse {
+        var response = PCastCreateStreamResponse()
+        response.status = RequestStatus.ok.wire
+        response.streamID = stream.description
+        return response
     }
 
     private func destroy(_ message: PCastDestroyStream) async -> PCastDestroyStreamResponse {
@@ -323,7 +340,7 @@ actor SignalingSession {
 
     private func sayGoodbye(_ request: SignalingRequest) async -> SignalingResponse {
         if let session {
-            for stream in await registry.close(session.id) {
+            for stream in await registry.close(session.id) where await !workers.isDetached(stream) {
                 await directory.end(stream, reason: .ended, description: "")
             }
             self.session = nil

@@ -48,6 +48,8 @@ actor StreamDirectory {
     var nextArrival = 0
     /// Streams whose publisher is being let in again.
     var returning: Set<StreamID> = []
+    /// Ends a stream of which there is nothing yet but who works on it.
+    private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
     /// Changes that wait for who follows a participation's data quality, and how many may follow one.
     private static let qualityBacklog = 16
@@ -63,6 +65,11 @@ actor StreamDirectory {
         self.journal = journal
         self.logger = logger
     }
+
+    /// Has streams ended too that do not flow yet.
+    func endsWaiting(
+        _ end: @escaping @Sendable (StreamID, ApplicationID?, StreamEndedReason, _ description: String) async -> Bool
+    ) { endWaiting = end }
 
     // MARK: Joining
 
@@ -91,19 +98,20 @@ actor StreamDirectory {
         }
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
-        let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
+        let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
+        guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         var stream = LiveStream(
-            id: id, peer: peer, application: grant.application, session: visitor.sessionID,
-            tags: tags + grant.tags, capabilities: grant.capabilities, startTime: MonotonicClock.wallTime(),
-            ordinal: nextOrdinal, publisher: grant.publisher)
+            id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
+            tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
+            startTime: MonotonicClock.wallTime(), ordinal: nextOrdinal, publisher: grant.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
         nextOrdinal += 1
         journal.note(.streamStarting(stream.record))
         do {
-            let description = try await router.publish(
-                peer, stream: id, offer: offer, terms: capabilities.terms)
+            var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
+            if grant.work != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             if offer != nil { await noteStart(of: id) }
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
@@ -143,12 +151,13 @@ actor StreamDirectory {
         try await awaitReturn(of: origin, for: grant, visitor)
         let stream = try find(origin, for: grant, visitor: visitor)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .view)
-        let id = StreamID(RandomIdentifier.make(prefix: "view-"))
+        let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
+        guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
-            let description = try await router.view(
-                peer, stream: stream.id, offer: offer, terms: capabilities.terms)
+            var description = try await router.view(peer, stream: stream.id, offer: offer, terms: capabilities.terms)
+            if grant.work != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             noteView(id, of: stream.id, grant, visitor)
             logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
@@ -361,7 +370,8 @@ actor StreamDirectory {
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
         guard let peer = peers[id], participants[peer] != nil else {
-            return await endAwaited(id, of: application, reason: reason, description: description)
+            if await endAwaited(id, of: application, reason: reason, description: description) { return true }
+            return await endWaiting?(id, application, reason, description) ?? false
         }
         if let application, streams[id]?.application != application { return false }
         let end = participants[peer]?.ending ?? (reason, description)

@@ -1,4 +1,5 @@
 import Hummingbird
+import PCastIO
 import PCastMedia
 import PCastRecords
 import PCastWeb
@@ -116,7 +117,7 @@ extension ApplicationDoor {
             path.hasPrefix("/"), CallbackText.isPath(path), CallbackText.isQuery(query),
             let read = try? WebAddress(text), read.host == address.host, read.port == port
         else { throw .badRequest("The callback is no address: give protocol, host, port, path and query.") }
-        if let literal = IPAddress(address.host), !kept.callbacks.mayReach(literal) {
+        if let literal = IPAddress(address.host), !kept.callbacks.addresses.mayReach(literal) {
             throw ApplicationFailure(
                 .forbidden, "forbidden",
                 "\(literal) is not of the public internet, and not listed by the platform's operator.")

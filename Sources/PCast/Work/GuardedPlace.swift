@@ -1,0 +1,177 @@
+import Glibc
+import PCastCodecs
+import PCastIO
+import PCastMedia
+
+/// An address of foreign media as this process may open it: judged, written with the number that was judged or led
+/// through a ``GuardedRelay``, and everything else shut to libavformat.
+///
+/// | scheme | what holds the guard |
+/// |---|---|
+/// | `http`, `https`, and playlists in them | each request goes through a proxy of our own, which judges its host |
+/// | `rtmps` | the same proxy, as TLS goes through one |
+/// | `rtsp` | a relay to the judged address, media within its connection; who sends elsewhere is cut off |
+/// | `srt`, `rtmp` | the number in place of the name: neither knows redirections |
+/// | `file` | a folder, without symbolic links out of it, and no playlists |
+struct GuardedPlace: Sendable {
+    /// For libavformat.
+    let uri: String
+    /// For people: without secrets.
+    let name: String
+    /// libavformat's name of the format that is pushed; nil for a file.
+    let pushFormat: String?
+    let isListener: Bool
+    private let secrets: [String]
+    /// Lives as long as this.
+    private let relay: GuardedRelay?
+
+    /// Judges, and restricts the process.
+    ///
+    /// - Parameter refused: is told of each connection that was refused on the way.
+    /// - Throws: `failed` with the reason.
+    static func open(_ order: WorkOrder, refused: @escaping @Sendable (String) -> Void) throws(PCastError)
+        -> GuardedPlace
+    {
+        guard let uri = MediaURI(order.uri) else { throw failure("this is no address of media") }
+        do {
+            return try make(uri, order, refused)
+        } catch let refusal as AddressRefusal {
+            throw failure("\(refusal)")
+        } catch let error as PCastError {
+            throw error
+        } catch {
+            throw failure("\(error)")
+        }
+    }
+
+    private static func make(
+        _ uri: MediaURI, _ order: WorkOrder, _ refused: @escaping @Sendable (String) -> Void
+    ) throws -> GuardedPlace {
+        let addresses = AddressGuard(listed: order.networks.compactMap { IPNetwork($0) })
+        var access = MediaAccess(protocols: [], formats: [])
+        var text = order.uri
+        var relay: GuardedRelay?
+        switch uri.scheme {
+        case .http, .https, .rtmps:
+            let proxy = try GuardedRelay(.proxy(addresses), refused: refused)
+            relay = proxy
+            // The environment, because every part of libavformat asks it, however deep in a playlist.
+            for name in ["http_proxy", "https_proxy"] { setenv(name, "http://\(proxy.address)", 1) }
+            for name in ["no_proxy", "NO_PROXY"] { unsetenv(name) }
+            access.protocols = ["http", "https", "rtmps", "tls", "tcp", "httpproxy", "crypto"]
+            access.formats = uri.scheme == .rtmps ? ["flv", "live_flv"] : Self.filmFormats + ["hls", "dash"]
+            access.options = ["tls_verify": "1", "user_agent": "pcast"]
+        case .rtsp:
+            guard uri.path.allSatisfy({ $0 != "?" }) || !Self.choosesTransport(uri) else {
+                throw failure("RTSP is read within its own connection: leave the transport in the query away")
+            }
+            let door = try GuardedRelay(.rtsp(addresses.judge(host: uri.host, port: uri.port)), refused: refused)
+            relay = door
+            text = uri.text(at: door.address)
+            access.protocols = ["tcp"]
+            access.formats = ["rtsp", "mpegts"]
+            access.options = ["rtsp_transport": "tcp", "fflags": "nobuffer"]
+        case .rtmp:
+            text = uri.text(at: try addresses.judge(host: uri.host, port: uri.port))
+            access.protocols = ["rtmp", "tcp"]
+            access.formats = ["flv", "live_flv"]
+            access.options = ["rtmp_tcurl": Self.connectURL(uri), "fflags": "nobuffer"]
+        case .srt:
+            if let listen = order.listen.flatMap({ IPAddress($0) }) {
+                text = uri.text(at: TransportAddress(ip: listen, port: uri.port))
+                access.openingPatience = Self.listenerPatience
+            } else {
+                guard !uri.isListener else { throw failure("nobody may be listened for here") }
+                text = uri.text(at: try addresses.judge(host: uri.host, port: uri.port))
+            }
+            access.protocols = ["srt"]
+            access.formats = ["mpegts"]
+            access.options = ["fflags": "nobuffer"]
+        case .file:
+            text = try file(uri, order)
+            access.protocols = ["file"]
+            access.formats = Self.filmFormats
+        }
+        // What is written has a format of ours.
+        if order.kind == .egress {
+            access.formats = []
+            access.options["fflags"] = nil
+        }
+        MediaAccess.restrict(to: access)
+        let query = uri.path.firstIndex(of: "?").map { String(uri.path[$0...].dropFirst()) }
+        return GuardedPlace(
+            uri: text, name: "\(uri)", pushFormat: Self.pushFormat(uri.scheme), isListener: order.listen != nil,
+            secrets: [uri.userInfo, query, Self.key(uri)].compactMap { $0 }.filter { !$0.isEmpty }, relay: relay)
+    }
+
+    /// A text without what is secret in the address.
+    func redacted(_ text: String) -> String {
+        var text = text.replacing(uri, with: name)
+        for secret in secrets { text = text.replacing(secret, with: "…") }
+        return text
+    }
+
+    // MARK: Schemes
+
+    private static let listenerPatience = Duration.seconds(7 * 86_400)
+
+    /// Containers and bare streams that name nothing outside of themselves.
+    private static let filmFormats = [
+        "mpegts", "mov", "mp4", "matroska", "webm", "flv", "live_flv", "avi", "ogg", "mpeg", "h264", "aac", "mp3",
+        "wav",
+        "flac",
+    ]
+
+    /// libavformat takes the transport out of the query, past what it was told.
+    private static func choosesTransport(_ uri: MediaURI) -> Bool {
+        let words = uri.path.drop { $0 != "?" }.split { "?&".contains($0) }
+        return words.contains { ["udp", "multicast", "tcp", "http", "https", "listen"].contains($0) }
+    }
+
+    /// What RTMP's `connect` names: the host as it was written, and the application.
+    private static func connectURL(_ uri: MediaURI) -> String {
+        let parts = uri.path.prefix { $0 != "?" }.split(separator: "/")
+        let hasInstance = parts.count > 2 && !parts[1].contains(":")
+        let host = uri.host.contains(":") ? "[\(uri.host)]" : uri.host
+        return "rtmp://\(host):\(uri.port)/" + parts.prefix(hasInstance ? 2 : 1).joined(separator: "/")
+    }
+
+    /// The name of RTMP's stream, which is what its publisher proves himself by.
+    private static func key(_ uri: MediaURI) -> String? {
+        guard [.rtmp, .rtmps].contains(uri.scheme) else { return nil }
+        return uri.path.prefix { $0 != "?" }.split(separator: "/").dropFirst().last.map(String.init)
+    }
+
+    private static func pushFormat(_ scheme: MediaURI.Scheme) -> String? {
+        switch scheme {
+        case .rtmp, .rtmps: "flv"
+        case .srt: "mpegts"
+        case .rtsp: "rtsp"
+        case .http, .https, .file: nil
+        }
+    }
+
+    /// The path of a file within the folder, without symbolic links.
+    private static func file(_ uri: MediaURI, _ order: WorkOrder) throws(PCastError) -> String {
+        let slash = uri.path.lastIndex(of: "/") ?? uri.path.startIndex
+        let name = uri.path[slash...].dropFirst()
+        guard let root = order.folder.flatMap(resolved), let folder = resolved(String(uri.path[...slash])),
+            (folder + "/").hasPrefix(root + "/"), !name.isEmpty, name != "..", name != "."
+        else { throw failure("there is no such file in the folder of files") }
+        let path = "\(folder)/\(name)"
+        guard let existing = resolved(path) else {
+            guard order.kind == .egress else { throw failure("there is no such file in the folder of files") }
+            return path
+        }
+        guard existing.hasPrefix(root + "/") else { throw failure("the file is a link out of the folder of files") }
+        return existing
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func failure(_ why: String) -> PCastError { PCastError(.failed, .connection, why) }
+}

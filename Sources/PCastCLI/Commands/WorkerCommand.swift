@@ -1,0 +1,29 @@
+import ArgumentParser
+import Foundation
+import PCast
+import PCastIO
+
+/// `pcast worker`: what a platform starts for a stream from or to an address.
+struct WorkerCommand: AsyncCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "worker",
+        abstract: "Work on one stream for a platform, which starts this by itself.",
+        discussion:
+            "It reads its order from standard input, tells what it does on standard output, and ends with either.",
+        shouldDisplay: false)
+
+    func run() async throws {
+        guard let line = readLine(), let order = WorkOrder(line: line) else {
+            throw CommandFailure(.unusableArguments, "“pcast serve” starts its workers by itself.")
+        }
+        // The platform holds the other end for as long as it lives, whatever becomes of it.
+        let watch = Thread {
+            while readLine() != nil {}
+            _exit(0)
+        }
+        watch.start()
+        await StreamWorker(order) { report in
+            FileHandle.standardOutput.write(Data(report.line.utf8))
+        }.run()
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import Foundation
+import PCastPlatform
+
+/// What `pcast serve` may pull streams from and push them to.
+struct WorkerOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Addresses that streams may be pulled from and pushed to although they are not public, as 10.0.0.0/8; may "
+                + "be repeated.", valueName: "network"))
+    var uriNetwork: [NetworkArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Ports on which encoders may be listened for by SRT, as 9000-9010. (default: none)", valueName: "ports"))
+    var uriPorts: PortsArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "The folder in which files may be read and written by file:// URIs. (default: none)",
+            valueName: "directory"))
+    var uriDirectory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Streams from and to URIs at one time, each in a process of its own; 0 allows none. (default: 16)",
+            valueName: "count"))
+    var uriWorkers: Int?
+
+    func configuration(_ settings: Settings) throws -> WorkerConfiguration? {
+        let limit = try settings.value("uri-workers", uriWorkers) ?? WorkerConfiguration.usualLimit
+        guard limit > 0, let program = Bundle.main.executablePath else { return nil }
+        return WorkerConfiguration(
+            program: program, arguments: ["worker"],
+            networks: try settings.values("uri-network", uriNetwork).map(\.network),
+            listenerPorts: try settings.value("uri-ports", uriPorts)?.ports,
+            folder: try settings.value("uri-directory", uriDirectory), limit: limit)
+    }
+}

@@ -1,0 +1,94 @@
+import CLinux
+import Glibc
+public import PCastMedia
+import Synchronization
+
+/// A door on loopback through which a library connects that would go wherever it is told: each connection goes to an
+/// address that was judged, and to no other.
+///
+/// A thread for each connection, of which there are few.
+public final class GuardedRelay: Sendable {
+    public enum Purpose: Sendable {
+        /// An HTTP proxy (RFC 9110, section 9.3.6): the host of every request is judged, and of every redirection and
+        /// playlist with it, as they are requests too.
+        case proxy(AddressGuard)
+        /// RTSP to one address; an answer that names another place ends the connection.
+        case rtsp(TransportAddress)
+    }
+
+    /// The address to connect to.
+    public let address: TransportAddress
+
+    private let listener: TCPListener
+    private let purpose: Purpose
+    private let refused: @Sendable (String) -> Void
+    private let isStopped = Atomic(false)
+    private let open = Atomic(0)
+
+    /// Connections at one time; a playlist's are a handful.
+    private static let limit = 32
+
+    /// - Parameter refused: is told what was not connected to, in words for people without secrets.
+    public init(_ purpose: Purpose, refused: @escaping @Sendable (String) -> Void) throws(IOError) {
+        self.purpose = purpose
+        self.refused = refused
+        listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))
+        address = listener.address
+        _ = try WorkerThread(name: "relay-door") { [weak self, listener] in
+            while let self, !self.isStopped.load(ordering: .relaxed) {
+                guard RelayPipe.wait(reading: listener.number, milliseconds: 1_000) else { continue }
+                while case .connection(let client) = listener.accept() { self.take(client) }
+            }
+        }
+    }
+
+    deinit { isStopped.store(true, ordering: .relaxed) }
+
+    private func take(_ client: Descriptor) {
+        guard open.load(ordering: .relaxed) < Self.limit else { return }
+        open.add(1, ordering: .relaxed)
+        let thread = try? WorkerThread(name: "relay") { [self] in
+            defer { open.subtract(1, ordering: .relaxed) }
+            switch purpose {
+            case .proxy(let addresses): serve(client, addresses)
+            case .rtsp(let address):
+                guard let server = RelayPipe.connect(to: address) else { return }
+                var replies = RTSPReplies()
+                let isWhole = RelayPipe.run(client, server) { replies.pass($0) }
+                if !isWhole { refused("the server sends on to another place, which is not followed") }
+            }
+        }
+        if thread == nil { open.subtract(1, ordering: .relaxed) }
+    }
+
+    private func serve(_ client: Descriptor, _ addresses: AddressGuard) {
+        guard let (head, rest) = RelayPipe.readHead(client), let request = ProxyRequest(head) else {
+            _ = RelayPipe.write(Self.answer("400 Bad Request"), to: client)
+            return
+        }
+        let place: TransportAddress
+        do throws(AddressRefusal) {
+            place = try addresses.judge(host: request.host, port: request.port)
+        } catch {
+            refused("\(error)")
+            _ = RelayPipe.write(Self.answer("403 Forbidden"), to: client)
+            return
+        }
+        guard let server = RelayPipe.connect(to: place) else {
+            _ = RelayPipe.write(Self.answer("502 Bad Gateway"), to: client)
+            return
+        }
+        let isBegun =
+            if let head = request.head { RelayPipe.write(head + rest, to: server) } else {
+                RelayPipe.write(Self.answer("200 Connection established"), to: client)
+                    && RelayPipe.write(rest, to: server)
+            }
+        if isBegun { _ = RelayPipe.run(client, server) { _ in true } }
+    }
+
+    private static func answer(_ status: String) -> [UInt8] {
+        Array(
+            "HTTP/1.1 \(status)\r\n\(status.hasPrefix("200") ? "" : "Content-Length: 0\r\nConnection: close\r\n")\r\n"
+                .utf8)
+    }
+}

@@ -1,0 +1,13 @@
+import Foundation
+
+/// Values as lines of JSON between two processes of one program.
+enum JSONLine {
+    static func text(_ value: some Encodable) -> String {
+        guard let data = try? JSONEncoder().encode(value) else { preconditionFailure("a value that JSON cannot hold") }
+        return String(decoding: data, as: UTF8.self) + "\n"
+    }
+
+    static func value<Value: Decodable>(_ type: Value.Type, _ line: String) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(line.utf8))
+    }
+}

@@ -1,0 +1,112 @@
+/// An address of foreign media, which a stream is pulled from or pushed to (RFC 3986, section 3).
+///
+/// Read strictly: what it is taken apart into is put together again for the library that opens it, so that both see the
+/// same host.
+public struct MediaURI: Hashable, Sendable {
+    public enum Scheme: String, Hashable, Sendable, CaseIterable {
+        case http, https, rtsp, srt, rtmp, rtmps, file
+    }
+
+    public let scheme: Scheme
+    /// Name and password as they stand before the host.
+    public let userInfo: String?
+    /// A name or an address, IPv6 without brackets; empty for a file.
+    public let host: String
+    /// Zero for a file.
+    public let port: UInt16
+    /// Path and query, as they stand after the authority.
+    public let path: String
+
+    private static let longest = 4_096
+
+    /// - Returns: nil for what is no such address, and for one that could be read in two ways.
+    public init?(_ text: String) {
+        guard text.utf8.count <= Self.longest, text.utf8.allSatisfy(Self.isPlain),
+            let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"),
+            let scheme = Scheme(rawValue: text[..<colon].lowercased())
+        else { return nil }
+        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "#" }
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        self.scheme = scheme
+        path = String(rest[end...])
+        var authority = rest[..<end]
+        if scheme == .file {
+            guard authority.isEmpty, path.hasPrefix("/") else { return nil }
+            (userInfo, host, port) = (nil, "", 0)
+            return
+        }
+        if let sign = authority.firstIndex(of: "@") {
+            userInfo = String(authority[..<sign])
+            authority = authority[authority.index(after: sign)...]
+        } else {
+            userInfo = nil
+        }
+        guard let (host, port) = Self.hostAndPort(authority), let port = port ?? scheme.usualPort else { return nil }
+        (self.host, self.port) = (host, port)
+    }
+
+    /// Printable ASCII without what programs read differently.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && !"\\\"<>^`{|}".utf8.contains(byte)
+    }
+
+    private static func hostAndPort(_ text: Substring) -> (host: String, port: UInt16?)? {
+        var (host, rest) = (text, Substring())
+        if text.hasPrefix("[") {
+            guard let bracket = text.firstIndex(of: "]") else { return nil }
+            host = text[..<bracket].dropFirst()
+            rest = text[bracket...].dropFirst()
+            guard IPAddress(String(host))?.family == .v6 else { return nil }
+        } else if let colon = text.firstIndex(of: ":") {
+            (host, rest) = (text[..<colon], text[colon...])
+        }
+        guard !host.isEmpty, !host.contains(where: { "@[]%".contains($0) }) else { return nil }
+        if rest.isEmpty { return (String(host), nil) }
+        let digits = rest.dropFirst()
+        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let port = UInt16(digits), port > 0
+        else { return nil }
+        return (String(host), port)
+    }
+
+    /// The same address with a number in place of the host, which nobody resolves again.
+    public func text(at address: TransportAddress) -> String {
+        "\(scheme.rawValue)://\(userInfo.map { $0 + "@" } ?? "")\(address)\(path)"
+    }
+
+    /// Values of one name in the query.
+    public func query(_ name: String) -> [String] {
+        guard let mark = path.firstIndex(of: "?") else { return [] }
+        return path[mark...].dropFirst().split(separator: "&").filter { $0.hasPrefix(name + "=") }
+            .map { String($0.dropFirst(name.count + 1)) }
+    }
+
+    /// Whether others connect to it, rather than it to them: `srt://0.0.0.0:PORT?mode=listener`.
+    public var isListener: Bool { scheme == .srt && query("mode") == ["listener"] }
+}
+
+extension MediaURI.Scheme {
+    /// SRT has none.
+    var usualPort: UInt16? {
+        switch self {
+        case .http: 80
+        case .https, .rtmps: 443
+        case .rtsp: 554
+        case .rtmp: 1935
+        case .srt, .file: nil
+        }
+    }
+}
+
+extension MediaURI: CustomStringConvertible {
+    /// Without what may be secret: user, query, and of RTMP the stream's key.
+    public var description: String {
+        var shown = path.prefix { $0 != "?" }
+        if scheme == .rtmp || scheme == .rtmps {
+            shown = shown.dropFirst().prefix { $0 != "/" }
+            shown = shown.isEmpty ? "" : "/" + shown
+        }
+        let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        return "\(scheme.rawValue)://\(scheme == .file ? "" : authority)\(shown)"
+    }
+}

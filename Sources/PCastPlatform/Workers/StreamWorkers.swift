@@ -1,0 +1,284 @@
+import Logging
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastSignaling
+
+/// Streams from and to addresses: for each a process of its own, which opens the foreign media, and publishes or views by
+/// the protocol as everybody does. Nothing of it is in this process.
+///
+/// A stream that has begun ends with its worker, and is not begun again under the same name: its backend and its viewers
+/// are told, and its client decides (`docs/URIS.md`).
+actor StreamWorkers {
+    private let admission: WorkAdmission?
+    private let gatekeeper: Gatekeeper
+    private let directory: StreamDirectory
+    private let registry: SessionRegistry
+    private let logger: Logger
+    private var runs: [StreamID: WorkerRun] = [:]
+    private var platform: String?
+    private var isStopping = false
+    private var watch: Task<Void, Never>?
+
+    /// Shorter than the client waits for its answer, which is ten seconds.
+    private static let openingPatience = Duration.seconds(8)
+    /// A worker that was told to end has so long.
+    private static let endingPatience = Duration.seconds(3)
+    private static let watchInterval = Duration.seconds(5)
+    private static let longestNote = 400
+
+    /// - Parameter admission: nil where there are no workers.
+    init(
+        _ admission: WorkAdmission?, gatekeeper: Gatekeeper, directory: StreamDirectory, registry: SessionRegistry,
+        logger: Logger
+    ) {
+        self.admission = admission
+        self.gatekeeper = gatekeeper
+        self.directory = directory
+        self.registry = registry
+        self.logger = logger
+    }
+
+    /// Where workers find the platform: known when it listens.
+    func listens(at uri: String) { platform = uri }
+
+    /// Workers at the moment.
+    var count: Int { runs.count }
+
+    // MARK: Starting
+
+    /// Starts a stream, and returns its name when media flows, or when an encoder is listened for.
+    func start(_ request: WorkRequest) async throws(Refusal) -> StreamID {
+        let purpose = try await authorize(request)
+        let options = try ConnectOptions(request.message.connectOptions, options: request.message.options)
+        guard let admission, let platform, !isStopping else {
+            throw Refusal(.unsupported, "This platform has no workers: it neither pulls streams nor pushes them.")
+        }
+        let kind: WorkOrder.Kind = purpose == .publish ? .publish : .egress
+        let admitted = try await admission.admit(request.message.connectUri, for: kind)
+        guard runs.count < admission.configuration.limit else {
+            throw Refusal(.capacity, "As many streams from and to addresses run as the platform allows.")
+        }
+        if !options.unknown.isEmpty {
+            logger.warning("unknown connect options", metadata: ["options": "\(options.unknown)"])
+        }
+        let id = StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-"))
+        let work = StreamWork(
+            stream: id, purpose: purpose, tags: request.message.tags, session: request.session,
+            ended: { [weak self] end in await self?.streamEnded(end) })
+        var grant = request.grant
+        grant.work = work
+        let credential = gatekeeper.workers.issue(grant)
+        runs[id] = WorkerRun(
+            work: work, credential: credential, application: grant.application, isDetached: options.isDetached)
+        var order = WorkOrder(kind: kind, uri: request.message.connectUri, platform: platform, credential: credential)
+        order.stream = request.origin?.description
+        order.listen = admitted.listen?.description
+        order.networks = admission.configuration.networks.map(\.description)
+        order.folder = admission.configuration.folder
+        order.maximumFrameRate = options.maximumFrameRate
+        order.skippedMilliseconds = Int(options.skip.milliseconds)
+        logger.info(
+            "worker starts", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
+        launch(id, order, admission.configuration)
+        watchSessions()
+        guard await isRunning(id) else { throw await failure(of: id, admitted.uri) }
+        guard await registry.began(id, in: request.session), let run = runs[id], !run.isOver else {
+            await end(id, reason: .ended, description: "")
+            await registry.forget(id, in: request.session)
+            throw .ended
+        }
+        return id
+    }
+
+    /// A token that says so: for publishing with `publish-uri`; for viewing the stream with `egress`.
+    private func authorize(_ request: WorkRequest) async throws(Refusal) -> StreamWork.Purpose {
+        guard request.grant.token != nil, request.grant.work == nil else { throw .noToken }
+        guard let origin = request.origin else {
+            try gatekeeper.authorize(
+                request.grant, for: .publish, visitor: request.visitor, capabilities: ["publish-uri"])
+            return .publish
+        }
+        let live = await directory.live(origin, of: request.grant.application)
+        let tags = live?.stream.tags ?? (request.grant.token?.requiredTag.map { [$0] } ?? [])
+        try gatekeeper.authorize(
+            request.grant, for: .subscribe(originStreamID: origin.description, tags: tags), visitor: request.visitor,
+            capabilities: ["egress"])
+        guard live != nil else { throw .noStream }
+        return .egress(origin)
+    }
+
+    private func launch(_ id: StreamID, _ order: WorkOrder, _ configuration: WorkerConfiguration) {
+        enum News: Sendable {
+            case line(String)
+            case end(ChildProcess.End)
+        }
+        let (news, told) = AsyncStream.makeStream(of: News.self)
+        do {
+            let process = try ChildProcess(
+                configuration.program, configuration.arguments, environment: WorkerEnvironment.make(),
+                input: order.line, line: { told.yield(.line($0)) },
+                ended: {
+                    told.yield(.end($0))
+                    told.finish()
+                })
+            runs[id]?.process = process
+            Task {
+                for await item in news {
+                    switch item {
+                    case .line(let line): await self.take(line, of: id)
+                    case .end(let end): await self.processEnded(id, end)
+                    }
+                }
+            }
+        } catch {
+            logger.error("no worker starts", metadata: ["stream": "\(id)", "why": "\(error)"])
+            runs[id]?.settle(false)
+        }
+    }
+
+    private func isRunning(_ id: StreamID) async -> Bool {
+        let limit = Task {
+            try await Task.sleep(for: Self.openingPatience)
+            runs[id]?.settle(false)
+        }
+        defer { limit.cancel() }
+        return await withCheckedContinuation { continuation in
+            if let answer = runs[id]?.answer { return continuation.resume(returning: answer) }
+            runs[id]?.asker = continuation
+            if runs[id] == nil { continuation.resume(returning: false) }
+        }
+    }
+
+    /// Why it did not begin, for whoever asked; and what is left of it is ended.
+    private func failure(of id: StreamID, _ uri: MediaURI) async -> Refusal {
+        let why = runs[id]?.lastWord?.description ?? "nothing came of it in time"
+        runs[id]?.isOver = true
+        logger.info("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "why": "\(why)"])
+        await end(id, reason: .failed, description: "")
+        dismiss(id, kill: true)
+        return Refusal(.failed, "\(uri) cannot be used: \(why).")
+    }
+
+    // MARK: What workers tell
+
+    private func take(_ line: String, of id: StreamID) async {
+        guard let report = WorkReport(line: line) else {
+            let text = String(line.prefix(Self.longestNote))
+            logger.warning("worker says", metadata: ["stream": "\(id)", "text": "\(text)"])
+            return
+        }
+        switch report {
+        case .listening, .running: runs[id]?.settle(true)
+        case .note(let text):
+            logger.info(
+                "worker says", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
+        case .ended(let reason, let description):
+            runs[id]?.lastWord = (reason, description)
+            logger.info(
+                "worker is done", metadata: ["stream": "\(id)", "reason": "\(reason)", "why": "\(description)"])
+            runs[id]?.settle(false)
+            await end(id, wire: reason)
+        }
+    }
+
+    private func processEnded(_ id: StreamID, _ status: ChildProcess.End) async {
+        guard let run = runs[id] else { return }
+        logger.info("worker ended", metadata: ["stream": "\(id)", "status": "\(status)"])
+        runs[id]?.settle(false)
+        await end(id, wire: run.lastWord?.reason ?? StreamEndedReason.failed.rawValue)
+        gatekeeper.workers.revoke(run.credential)
+        runs[id]?.hasExited = true
+        // Else the relay's word of the end is still to come, and to be told.
+        if runs[id]?.isOver == true { runs[id] = nil }
+    }
+
+    /// The relay has ended a worker's stream, for whatever reason: its client is told, and the worker is done.
+    private func streamEnded(_ end: StreamEnd) async {
+        guard let run = runs[end.streamID] else { return }
+        dismiss(end.streamID, kill: false)
+        guard !run.isOver else { return }
+        runs[end.streamID]?.isOver = true
+        if run.hasExited { runs[end.streamID] = nil }
+        if let session = run.work.session { await registry.ended(end, in: session) }
+    }
+
+    // MARK: Ending
+
+    private func end(_ id: StreamID, wire: String) async {
+        let reason = StreamEndedReason(wire: wire)
+        // A word of its own, such as `egress-failed`, is told as it is.
+        await end(id, reason: reason.rawValue == wire ? reason : .custom, description: wire)
+    }
+
+    /// Ends a worker's stream, whether media flows already or not.
+    private func end(_ id: StreamID, reason: StreamEndedReason, description: String) async {
+        if await directory.end(id, reason: reason, description: description) { return }
+        await endWaiting(id, reason: reason, description: description)
+    }
+
+    /// Ends a stream of which there is nothing yet but the worker, such as one that listens for an encoder.
+    ///
+    /// - Returns: false when there is none of that name and application.
+    @discardableResult
+    func endWaiting(
+        _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
+    ) async -> Bool {
+        guard let run = runs[id], application == nil || application == run.application else { return false }
+        await streamEnded(StreamEnd(streamID: id, reason: reason, description: description))
+        dismiss(id, kill: true)
+        return true
+    }
+
+    /// Streams whose client stays away for too long end, unless they are detached.
+    private func watchSessions() {
+        guard watch == nil else { return }
+        watch = Task { [weak self] in
+            while (try? await Task.sleep(for: Self.watchInterval)) != nil {
+                guard await self?.endAbandoned() == true else { return }
+            }
+        }
+    }
+
+    /// - Returns: false when there is nothing to watch any more.
+    private func endAbandoned() async -> Bool {
+        for (id, run) in runs where !run.isDetached && !run.isOver {
+            guard let session = run.work.session, await registry.isGone(session, at: MonotonicClock.now()) else {
+                continue
+            }
+            await end(id, reason: .ended, description: "")
+        }
+        if runs.isEmpty { watch = nil }
+        return !runs.isEmpty
+    }
+
+    /// Whether a stream outlives the session that began it.
+    func isDetached(_ id: StreamID) -> Bool { runs[id]?.isDetached ?? false }
+
+    /// Lets a worker end by itself, and ends it when it does not.
+    private func dismiss(_ id: StreamID, kill: Bool) {
+        guard let run = runs[id] else { return }
+        gatekeeper.workers.revoke(run.credential)
+        guard let process = run.process else {
+            runs[id] = nil
+            return
+        }
+        if kill { process.end() }
+        Task {
+            try? await Task.sleep(for: Self.endingPatience)
+            process.kill()
+        }
+    }
+
+    /// Ends all of them and waits for their processes, a few seconds at most.
+    func stop(reason: StreamEndedReason) async {
+        isStopping = true
+        for id in runs.keys { await endWaiting(id, reason: reason, description: reason.rawValue) }
+        for run in runs.values { run.process?.end() }
+        let limit = MonotonicClock.now() + .seconds(5)
+        while runs.values.contains(where: { !$0.hasExited }), MonotonicClock.now() < limit {
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        for run in runs.values { run.process?.kill() }
+    }
+}

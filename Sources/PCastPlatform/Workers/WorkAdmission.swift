@@ -1,0 +1,78 @@
+import Glibc
+import PCastIO
+import PCastMedia
+
+/// Which addresses of media a platform has to do with; the worker holds the same rules at each connection that it makes.
+struct WorkAdmission: Sendable {
+    let configuration: WorkerConfiguration
+    /// Where this platform listens itself.
+    let listen: IPAddress
+
+    /// What was asked for, judged.
+    struct Admitted: Sendable {
+        let uri: MediaURI
+        /// Where a listener listens; nil for an address that is connected to.
+        let listen: IPAddress?
+    }
+
+    /// - Throws: what stands against it, in words for whoever asked.
+    func admit(_ text: String, for kind: WorkOrder.Kind) async throws(Refusal) -> Admitted {
+        guard let uri = MediaURI(text) else {
+            throw Self.refusal("this is no address of media: http, https, rtsp, srt, rtmp and rtmps are")
+        }
+        switch uri.scheme {
+        case .file: try admitFile(uri, kind)
+        case .http, .https:
+            guard kind == .publish else { throw Self.refusal("nothing is pushed by \(uri.scheme.rawValue)") }
+            try await judge(uri)
+        case .srt:
+            guard ["", "caller", "listener"].contains(uri.query("mode").joined(separator: " ")) else {
+                throw Self.refusal("mode= of srt is caller or listener")
+            }
+            if uri.isListener { return Admitted(uri: uri, listen: try admitListener(uri)) }
+            try await judge(uri)
+        case .rtsp, .rtmp, .rtmps: try await judge(uri)
+        }
+        return Admitted(uri: uri, listen: nil)
+    }
+
+    private func judge(_ uri: MediaURI) async throws(Refusal) {
+        do throws(AddressRefusal) {
+            _ = try await AddressGuard(listed: configuration.networks).judged(host: uri.host, port: uri.port)
+        } catch {
+            throw Self.refusal("\(error)")
+        }
+    }
+
+    /// Everywhere means where the platform listens itself, which may be this machine alone.
+    private func admitListener(_ uri: MediaURI) throws(Refusal) -> IPAddress {
+        guard let ports = configuration.listenerPorts, ports.contains(uri.port) else {
+            let allowed = configuration.listenerPorts.map { "\($0.lowerBound) to \($0.upperBound)" } ?? "none"
+            throw Self.refusal("encoders are listened for on ports that the platform allows: \(allowed)")
+        }
+        guard let host = IPAddress(uri.host), host.isUnspecified || host == listen else {
+            throw Self.refusal("a listener is written 0.0.0.0, whichever address the platform has")
+        }
+        return listen
+    }
+
+    private func admitFile(_ uri: MediaURI, _ kind: WorkOrder.Kind) throws(Refusal) {
+        guard let folder = configuration.folder, let root = Self.resolved(folder) else {
+            throw Self.refusal("files are not opened here")
+        }
+        let file = uri.path
+        let existing = kind == .publish ? file : String(file[..<(file.lastIndex(of: "/") ?? file.startIndex)])
+        guard let place = Self.resolved(existing), (place + "/").hasPrefix(root + "/") else {
+            throw Self.refusal("there is no such file in the folder of files")
+        }
+    }
+
+    /// Without symbolic links; nil for what is not there.
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func refusal(_ why: String) -> Refusal { Refusal(.badRequest, "The URI is not used: \(why).") }
+}

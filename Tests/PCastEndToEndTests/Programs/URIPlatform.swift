@@ -1,0 +1,60 @@
+import Foundation
+import PCast
+
+/// A platform that pulls and pushes streams, and a client of it in this process.
+struct URIPlatform: Sendable {
+    let local: LocalPlatform
+    let pcast: PCast
+
+    static func start(in place: Workplace, _ options: String...) async throws -> URIPlatform {
+        let arguments = [
+            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application, "--json",
+        ]
+        let program = try place.start(BuiltProgram.path("pcast"), arguments + options, limit: .seconds(150))
+        let local = try await LocalPlatform(program, in: place)
+        let pcast = PCast(PCastOptions(uri: local.uri))
+        _ = try await pcast.start(authenticationToken: try await local.authenticationToken())
+        return URIPlatform(local: local, pcast: pcast)
+    }
+
+    /// - Parameter options: the first is a capability, what follows are options of `pcast token create`.
+    func token(_ type: String, _ capability: String? = nil, _ options: String...) async throws -> String {
+        let arguments = [
+            "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,
+        ]
+        let capabilities = capability.map { ["--capability", $0] } ?? []
+        let lines = try await local.place.run(BuiltProgram.path("pcast"), arguments + capabilities + options).output
+        guard let token = lines.first else { throw EndToEndFailure("no token was made") }
+        return token
+    }
+
+    func close() async {
+        await pcast.shutdown()
+        try? await local.program.end()
+    }
+
+    /// A process that the platform has started.
+    struct Worker: Sendable {
+        let id: Int32
+        let arguments: [String]
+
+        /// Not a process that has ended and waits for its parent.
+        var isRunning: Bool {
+            guard let status = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8) else { return false }
+            return !status.contains(") Z ") && !status.contains(") X ")
+        }
+    }
+
+    var workers: [Worker] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { Int32($0) }.compactMap { id in
+            guard let status = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
+                let fields = status.split(separator: ")").last?.split(separator: " "), fields.count > 1,
+                Int32(fields[1]) == local.program.processID,
+                let line = FileManager.default.contents(atPath: "/proc/\(id)/cmdline")
+            else { return nil }
+            return Worker(
+                id: id, arguments: line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
+        }
+    }
+}

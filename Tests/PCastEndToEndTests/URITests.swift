@@ -1,0 +1,153 @@
+import Foundation
+import PCast
+import PCastMedia
+import Testing
+
+extension EndToEnd {
+    /// Streams from and to addresses: what the platform pulls, listens for and pushes, in processes of their own.
+    @Suite("Streams from and to addresses")
+    struct URITests {
+        @Test(
+            "An encoder without WHIP pushes by SRT, and a viewer sees its picture",
+            .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(3)))
+        func listener() async throws {
+            try await Workplace.run { place in
+                let film = try await Film.make(seconds: 6, in: place)
+                let port = Int.random(in: 20_000..<30_000)
+                let platform = try await URIPlatform.start(in: place, "--uri-ports", "\(port)")
+                let publisher = try await platform.pcast.publishFromUri(
+                    streamToken: try await platform.token("publish", "publish-uri"),
+                    uri: "srt://0.0.0.0:\(port)?mode=listener&passphrase=not-to-be-told")
+                let encoder = try place.start(
+                    "/usr/bin/env",
+                    ["ffmpeg"] + Self.encoding(film.file.path) + [
+                        "-f", "mpegts", "srt://127.0.0.1:\(port)?passphrase=not-to-be-told",
+                    ])
+                #expect(try await platform.local.stream() == publisher.streamID.description)
+                let watched = try await WatchedStream.open(publisher.streamID.description, of: platform.local)
+                try await watched.height(720, since: 0, within: .seconds(20))
+                let picture = place.path("picture.png")
+                _ = try await watched.renderer.screenshot(to: picture)
+                let found = try await film.find(MediaFile(path: picture, place: place))
+                #expect(found.difference < 6, "the viewer sees the film")
+
+                // The worker is a process with nothing secret on its command line, and its death is the stream's end.
+                let worker = try #require(platform.workers.first)
+                #expect(worker.arguments.dropFirst() == ["worker"])
+                kill(worker.id, SIGKILL)
+                #expect(await publisher.ended.reason == .failed)
+                #expect(await watched.stream.ended.reason == .failed)
+                try await encoder.end()
+                await watched.close()
+                await platform.close()
+                #expect(!platform.local.program.report.contains("not-to-be-told"))
+            }
+        }
+
+        @Test(
+            "A stream is pushed by SRT to a program that records it, and the record shows the test picture",
+            .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(3)))
+        func egress() async throws {
+            try await Workplace.run { place in
+                let port = Int.random(in: 20_000..<30_000)
+                let platform = try await URIPlatform.start(in: place, "--uri-network", "127.0.0.1")
+                let source = try place.pcast(
+                    "publish", "--uri", platform.local.uri, "--token", try await platform.token("auth"), "--token",
+                    try await platform.token("publish"), "--video", "synthetic", "--audio", "synthetic", "--size",
+                    "640x360")
+                let stream = try #require(try await source.event("publishing")["streamId"].text)
+                let record = place.path("record.mkv")
+                let receiver = try place.start(
+                    "/usr/bin/env",
+                    [
+                        "ffmpeg", "-v", "error", "-nostdin", "-i", "srt://127.0.0.1:\(port)?mode=listener", "-t", "4",
+                        "-c", "copy", record,
+                    ])
+                let token = try await platform.token("stream", "egress", "--stream", stream)
+                let pushed = try await platform.pcast.egress(
+                    streamToken: token, streamID: StreamID(stream), uri: "srt://127.0.0.1:\(port)")
+                #expect(try await receiver.exitStatus(within: .seconds(40)) == 0)
+                let file = MediaFile(path: record, place: place)
+                #expect(try await file.track("video").codec == "h264")
+                #expect(try await file.track("audio").codec == "aac")
+                #expect(try await file.loudness() > -60)
+                let stamps = try await file.stamps()
+                #expect(stamps.count > 60)
+                #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
+
+                // Nobody takes it any more.
+                let end = await pushed.ended
+                #expect(end.reason == .failed)
+                #expect(end.reasonDescription == "egress-failed")
+                // And nobody is there at all.
+                let error = await #expect(throws: PCastError.self) {
+                    try await platform.pcast.egress(
+                        streamToken: token, streamID: StreamID(stream), uri: "srt://127.0.0.1:\(port)")
+                }
+                #expect(error?.status == .failed)
+                await platform.close()
+            }
+        }
+
+        @Test(
+            "Neither a redirection nor a playlist leads to where the platform may not go",
+            .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython), .timeLimit(.minutes(3)))
+        func guarded() async throws {
+            try await Workplace.run { place in
+                let film = try await Film.make(seconds: 4, in: place)
+                let server = try place.start(
+                    "/usr/bin/env", ["python3", "\(BuiltProgram.peers)/redirections.py", film.file.path])
+                let places = try await server.event("listening")
+                let http = "127.0.0.1:\(Int(try #require(places["http"].number)))"
+                let rtsp = "127.0.0.1:\(Int(try #require(places["rtsp"].number)))"
+                let platform = try await URIPlatform.start(in: place, "--uri-network", "127.0.0.1")
+                let token = try await platform.token("publish", "publish-uri")
+                for uri in ["http://\(http)/redirect?token=hidden", "http://\(http)/list.m3u8", "rtsp://\(rtsp)/x"] {
+                    let error = await #expect(throws: PCastError.self, "\(uri)") {
+                        try await platform.pcast.publishFromUri(streamToken: token, uri: uri)
+                    }
+                    #expect(error?.status == .failed || error?.status == .timeout, "\(uri)")
+                }
+                #expect(server.events("asked").count >= 3)
+                #expect(server.events("reached").isEmpty)
+                // What is allowed is pulled by the same way, and ends with its source.
+                let publisher = try await platform.pcast.publishFromUri(
+                    streamToken: token, uri: "http://\(http)/film.mp4?token=hidden",
+                    connectOptions: ConnectOptions(maximumFrameRate: 10, prerollSkip: .milliseconds(500)))
+                #expect(try await platform.local.stream() == publisher.streamID.description)
+                #expect(await publisher.ended.reason == .ended)
+                await platform.close()
+                #expect(!platform.local.program.report.contains("hidden"))
+            }
+        }
+
+        @Test("A worker does not outlive its platform, whatever becomes of that", .timeLimit(.minutes(1)))
+        func orphans() async throws {
+            try await Workplace.run { place in
+                let port = Int.random(in: 20_000..<30_000)
+                let platform = try await URIPlatform.start(in: place, "--uri-ports", "\(port)")
+                _ = try await platform.pcast.publishFromUri(
+                    streamToken: try await platform.token("publish", "publish-uri"),
+                    uri: "srt://0.0.0.0:\(port)?mode=listener", connectOptions: ConnectOptions(isDetached: true))
+                await platform.pcast.shutdown()
+                let worker = try #require(platform.workers.first, "it is detached from its client")
+                platform.local.program.send(SIGKILL)
+                let end = ContinuousClock.now + .seconds(15)
+                while worker.isRunning, ContinuousClock.now < end {
+                    try await ContinuousClock().sleep(for: .milliseconds(20))
+                }
+                #expect(!worker.isRunning)
+            }
+        }
+
+        /// As an encoder of a studio sends it: no pictures out of order, a key frame each second.
+        private static func encoding(_ path: String) -> [String] {
+            [
+                "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", path, "-c:v", "libx264", "-preset",
+                "ultrafast", "-tune", "zerolatency", "-profile:v", "baseline", "-pix_fmt", "yuv420p", "-g", "30",
+                "-b:v", "2M", "-c:a",
+                "aac",
+            ]
+        }
+    }
+}

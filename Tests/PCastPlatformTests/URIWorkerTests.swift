@@ -1,0 +1,175 @@
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastPlatform
+import PCastSignaling
+import Testing
+
+/// Streams from and to addresses as far as the platform goes; what a worker does is tested end to end.
+@Suite("Streams from and to addresses")
+struct URIWorkerTests {
+    private static func token(_ capabilities: [String], publishing: Bool = true) throws -> String {
+        try Tokens.make { builder in
+            capabilities.reduce(publishing ? builder.forPublishingOnly() : builder.forStreamingOnly()) {
+                $0.withCapability($1)
+            }
+        }
+    }
+
+    private static func request(
+        _ token: String, _ uri: String, origin: String? = nil, options: [String] = []
+    ) -> SignalingRequest {
+        var create = PCastCreateStream()
+        create.sessionID = ""
+        create.connectUri = uri
+        create.connectOptions = options
+        if let origin { create.originStreamID = origin }
+        var message = PCastSetupStream()
+        message.streamToken = token
+        message.createStream = create
+        return .setupStream(message)
+    }
+
+    /// A worker that does as the script says.
+    private static func workers(_ script: String = "exit 1", limit: Int = 16) -> WorkerConfiguration {
+        WorkerConfiguration(
+            program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!],
+            listenerPorts: 9_000...9_010, limit: limit)
+    }
+
+    /// Says that it listens, and waits to be told to end.
+    private static let listening = #"read order; echo '{"listening":{}}'; cat > /dev/null"#
+
+    private static func run(
+        _ workers: WorkerConfiguration?, _ body: @Sendable (ProtocolClient) async throws -> Void
+    ) async throws {
+        try await TestPlatform.run(workers: workers) { platform in
+            try await ProtocolClient.run(platform) { client in
+                try #require(try await client.authenticate(Tokens.make { $0.forAuthenticationOnly() }) != nil)
+                try await body(client)
+            }
+        }
+    }
+
+    @Test("A token without the capability pulls nothing and pushes nothing, and neither does no token")
+    func capability() async throws {
+        try await Self.run(Self.workers(Self.listening)) { client in
+            let uri = "srt://0.0.0.0:9001?mode=listener"
+            for token in [
+                "", try Self.token([]), try Self.token(["egress", "streaming"]),
+                try Self.token(["publish-uri"], publishing: false),
+            ] {
+                #expect(try await client.ask(Self.request(token, uri)) == .unauthorized)
+            }
+            let viewing = try Self.token(["publish-uri"], publishing: false)
+            #expect(try await client.ask(Self.request(viewing, "srt://127.0.0.1:9", origin: "none")) == .unauthorized)
+            let pushing = try Self.token(["egress"], publishing: false)
+            #expect(
+                try await client.ask(Self.request(pushing, "srt://127.0.0.1:9", origin: "none")) == .noStreamPlaying)
+        }
+    }
+
+    @Test("A platform without workers says so")
+    func absent() async throws {
+        try await Self.run(nil) { client in
+            let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+            #expect(try await client.ask(request) == .badRequest)
+        }
+    }
+
+    @Test("Addresses that the platform does not allow are refused before anything is started")
+    func addresses() async throws {
+        // Whatever is started would be said to run.
+        try await Self.run(Self.workers(#"read order; echo '{"running":{}}'; cat > /dev/null"#)) { client in
+            let token = try Self.token(["publish-uri"])
+            for uri in [
+                "http://127.0.0.2/", "http://169.254.169.254/latest", "rtsp://10.0.0.1/",
+                "rtmp://192.168.0.1/app/key", "srt://[::1]:9000", "https://2130706434/", "file:///etc/passwd",
+                "srt://0.0.0.0:9011?mode=listener", "srt://0.0.0.0:80?mode=listener",
+                "srt://127.0.0.9:9001?mode=listener", "srt://127.0.0.1:9001?mode=rendezvous", "tcp://127.0.0.1:22",
+                "concat:http://127.0.0.1/", "udp://127.0.0.1:1", "subfile,,start,0,end,9,,:/etc/passwd",
+            ] {
+                #expect(try await client.ask(Self.request(token, uri)) == .badRequest, "\(uri)")
+            }
+            #expect(try await client.setUp(Self.request(token, "http://127.0.0.1:1/")) != nil)
+            #expect(
+                try await client.ask(
+                    Self.request(token, "http://127.0.0.1:1/", options: ["source-uri-video-fps=many"])) == .badRequest)
+        }
+    }
+
+    @Test("A stream that waits for its encoder is ended by its client, by its backend, and by nobody else")
+    func waiting() async throws {
+        try await TestPlatform.run(workers: Self.workers(Self.listening)) { platform in
+            try await ProtocolClient.run(platform) { client in
+                try #require(try await client.authenticate(Tokens.make { $0.forAuthenticationOnly() }) != nil)
+                let request = Self.request(
+                    try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+                let first = try #require(try await client.setUp(request))
+                #expect(try await client.ask(Requests.destroy("other", reason: "ended")) == .gone)
+                #expect(try await client.ask(Requests.destroy(first, reason: "custom words")) == .ok)
+                #expect(try await client.reason(first) == "custom words")
+                #expect(try await client.ask(Requests.destroy(first, reason: "ended")) == .gone)
+            }
+        }
+    }
+
+    @Test("A worker that dies before it has begun is a failure; as many run as the platform allows")
+    func limits() async throws {
+        try await Self.run(Self.workers("exit 1")) { client in
+            let request = Self.request(try Self.token(["publish-uri"]), "http://127.0.0.1:1/")
+            #expect(try await client.ask(request) == .failed)
+        }
+        try await Self.run(Self.workers(Self.listening, limit: 1)) { client in
+            let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+            let stream = try #require(try await client.setUp(request))
+            #expect(try await client.ask(request) == .capacity)
+            #expect(try await client.ask(Requests.destroy(stream, reason: "")) == .ok)
+            #expect(try await eventually { try await client.setUp(request) != nil })
+        }
+    }
+
+    @Test("A worker that dies later ends its stream as failed")
+    func death() async throws {
+        let script = #"read order; echo '{"listening":{}}'; sleep 1; exit 9"#
+        try await Self.run(Self.workers(script)) { client in
+            let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+            let stream = try #require(try await client.setUp(request))
+            #expect(try await client.reason(stream) == "failed")
+        }
+    }
+
+    @Test("A worker's credential is not on its command line, and good for its stream alone")
+    func credential() async throws {
+        // It says what it was given, as its platform's log would never do.
+        let script = #"read order; echo "$order" >&2; echo '{"listening":{}}'; cat > /dev/null"#
+        let log = LogRecord()
+        try await TestPlatform.run(logger: log.logger, workers: Self.workers(script)) { platform in
+            try await ProtocolClient.run(platform) { client in
+                let token = try Tokens.make { $0.forAuthenticationOnly() }
+                try #require(try await client.authenticate(token) != nil)
+                let request = Self.request(
+                    try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+                let stream = try #require(try await client.setUp(request))
+                let credential = try #require(log.lines.joined(separator: "\n").firstMatch(of: /work-[0-9a-z]{26}/))
+                    .output
+                try await ProtocolClient.run(platform) { worker in
+                    let session = try await worker.authenticate(String(credential))
+                    #expect(session != nil)
+                    #expect(try await worker.ask(Requests.view(String(credential))) == .unauthorized)
+                    #expect(
+                        try await worker.ask(Self.request(String(credential), "http://127.0.0.1:1/")) == .unauthorized)
+                    #expect(try await worker.setUp(Requests.publish(String(credential))) == stream)
+                    #expect(try await worker.ask(Requests.publish(String(credential))) == .conflict)
+                    #expect(try await client.ask(Requests.destroy(stream, reason: "done")) == .ok)
+                    #expect(try await worker.reason(stream) == "done")
+                }
+                #expect(try await client.reason(stream) == "done")
+                try await ProtocolClient.run(platform) { other in
+                    let session = try await other.authenticate(String(credential))
+                    #expect(session == nil)
+                }
+            }
+        }
+    }
+}

@@ -26,7 +26,8 @@ final class DroppingDoor: Sendable {
         self.address = address
         state = Mutex(State(meanLife: meanLife))
         let worker = try WorkerThread(name: "dropping-door") { [self] in
-            guard var way = try? DroppingWay(from: address, to: server, seed: seed) else { return }
+            guard let door = try? Self.door(at: address) else { return }
+            var way = DroppingWay(door, to: server, seed: seed)
             while let meanLife = look(at: way) { way.turn(meanLife: meanLife) }
         }
         thread.withLock { $0 = worker }
@@ -50,6 +51,13 @@ final class DroppingDoor: Sendable {
     func close() {
         state.withLock { $0.isOver = true }
         thread.withLock { $0.take() }?.join()
+    }
+
+    private static func door(at address: TransportAddress) throws -> ProxySocket {
+        let door = try ProxySocket(.stream)
+        try door.bind(address)
+        try door.listen()
+        return door
     }
 
     /// One that nobody has at the moment.

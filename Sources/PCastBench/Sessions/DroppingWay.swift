@@ -26,10 +26,9 @@ struct DroppingWay: ~Copyable {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
     private(set) var dropped = 0
 
-    init(from address: TransportAddress, to server: TransportAddress, seed: UInt64) throws {
-        door = try ProxySocket(.stream)
-        try door.bind(address)
-        try door.listen()
+    /// - Parameter door: one that listens.
+    init(_ door: ProxySocket, to server: TransportAddress, seed: UInt64) {
+        self.door = door
         self.server = server
         generator = SeededGenerator(seed: seed)
     }

@@ -22,16 +22,19 @@ public struct Platform: Sendable {
     /// - Throws: `PlatformError`.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
-        let kept = try await PlatformRecords.open(configuration.records, configuration.applications, logger)
+        let statistics = PlatformStatistics()
+        let kept = try await PlatformRecords.open(
+            configuration.records, configuration.applications, statistics, logger)
         let router = try await openRouter(address)
         let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
         let directory = StreamDirectory(
-            router: router, gatekeeper: gatekeeper, journal: kept.journal, logger: logger)
+            router: router, gatekeeper: gatekeeper, journal: kept.journal, statistics: statistics, logger: logger)
         let registry = SessionRegistry(journal: kept.journal)
         await registry.restore(
             (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
         let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
-        let routes = routes(router, gatekeeper, directory, relay, kept)
+        let histories = StreamHistories()
+        let routes = routes(router, gatekeeper, directory, relay, kept, histories, statistics)
         let talk = talk(gatekeeper, directory, registry, relay)
         let secure = try secureServer(routes, router, address, relay, talk)
         var opened: SecureServing?
@@ -49,6 +52,8 @@ public struct Platform: Sendable {
         }
         // Tasks of their own, as the end has an order that a cancelled group has not.
         let keeping = Task { await kept.run(of: directory) }
+        let watching = Task { await histories.run(of: router) }
+        defer { watching.cancel() }
         let following = Task { await directory.follow(router.events) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
@@ -155,9 +160,10 @@ public struct Platform: Sendable {
 
     private func routes(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?,
-        _ kept: PlatformRecords
+        _ kept: PlatformRecords, _ histories: StreamHistories, _ statistics: PlatformStatistics
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
+        routes.add(middleware: AccessLogMiddleware(logger: logger))
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         for kind in [WebRTCDoor.Kind.whip, .whep] {
@@ -165,9 +171,15 @@ public struct Platform: Sendable {
                 .addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
-        AdministrationDoor(directory: directory, router: router, kept: kept).addRoutes(to: routes)
-        ApplicationDoor(gatekeeper: gatekeeper, directory: directory, kept: kept, relay: relay, logger: logger)
-            .addRoutes(to: routes)
+        AdministrationDoor(
+            directory: directory, router: router, kept: kept, statistics: statistics, applications: kept.applications
+        ).addRoutes(to: routes)
+        let dashboard = DashboardAccess(gatekeeper: gatekeeper)
+        DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        ApplicationDoor(
+            gatekeeper: gatekeeper, directory: directory, kept: kept, histories: histories, dashboard: dashboard,
+            relay: relay, logger: logger
+        ).addRoutes(to: routes)
         return routes
     }
 

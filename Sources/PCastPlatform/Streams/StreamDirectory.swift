@@ -20,7 +20,8 @@ actor StreamDirectory {
         var answer: SessionDescription?
         let onQuality: QualityAction
         var quality = DataQuality.good
-        var listeners: [Int: AsyncStream<DataQuality>.Continuation] = [:]
+        var listeners: [Int: AsyncStream<StreamNews>.Continuation] = [:]
+        let entered: Instant
         /// The words of whoever ended it on purpose.
         var ending: (reason: StreamEndedReason, description: String)?
     }
@@ -28,6 +29,7 @@ actor StreamDirectory {
     private let router: MediaRouter
     private let gatekeeper: Gatekeeper
     private let journal: Journal
+    private let statistics: PlatformStatistics
     private let logger: Logger
     private var streams: [StreamID: LiveStream] = [:]
     private var participants: [PeerID: Participant] = [:]
@@ -40,10 +42,13 @@ actor StreamDirectory {
     private static let qualityBacklog = 16
     private static let listenerLimit = 8
 
-    init(router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, logger: Logger) {
+    init(
+        router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, statistics: PlatformStatistics, logger: Logger
+    ) {
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
+        self.statistics = statistics
         self.logger = logger
     }
 
@@ -66,7 +71,7 @@ actor StreamDirectory {
         let stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: visitor.sessionID,
             tags: tags + grant.tags, capabilities: grant.capabilities, startTime: MonotonicClock.wallTime(),
-            ordinal: nextOrdinal)
+            publisher: visitor.address, ordinal: nextOrdinal)
         streams[id] = stream
         nextOrdinal += 1
         journal.note(.streamStarting(stream.record))
@@ -75,6 +80,9 @@ actor StreamDirectory {
                 peer, stream: id, offer: offer, preferring: grant.preferredCodecs,
                 playout: grant.playoutBuffer)
             participants[peer]?.answer = answer
+            streams[id]?.codecs = answer.media.compactMap { $0.payloadFormats.first?.codec }
+                .sorted { $0.mediaType == .video && $1.mediaType == .audio }
+            statistics.streamStarted(grant.application)
             await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
@@ -132,6 +140,7 @@ actor StreamDirectory {
     }
 
     private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Grant, _ visitor: Visitor) {
+        statistics.viewBegan(grant.application)
         if var counts = streams[stream]?.counts {
             counts.views += 1
             counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
@@ -157,7 +166,8 @@ actor StreamDirectory {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality)
+            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality,
+            entered: MonotonicClock.now())
         peers[id] = peer
         return peer
     }
@@ -256,6 +266,20 @@ actor StreamDirectory {
     /// Publishers and viewers at the moment.
     var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
 
+    /// Whose each stream is.
+    var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
+
+    /// The same of each application that has a stream.
+    var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
+        var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
+        for stream in streams.values { counts[stream.application, default: (0, 0)].streams += 1 }
+        for viewer in participants.values where !viewer.isPublisher {
+            guard let application = streams[viewer.origin]?.application else { continue }
+            counts[application, default: (0, 0)].viewers += 1
+        }
+        return counts
+    }
+
     /// Whether it has not ended.
     func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
 
@@ -297,6 +321,7 @@ actor StreamDirectory {
             case .mediaStarted(let peer): noteMedia(peer)
             case .ended(let peer, let reason): await noteEnd(peer, reason)
             case .connected(let peer, let profile):
+                noteConnected(peer)
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer): logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer): logger.info("heard again", metadata: ["peer": "\(peer.value)"])
@@ -304,6 +329,11 @@ actor StreamDirectory {
             case .closeConnection(let path): router.close(path)
             }
         }
+    }
+
+    private func noteConnected(_ peer: PeerID) {
+        guard let participant = participants[peer] else { return }
+        statistics.joined(isPublisher: participant.isPublisher, after: MonotonicClock.now() - participant.entered)
     }
 
     private func noteMedia(_ peer: PeerID) {
@@ -321,15 +351,15 @@ actor StreamDirectory {
                 "stream": "\(participant.streamID)", "status": "\(quality.status.rawValue)",
                 "reason": "\(quality.reason.rawValue)",
             ])
-        for listener in participant.listeners.values { listener.yield(quality) }
+        for listener in participant.listeners.values { listener.yield(.quality(quality)) }
         await participant.onQuality(participant.streamID, quality)
     }
 
-    /// The data quality of a participation: as it is, and each change, until it ends. Who does not take them misses the
-    /// oldest.
-    func qualities(of peer: PeerID) -> AsyncStream<DataQuality> {
+    /// What happens to a participation: its data quality as it is and at each change, and its end. Who does not take them
+    /// misses the oldest.
+    func news(of peer: PeerID) -> AsyncStream<StreamNews> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: DataQuality.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
+            of: StreamNews.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
         guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
             continuation.finish()
             return stream
@@ -340,7 +370,7 @@ actor StreamDirectory {
         continuation.onTermination = { [weak self] _ in
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
-        continuation.yield(participant.quality)
+        continuation.yield(.quality(participant.quality))
         return stream
     }
 
@@ -349,12 +379,14 @@ actor StreamDirectory {
     private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard let participant = participants[peer] else { return }
         let stream = streams[participant.streamID]
-        forget(peer)
         let end = StreamEnd(
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
+        for listener in participant.listeners.values { listener.yield(.ended(end)) }
+        forget(peer)
         if let stream {
             if !stream.isEndNoted { journal.note(Self.change(stream, end)) }
+            statistics.streamEnded(stream.application, end.reason)
         } else {
             journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }

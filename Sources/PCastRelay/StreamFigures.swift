@@ -47,4 +47,6 @@ public struct StreamFigures: Hashable, Sendable {
     /// What the viewers' downlinks carry, all together, of those of which it is known.
     public var estimates = Bitrate(bitsPerSecond: 0)
     public var estimatedViewers = 0
+
+    public init(stream: StreamID) { self.stream = stream }
 }

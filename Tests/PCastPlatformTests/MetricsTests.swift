@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test("promtool has nothing to say against names, units and help", .enabled(if: promtool != nil))
-    func promtool() async throws {
+    func conventions() async throws {
         try await TestPlatform.run { platform in
             let (stream, _) = try await platform.publish()
             #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 201)

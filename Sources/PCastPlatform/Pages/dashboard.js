@@ -1,7 +1,7 @@
 // The dashboard: asks the platform each second what there is, and shows it.
 
 import { bitrate } from "/assets/pcast.js";
-import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/streams.js";
+import { StreamCard, clock, count, nameOf, ownViews, setText, shorten } from "/assets/streams.js";
 import { EndDialog, LinkDialog } from "/assets/dialogs.js";
 
 const element = (id) => document.getElementById(id);
@@ -174,7 +174,7 @@ function showStreams(list) {
 
 function showTotals(list, shown, isFiltered) {
   setText(element("streams"), list.total.streams.toLocaleString("en"));
-  setText(element("viewers"), list.total.viewers.toLocaleString("en"));
+  setText(element("viewers"), Math.max(list.total.viewers - ownViews(), 0).toLocaleString("en"));
   setText(element("bitrate"), bitrate(list.total.bitrate / 8));
   element("none").hidden = shown > 0;
   const isEmpty = list.total.streams === 0;
@@ -258,13 +258,16 @@ function showEnded({ streams }) {
 let wantedState = "";
 let callbacks = null;
 
-function describe(delivery) {
+function describe(delivery, age) {
   const attempts = count(delivery.attempts, "attempt");
   switch (delivery.state) {
     case "delivered": return [`${delivery.callback}: delivered`, "good"];
     case "aside": return [`${delivery.callback}: kept aside after ${attempts}: ${answerWords(delivery.answer)}`, "bad"];
     default: {
-      if (!delivery.attempts) return [`${delivery.callback}: on its way`, ""];
+      // Of each stream and address the next is sent when the one before is settled.
+      if (!delivery.attempts) {
+        return [`${delivery.callback}: ${age < 5000 ? "on its way" : "waits for the one before"}`, ""];
+      }
       const wait = Math.ceil(((delivery.nextAttempt ?? 0) - now()) / 1000);
       const next = wait > 0 ? `again in ${wait < 90 ? `${wait} s` : clock(wait * 1000)}` : "trying now";
       return [`${delivery.callback}: ${answerWords(delivery.answer)}, ${next} (${attempts})`, "fair"];
@@ -290,7 +293,7 @@ function showNotifications({ notifications }) {
     const time = Date.parse(each.timestamp);
     part(row, "time", ago(time), "time quiet small").title = `${new Date(time).toLocaleString()}\n${each.id}`;
     each.deliveries.forEach((delivery, index) => {
-      const [text, tone] = describe(delivery);
+      const [text, tone] = describe(delivery, now() - time);
       part(row, `delivery${index}`, text, `delivery small ${tone}`);
     });
     if (!each.deliveries.length) part(row, "delivery0", "no callback address was registered then", "delivery small");
@@ -347,7 +350,7 @@ async function readNotifications() {
   if (waiting.notifications.length) parts.push(`${number(waiting)} waiting`);
   if (aside.notifications.length) parts.push(`${number(aside)} aside`);
   const fate = element("fate");
-  setText(fate, parts.join(", ") || (callbacks?.length === 0 ? "no address" : "all delivered"));
+  setText(fate, parts.join(", ") || (callbacks?.length === 0 ? "no address" : shown.notifications.length ? "all delivered" : "none yet"));
   fate.className = aside.notifications.length ? "bad" : waiting.notifications.length ? "fair" : "";
   element("resendall").hidden = !aside.notifications.length;
 }

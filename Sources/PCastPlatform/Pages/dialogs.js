@@ -16,6 +16,7 @@ export class EndDialog {
       element("endtext").disabled = chosen() !== "";
       if (chosen() === "") element("endtext").focus();
     });
+    dialog.addEventListener("input", () => { element("endfailure").textContent = ""; });
     // Enter does what the button says, and not what stands first in the form.
     element("endtext").addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
@@ -45,7 +46,7 @@ export class EndDialog {
   open(stream) {
     this.#stream = stream;
     element("endtitle").textContent = `End ${nameOf(stream)}?`;
-    element("endviewers").textContent = count(stream.viewers, "viewer");
+    element("endviewers").textContent = stream.viewers ? count(stream.viewers, "viewer") : "whoever watches";
     element("endid").textContent = stream.streamId;
     element("endfailure").textContent = "";
     element("endtext").value = "";

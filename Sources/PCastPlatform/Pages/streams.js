@@ -9,6 +9,9 @@ const grace = 2000;
 /** Pictures that play at one time, of the cards that are in sight. */
 const previews = new Set();
 
+/** How many of the platform's viewers are pictures of this page. */
+export const ownViews = () => [...previews].filter((card) => card.isShown).length;
+
 const qualityText = {
   "all none": "all of it arrives", "all upload-limited": "limited by the publisher's uplink",
   "all network-limited": "held back for its viewers' sake", "audio-only none": "sound only",
@@ -49,7 +52,7 @@ export class StreamCard {
     this.#ask = ask;
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     const names = [
-      "picture", "over", "preview", "age", "watching", "name", "id", "tags", "facts", "bitrate", "quality", "historyplot",
+      "picture", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "bitrate", "quality", "historyplot",
       "watch", "link", "end",
     ];
     for (const name of names) this.#parts[name] = this.element.querySelector(`.${name}`);
@@ -65,6 +68,9 @@ export class StreamCard {
 
   get stream() { return this.#stream; }
 
+  /** Whether it is a viewer of its stream. */
+  get isShown() { return this.#session?.isOpen ?? false; }
+
   /** Shows what the platform tells; `now` is its time. */
   update(stream, now) {
     const parts = this.#parts;
@@ -72,8 +78,7 @@ export class StreamCard {
     this.#stream = stream;
     this.element.dataset.stream = stream.streamId;
     setText(parts.name, nameOf(stream));
-    setText(parts.id, stream.tags.length ? stream.streamId : "");
-    parts.id.title = stream.streamId;
+    setText(parts.id, stream.streamId);
     if (isNew) {
       parts.tags.replaceChildren(...stream.tags.slice(1).map((tag) => {
         const chip = document.createElement("span");
@@ -88,9 +93,10 @@ export class StreamCard {
     }
     setText(parts.age.lastElementChild, clock(now - stream.startTime));
     // The picture on this page is not what is meant by a viewer.
-    const viewers = Math.max(stream.viewers - (this.#session?.isOpen ? 1 : 0), 0);
+    const viewers = Math.max(stream.viewers - (this.isShown ? 1 : 0), 0);
     setText(parts.watching.lastElementChild, `${viewers}`);
     parts.watching.title = `${count(viewers, "viewer")} beside this page; ${stream.mostViewers} at most`;
+    setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
     if (stream.bitrate !== undefined && this.#historyRead) {
       const { roundTrip, loss, dataQuality } = stream;
@@ -103,11 +109,13 @@ export class StreamCard {
 
   #chosen = null;
 
+  #publisher({ publisher = {} }) {
+    const door = publisher.door === "whip" ? "By WHIP" : "By PCast";
+    return publisher.address ? `${door} from ${publisher.address}` : door;
+  }
+
   #facts(stream) {
-    const { publisher = {} } = stream;
-    const door = publisher.door === "whip" ? "by WHIP" : "by PCast";
     const facts = [
-      publisher.address ? `${door} from ${publisher.address}` : door,
       stream.width ? `${stream.width} × ${stream.height}` : null,
       (stream.codecs ?? []).map((codec) => ({ H264: "H.264", opus: "Opus" })[codec] ?? codec).join(" + "),
       stream.roundTrip === undefined ? null : `${stream.roundTrip} ms round trip`,

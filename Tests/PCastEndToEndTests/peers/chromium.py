@@ -278,7 +278,7 @@ class Page:
 
     def screenshot(self, path, whole=False):
         """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
-        picture = self.command("Page.captureScreenshot", timeout=30, format="png", captureBeyondViewport=whole,
+        picture = self.command("Page.captureScreenshot", timeout=60, format="png", captureBeyondViewport=whole,
                                **({"clip": self._whole()} if whole else {}))
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))

@@ -108,8 +108,8 @@ class Story:
             text = answer.read().decode()
         return json.loads(text) if text.startswith("{") else text
 
-    def keep(self, name, page=None):
-        """Pictures of the page as it is, by day and by night, on a desk and on a telephone."""
+    def keep(self, name, page=None, whole=True):
+        """Pictures of the page as it is, by day and by night, on a desk and on a telephone; `whole` with what is below."""
         if not self.options.screenshots:
             return
         page = page or self.page
@@ -118,7 +118,7 @@ class Story:
             for scheme in ("light", "dark"):
                 page.prefer(scheme)
                 page.rest(0.5)
-                page.screenshot(os.path.join(self.options.screenshots, f"{name}-{size}-{scheme}.png"), whole=True)
+                page.screenshot(os.path.join(self.options.screenshots, f"{name}-{size}-{scheme}.png"), whole=whole)
         page.resize(*DESK)
         page.prefer("light")
         page.rest(0.2)
@@ -139,14 +139,14 @@ class Story:
     def log_in(self):
         page = self.page
         page.open(self.options.url + "/")
-        page.wait("document.getElementById('login')", 5)
+        page.wait("!!document.getElementById('login')", 5)
         self.keep("login")
         self.enter("not the secret")
         self.expect("a wrong secret is told", "document.getElementById('failure').textContent.includes('does not know')")
         self.keep("login-wrong")
         page.problems.clear()  # the refusal stands in the console
         self.enter(self.options.secret)
-        self.expect("the right secret opens the dashboard", "document.getElementById('cards')")
+        self.expect("the right secret opens the dashboard", "!!document.getElementById('cards')")
 
     def enter(self, secret):
         page = self.page
@@ -203,7 +203,7 @@ class Story:
         self.keep("dashboard")
         backend.answers["/gone"] = 204
         self.page.click('.segments [data-state="aside"]')
-        self.page.wait("document.querySelector('#notifications .resend')", 10)
+        self.page.wait("!!document.querySelector('#notifications .resend')", 10)
         self.page.click("#resendall")
         self.expect("sent again, none is kept aside", "!document.getElementById('nonotifications').hidden")
         deadline = time.monotonic() + 10
@@ -224,7 +224,7 @@ class Story:
         self.run.check("the token is in the fragment alone", "#token=" in link and "token" not in link.split("#")[0])
         self.expect("it says until when it is good", "/good until/.test(document.getElementById('linkstate').textContent)")
         self.run.check("the link is on the clipboard", page.evaluate("navigator.clipboard.readText()") == link)
-        self.keep("link")
+        self.keep("link", whole=False)
         page.press("Escape")
         self.run.check("Escape closes the dialog", not page.evaluate("document.getElementById('linkdialog').open"))
         self.run.check("nothing of the link stays", page.evaluate("document.getElementById('link').value") == "")
@@ -250,7 +250,7 @@ class Story:
         page.click("#endnow")
         self.run.check("words of one's own must be said", "Write why" in page.text("#endfailure"))
         page.type("#endtext", WORDS)
-        self.keep("end")
+        self.keep("end", whole=False)
         page.click("#endnow")
         ended = publisher.event("ended")
         self.run.check("the publisher is told why", WORDS in (ended.get("reason"), ended.get("description")))
@@ -293,7 +293,7 @@ class Story:
         self.expect("and back", "document.getElementById('none')?.hidden === false")
         self.keep("dashboard-empty")
         page.click("#logout")
-        self.expect("who signs out is out", "document.getElementById('login')")
+        self.expect("who signs out is out", "!!document.getElementById('login')")
 
     def other_pages(self):
         """The states of watching and publishing that are left."""

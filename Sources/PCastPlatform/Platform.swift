@@ -22,12 +22,14 @@ public struct Platform: Sendable {
     /// - Throws: `PlatformError`.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
-        let kept = try await PlatformRecords.open(configuration.records, configuration.applications, logger)
+        let statistics = PlatformStatistics()
+        let kept = try await PlatformRecords.open(
+            configuration.records, configuration.applications, statistics, logger)
         let router = try await openRouter(address)
         let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
         let directory = StreamDirectory(
             router: router, gatekeeper: gatekeeper, journal: kept.journal, returnTime: configuration.returnTime,
-            logger: logger)
+            statistics: statistics, logger: logger)
         let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
         await restore(kept, registry, directory)
         let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
@@ -37,7 +39,8 @@ public struct Platform: Sendable {
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
-        let routes = routes(router, gatekeeper, directory, registry, relay, kept)
+        let histories = StreamHistories()
+        let routes = routes(router, gatekeeper, directory, registry, relay, kept, histories, statistics)
         let talk = talk(gatekeeper, directory, registry, workers, relay)
         let secure = try secureServer(routes, router, address, relay, talk)
         var opened: SecureServing?
@@ -56,6 +59,8 @@ public struct Platform: Sendable {
         }
         // Tasks of their own, as the end has an order that a cancelled group has not.
         let keeping = Task { await kept.run(of: directory) }
+        let watching = Task { await histories.run(of: router) }
+        defer { watching.cancel() }
         let following = Task { await directory.follow(router.events) }
         let absences = Task { await Self.endAbsent(registry, directory) }
         let serving = Task { try await server.run(onListening: onOpen) }
@@ -190,9 +195,10 @@ public struct Platform: Sendable {
 
     private func routes(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ relay: RelayOffers?, _ kept: PlatformRecords
+        _ relay: RelayOffers?, _ kept: PlatformRecords, _ histories: StreamHistories, _ statistics: PlatformStatistics
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
+        routes.add(middleware: AccessLogMiddleware(logger: logger))
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         for kind in [WebRTCDoor.Kind.whip, .whep] {
@@ -200,9 +206,16 @@ public struct Platform: Sendable {
                 .addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
-        AdministrationDoor(directory: directory, registry: registry, router: router, kept: kept).addRoutes(to: routes)
-        ApplicationDoor(gatekeeper: gatekeeper, directory: directory, kept: kept, relay: relay, logger: logger)
-            .addRoutes(to: routes)
+        AdministrationDoor(
+            directory: directory, registry: registry, router: router, kept: kept, statistics: statistics,
+            applications: kept.applications
+        ).addRoutes(to: routes)
+        let dashboard = DashboardAccess(gatekeeper: gatekeeper)
+        DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        ApplicationDoor(
+            gatekeeper: gatekeeper, directory: directory, kept: kept, histories: histories, dashboard: dashboard,
+            relay: relay, logger: logger
+        ).addRoutes(to: routes)
         return routes
     }
 

@@ -1,4 +1,6 @@
 import Hummingbird
+import PCastMedia
+import PCastRelay
 import PCastWeb
 
 /// What an operator asks: health and figures.
@@ -7,6 +9,8 @@ struct AdministrationDoor: Sendable {
     let registry: SessionRegistry
     let router: MediaRouter
     let kept: PlatformRecords
+    let statistics: PlatformStatistics
+    let applications: [PlatformConfiguration.Application]
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/healthz") { _, _ in DoorResponse.json(.ok, #"{"status":"ok"}"#) }
@@ -16,7 +20,11 @@ struct AdministrationDoor: Sendable {
     /// In Prometheus' text format.
     private func metrics() async -> Response {
         let counts = await directory.counts
+        let owners = await directory.owners
         let forwarded = await router.packetsForwarded()
+        let streams = await router.figures().compactMap { figures in
+            owners[figures.stream].map { MetricsText.StreamSource(figures: figures, application: $0) }
+        }
         var metrics = MetricsText()
         metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
         metrics.add(
@@ -27,9 +35,13 @@ struct AdministrationDoor: Sendable {
         metrics.add("pcast_sessions", .gauge, "Sessions of clients.", sessions.all)
         metrics.add("pcast_sessions_absent", .gauge, "Sessions whose client has no connection.", sessions.absent)
         metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
+        metrics.add(
+            statistics.figures, applications: applications.map(\.id),
+            present: await directory.countsOfApplications)
         metrics.add(kept.journal.counts)
         metrics.add(await kept.courier.counts)
-        metrics.add(await router.figures())
-        return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4"])
+        metrics.add(streams)
+        if let process = ProcessFigures.read() { metrics.add(process) }
+        return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
     }
 }

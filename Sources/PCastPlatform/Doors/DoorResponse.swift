@@ -9,6 +9,7 @@ extension HTTPField.Name {
     static let streamID = Self("PCast-Stream-Id")!
     static let ignoredCapabilities = Self("PCast-Ignored-Capabilities")!
     static let referrerPolicy = Self("Referrer-Policy")!
+    static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
 }
 
 /// Media types of WHIP and WHEP (RFC 9725).

@@ -1,6 +1,7 @@
 import {
-  Figures, Plot, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, showQuality, takeToken,
+  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
+import { Plot } from "/assets/plots.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");
@@ -14,7 +15,8 @@ let figures = null;
 let attempts = 0;
 let retryTimer = null;
 let quality = null;
-let returning = false;
+let isReturning = false;
+let lastReason = null;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
   roundtrip: new Plot("roundtripplot", "round trip"), buffered: new Plot("bufferedplot", "buffered"),
@@ -23,7 +25,8 @@ const plots = {
 
 if (stream) document.title = `${stream} · PCast`;
 document.getElementById("embed").textContent =
-  `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed" width="640" height="360" ` +
+  `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed${token ? "#token=TOKEN" : ""}" ` +
+  `width="640" height="360" ` +
   `allow="autoplay; fullscreen" style="border:0"></iframe>`;
 document.getElementById("embednote").hidden = !token;
 
@@ -41,7 +44,8 @@ async function join() {
   connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
   const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
-  current.onEnded = current.onLost = () => { if (session === current) rejoin(); };
+  current.onEnded = (reason) => { if (session === current) rejoin(reason); };
+  current.onLost = () => { if (session === current) rejoin(null); };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
@@ -76,7 +80,7 @@ function connectionChanged(connection, origin) {
   switch (connection.connectionState) {
     case "connected":
       attempts = 0;
-      returning = false;
+      isReturning = false;
       hideMessage();
       badge("live", "good");
       showQuality("viewer", quality);
@@ -86,42 +90,52 @@ function connectionChanged(connection, origin) {
       // The platform may not be able to say so.
       showQuality("viewer", { status: "no-data", reason: "none" });
       break;
-    case "failed": again("The connection was lost.", "Trying to reconnect."); break;
+    case "failed": again("The connection was lost", "Connecting again by itself."); break;
   }
 }
 
 function refuse(error) {
-  if (error instanceof TypeError) return again("The platform cannot be reached.", "Trying again.");
-  if (!(error instanceof Refusal)) return ended("This browser cannot play the stream.", error.message);
+  if (error instanceof TypeError) return again("The platform cannot be reached", "Trying again by itself.");
+  if (!(error instanceof Refusal)) return stop("bad", "failed", "This browser cannot play the stream", error.message);
   switch (error.status) {
-    case 401: case 403: return ended("This stream needs a valid token.", error.message);
-    case 410: return ended("The stream has ended.");
-    case 404: if (returning) return ended("The stream has ended.");
-      return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
-    case 406: return ended("This browser cannot play the stream's codec.", error.message);
-    default: return again("The platform refused.", error.message);
+    case 401: case 403:
+      return stop("locked", "no access", token ? "The link is not valid any more" : "This stream needs a token",
+        "Ask whoever runs the stream for a new link.");
+    case 410: return over();
+    case 404:
+      if (isReturning) return over();
+      return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
+    case 406: return stop("bad", "failed", "This browser cannot play the stream's codec", error.message);
+    default: return again("The platform refused", `${error.message} Trying again by itself.`);
   }
 }
 
-// A stream may go on under its name when its publisher has come back; the platform knows whether it does.
-function rejoin() {
-  if (!stream) return ended("The stream has ended.");
+// A stream whose publisher was lost may go on under its name when it has come back; the platform knows whether it does.
+function rejoin(reason) {
+  lastReason = reason;
+  if (!stream || (reason !== null && reason !== "failed")) return over();
   leave();
-  returning = true;
+  isReturning = true;
   join();
 }
 
-function ended(headline, why = "") {
-  returning = false;
+function over() {
+  const reason = lastReason;
+  isReturning = false;
+  lastReason = null;
+  stop("ended", "ended", "The stream has ended", describeEnd("viewer", reason));
+}
+
+function stop(kind, state, headline, why) {
   leave();
-  badge("ended", "bad");
-  showMessage(headline, why);
+  badge(state, "bad");
+  showMessage(kind, headline, why);
 }
 
 function again(headline, why) {
   leave();
   badge("waiting", "fair");
-  showMessage(headline, why);
+  showMessage("waiting", headline, why);
   attempts += 1;
   retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
 }
@@ -138,7 +152,9 @@ function leave() {
 }
 
 // What is said already is not said anew: a screen reader would read it out at each attempt.
-function showMessage(headline, why) {
+function showMessage(kind, headline, why) {
+  document.getElementById("message").dataset.kind = kind;
+  document.getElementById("retry").textContent = kind === "waiting" ? "Try now" : "Try again";
   for (const [id, text] of [["headline", headline], ["why", why]]) {
     const element = document.getElementById(id);
     if (element.textContent !== text) element.textContent = text;
@@ -168,7 +184,10 @@ document.getElementById("fullscreen").addEventListener("click", () => {
   else if (stage.requestFullscreen) stage.requestFullscreen();
   else video.webkitEnterFullscreen?.(); // iPhones make a video element full screen, and nothing else
 });
-function labelMute() { document.getElementById("mute").textContent = video.muted ? "Unmute" : "Mute"; }
+function labelMute() {
+  document.getElementById("mutelabel").textContent = video.muted ? "Sound on" : "Mute";
+  document.getElementById("mute").classList.toggle("muted", video.muted);
+}
 labelMute();
 
 // Milliseconds that what was shown in the last second had waited in the jitter buffer.

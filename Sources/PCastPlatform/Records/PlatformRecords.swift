@@ -26,7 +26,8 @@ struct PlatformRecords: Sendable {
 
     /// Opens them, and ends what a platform that was killed left open and what cannot go on.
     static func open(
-        _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application], _ logger: Logger
+        _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application],
+        _ statistics: PlatformStatistics, _ logger: Logger
     ) async throws(PlatformError) -> PlatformRecords {
         do {
             let records =
@@ -49,7 +50,7 @@ struct PlatformRecords: Sendable {
             }
             try await records.record([.alive(at: now, [:])])
             let active = try await settle(applications, keeping.fallback, in: records, at: now)
-            return PlatformRecords(records, active, interrupted, keeping, logger)
+            return PlatformRecords(records, active, interrupted, keeping, statistics, logger)
         } catch {
             throw .records("\(error)")
         }
@@ -57,7 +58,7 @@ struct PlatformRecords: Sendable {
 
     private init(
         _ records: Records, _ applications: [PlatformConfiguration.Application],
-        _ interrupted: InterruptedStreams, _ keeping: RecordKeeping, _ logger: Logger
+        _ interrupted: InterruptedStreams, _ keeping: RecordKeeping, _ statistics: PlatformStatistics, _ logger: Logger
     ) {
         self.records = records
         self.applications = applications
@@ -66,7 +67,8 @@ struct PlatformRecords: Sendable {
         self.logger = logger
         callbacks = CallbackClient(listed: keeping.callbackNetworks)
         let courier = NotificationCourier(
-            records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits), logger: logger)
+            records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits),
+            statistics: statistics, logger: logger)
         self.courier = courier
         journal = Journal(records, logger: logger) { courier.wake() }
     }

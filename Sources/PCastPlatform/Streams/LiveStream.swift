@@ -11,6 +11,8 @@ struct LiveStream: Sendable {
     let tags: [String]
     let capabilities: [String]
     let startTime: WallTime
+    /// Where its publisher came from; nil where that is not known.
+    var address: IPAddress?
     /// Which came first: newer streams have higher numbers.
     let ordinal: Int
     /// Who published it; see `Grant.publisher`.
@@ -20,6 +22,8 @@ struct LiveStream: Sendable {
     var isEndNoted = false
     /// It was offered to take it, and nobody has answered yet: nobody can watch it.
     var isAwaitingAnswer = false
+    /// What the answer has its publisher send, the picture's first.
+    var codecs: [Codec] = []
     /// Who watched, so far.
     var counts = ViewerCounts()
 
@@ -46,7 +50,7 @@ struct LiveStream: Sendable {
 
     init(
         id: StreamID, peer: PeerID, application: ApplicationID, session: SessionID?, tags: [String],
-        capabilities: [String], startTime: WallTime, ordinal: Int, publisher: String?
+        capabilities: [String], startTime: WallTime, address: IPAddress?, ordinal: Int, publisher: String?
     ) {
         self.id = id
         self.peer = peer
@@ -55,6 +59,7 @@ struct LiveStream: Sendable {
         self.tags = tags
         self.capabilities = capabilities
         self.startTime = startTime
+        self.address = address
         self.ordinal = ordinal
         self.publisher = publisher
     }

@@ -203,11 +203,12 @@ extension StreamDirectory {
         }
         stream.peer = enter(stream.id, origin: stream.id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         stream.session = visitor.sessionID
+        stream.address = visitor.address
         stream.hasMedia = false
         streams[stream.id] = stream
         do {
             let answer = try await publish(stream, offer, capabilities)
-            participants[stream.peer]?.answer = answer
+            note(answer: answer, of: stream.peer)
             if former.live.session == nil || former.live.session != visitor.sessionID {
                 journal.note(.streamMoved(stream.id, to: visitor.sessionID))
                 let words = "taken over"
@@ -265,7 +266,7 @@ extension StreamDirectory {
         do {
             let answer = try await router.view(
                 peer, stream: viewing.origin, offer: offer, terms: capabilities.terms)
-            participants[peer]?.answer = answer
+            note(answer: answer, of: peer)
             logger.info("viewer is back", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
             return Participation(
                 peer: peer, streamID: id, isPublisher: false, description: answer,

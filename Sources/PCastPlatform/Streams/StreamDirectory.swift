@@ -26,7 +26,8 @@ actor StreamDirectory {
         var offer: SessionDescription?
         let onQuality: QualityAction
         var quality = DataQuality.good
-        var listeners: [Int: AsyncStream<DataQuality>.Continuation] = [:]
+        var listeners: [Int: AsyncStream<StreamNews>.Continuation] = [:]
+        let entered: Instant
         /// The words of whoever ended it on purpose.
         var ending: (reason: StreamEndedReason, description: String)?
     }
@@ -34,6 +35,7 @@ actor StreamDirectory {
     let router: MediaRouter
     let gatekeeper: Gatekeeper
     let journal: Journal
+    let statistics: PlatformStatistics
     let logger: Logger
     var streams: [StreamID: LiveStream] = [:]
     var participants: [PeerID: Participant] = [:]
@@ -57,12 +59,13 @@ actor StreamDirectory {
 
     init(
         router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal,
-        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime, logger: Logger
+        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime, statistics: PlatformStatistics, logger: Logger
     ) {
         self.returnTime = returnTime
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
+        self.statistics = statistics
         self.logger = logger
     }
 
@@ -104,7 +107,8 @@ actor StreamDirectory {
         var stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
-            startTime: MonotonicClock.wallTime(), ordinal: nextOrdinal, publisher: grant.publisher)
+            startTime: MonotonicClock.wallTime(), address: visitor.address, ordinal: nextOrdinal,
+            publisher: grant.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
         nextOrdinal += 1
@@ -114,6 +118,7 @@ actor StreamDirectory {
             if grant.work != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             if offer != nil { await noteStart(of: id) }
+            statistics.streamStarted(grant.application)
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             warn(of: capabilities, stream: id)
             return Participation(
@@ -194,7 +199,15 @@ actor StreamDirectory {
     }
 
     private func note(_ description: SessionDescription, isOffer: Bool, of peer: PeerID) {
-        if isOffer { participants[peer]?.offer = description } else { participants[peer]?.answer = description }
+        if isOffer { participants[peer]?.offer = description } else { note(answer: description, of: peer) }
+    }
+
+    func note(answer: SessionDescription, of peer: PeerID) {
+        guard let participant = participants[peer] else { return }
+        participants[peer]?.answer = answer
+        guard participant.isPublisher else { return }
+        streams[participant.streamID]?.codecs = answer.media.compactMap { $0.payloadFormats.first?.codec }
+            .sorted { $0.mediaType == .video && $1.mediaType == .audio }
     }
 
     private func noteStart(of id: StreamID) async {
@@ -221,7 +234,7 @@ actor StreamDirectory {
             throw Self.refusal(error)
         }
         participants[peer]?.offer = nil
-        participants[peer]?.answer = offer.asAnswer(of: session)
+        note(answer: offer.asAnswer(of: session), of: peer)
         if streams[id] != nil {
             await noteStart(of: id)
             streams[id]?.isAwaitingAnswer = false
@@ -231,6 +244,7 @@ actor StreamDirectory {
     }
 
     private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Grant, _ visitor: Visitor) {
+        statistics.viewBegan(grant.application)
         if var counts = streams[stream]?.counts {
             counts.views += 1
             counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
@@ -256,7 +270,8 @@ actor StreamDirectory {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality)
+            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality,
+            entered: MonotonicClock.now())
         peers[id] = peer
         return peer
     }
@@ -356,6 +371,20 @@ actor StreamDirectory {
     /// Publishers and viewers at the moment.
     var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
 
+    /// Whose each stream is.
+    var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
+
+    /// The same of each application that has a stream.
+    var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
+        var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
+        for stream in streams.values { counts[stream.application, default: (0, 0)].streams += 1 }
+        for viewer in participants.values where !viewer.isPublisher {
+            guard let application = streams[viewer.origin]?.application else { continue }
+            counts[application, default: (0, 0)].viewers += 1
+        }
+        return counts
+    }
+
     /// Whether it has not ended.
     func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
 
@@ -402,6 +431,7 @@ actor StreamDirectory {
             case .mediaStarted(let peer): noteMedia(peer)
             case .ended(let peer, let reason): await noteEnd(peer, reason)
             case .connected(let peer, let profile):
+                noteConnected(peer)
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer):
                 participants[peer]?.isAway = true
@@ -413,6 +443,11 @@ actor StreamDirectory {
             case .closeConnection(let path): router.close(path)
             }
         }
+    }
+
+    private func noteConnected(_ peer: PeerID) {
+        guard let participant = participants[peer] else { return }
+        statistics.joined(isPublisher: participant.isPublisher, after: MonotonicClock.now() - participant.entered)
     }
 
     private func noteMedia(_ peer: PeerID) {
@@ -430,15 +465,15 @@ actor StreamDirectory {
                 "stream": "\(participant.streamID)", "status": "\(quality.status.rawValue)",
                 "reason": "\(quality.reason.rawValue)",
             ])
-        for listener in participant.listeners.values { listener.yield(quality) }
+        for listener in participant.listeners.values { listener.yield(.quality(quality)) }
         await participant.onQuality(participant.streamID, quality)
     }
 
-    /// The data quality of a participation: as it is, and each change, until it ends. Who does not take them misses the
-    /// oldest.
-    func qualities(of peer: PeerID) -> AsyncStream<DataQuality> {
+    /// What happens to a participation: its data quality as it is and at each change, and its end. Who does not take them
+    /// misses the oldest.
+    func news(of peer: PeerID) -> AsyncStream<StreamNews> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: DataQuality.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
+            of: StreamNews.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
         guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
             continuation.finish()
             return stream
@@ -449,7 +484,7 @@ actor StreamDirectory {
         continuation.onTermination = { [weak self] _ in
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
-        continuation.yield(participant.quality)
+        continuation.yield(.quality(participant.quality))
         return stream
     }
 
@@ -458,12 +493,14 @@ actor StreamDirectory {
     private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard let participant = participants[peer] else { return }
         let stream = streams[participant.streamID]
-        forget(peer)
         let end = StreamEnd(
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
+        for listener in participant.listeners.values { listener.yield(.ended(end)) }
+        forget(peer)
         if let stream {
             if !stream.isEndNoted { journal.note(Self.change(stream, end)) }
+            statistics.streamEnded(stream.application, end.reason)
         } else {
             journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }

@@ -19,6 +19,8 @@ actor SignalingSession {
 
     private var conversation: ServerConversation
     private var session: SessionRegistry.Opened?
+    /// Whose session it is; nil before there is one.
+    private var application: ApplicationID?
     /// A session that was opened with a token for streams may do what that token allows, and nothing else.
     private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
@@ -196,6 +198,7 @@ actor SignalingSession {
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
+            application = grant.application
             for news in opened.untold { _ = tell(news) }
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
@@ -231,6 +234,7 @@ actor SignalingSession {
             throw .token("the session was opened with another token, which is for its own stream alone")
         }
         let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
+        guard grant.application == application else { throw .token("another application's token") }
         guard create.hasSetRemoteDescription else {
             throw Refusal(.badRequest, "Send an offer in createStream.setRemoteDescription.")
         }

@@ -188,7 +188,7 @@ let package = Package(
             name: "PCastTests",
             dependencies: [
                 "PCast", "PCastMedia", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastRTP",
-                "PCastRendering", "PCastIO",
+                "PCastRendering", "PCastIO", .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         tests(
             "CLI",
@@ -216,6 +216,11 @@ let package = Package(
             "Hardware",
             ["PCast", "PCastDevices", "PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"],
             exclude: ["machine"]),
-        tests("EndToEnd", ["PCast", "PCastPlatform", "PCastMedia"], exclude: ["peers"]),
+        tests(
+            "EndToEnd",
+            [
+                "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastMedia",
+                .product(name: "Logging", package: "swift-log"),
+            ], exclude: ["peers"]),
     ]
 )

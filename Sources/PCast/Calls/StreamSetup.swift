@@ -1,3 +1,4 @@
+import Logging
 import PCastMedia
 import PCastSignaling
 
@@ -30,11 +31,38 @@ struct StreamSetup: Sendable {
             life.setReturn { back.begin() }
             call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
             try await call.accept(answer, relays: relays)
+            note(stream, life, session)
             return stream
         } catch {
+            session.logger.info(
+                "stream refused", metadata: ["direction": "\(direction.rawValue)", "why": "\(error.description)"])
             life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
             call.close()
             throw error
+        }
+    }
+
+    private func note(_ stream: StreamID, _ life: StreamLife, _ session: SignalingSession) {
+        let (logger, stream) = (session.logger, "\(stream)")
+        logger.info("stream set up", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
+        life.whenEnded { info in
+            logger.info(
+                "stream ended",
+                metadata: [
+                    "stream": "\(stream)", "by": "\(info.ender.rawValue)", "reason": "\(info.reason.rawValue)",
+                    "description": "\(info.reasonDescription)",
+                ])
+        }
+        let qualities = life.qualities.listen()
+        Task {
+            for await quality in qualities {
+                logger.info(
+                    "data quality",
+                    metadata: [
+                        "stream": "\(stream)", "status": "\(quality.status.rawValue)",
+                        "reason": "\(quality.reason.rawValue)",
+                    ])
+            }
         }
     }
 
@@ -126,7 +154,7 @@ struct StreamSetup: Sendable {
         }
         var message = PCastDestroyStream()
         message.streamID = stream.description
-        message.reason = info.reason == .custom ? info.reasonDescription : info.reason.rawValue
+        message.reason = info.reason.wire(description: info.reasonDescription)
         session.request(.destroyStream(message)) { _ in said.settle(true) }
         Task {
             try? await Task.sleep(for: patience)

@@ -24,5 +24,5 @@ struct StreamEnd: Sendable {
     let description: String
 
     /// As `StreamEnded.reason` on the wire.
-    var wire: String { reason == .custom ? description : reason.rawValue }
+    var wire: String { reason.wire(description: description) }
 }

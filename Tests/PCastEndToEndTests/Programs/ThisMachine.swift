@@ -28,6 +28,11 @@ enum ThisMachine {
         return nil
     }()
 
+    /// The public EdgeAuth library.
+    static let hasEdgeAuth =
+        FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/edgeauth")
+        || leaveOut("tokens of the public EdgeAuth library", "scripts/peers has not installed it")
+
     /// Programs in Python that need nothing beside it.
     static let hasPython = can("backends in Python", when: ["python3"])
 

@@ -1,0 +1,218 @@
+import Foundation
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+import Testing
+
+extension EndToEnd.Seed {
+    @Suite("Authentication")
+    struct AuthenticationTests {
+        /// A client, and what its three callbacks were called with.
+        private struct Client {
+            let pcast: PCast
+            let told = Awaited<PCastEvent>()
+
+            init(_ uri: String, token: String) {
+                pcast = PCast(PCastOptions(uri: uri))
+                let told = told
+                pcast.start(
+                    token, authenticationCallback: { told.add(.authenticated($1, $2)) },
+                    onlineCallback: { _ in told.add(.online) }, offlineCallback: { _ in told.add(.offline) })
+            }
+
+            func isTold(_ matches: @escaping @Sendable (PCastEvent) -> Bool) async -> PCastEvent? {
+                await told.first(within: .seconds(30), where: matches)
+            }
+
+            /// The first status that the authentication callback was called with, and the session.
+            func authentication(
+                _ matches: @escaping @Sendable (RequestStatus) -> Bool = { _ in true }
+            ) async throws -> (status: RequestStatus, session: SessionID?) {
+                let event = await isTold {
+                    if case .authenticated(let status, _) = $0 { matches(status) } else { false }
+                }
+                guard case .authenticated(let status, let session)? = event else {
+                    throw EndToEndFailure("no authentication callback: \(told.values)")
+                }
+                return (status, session)
+            }
+        }
+
+        @Test(
+            "The authentication token generated using the Phenix EdgeAuth library",
+            .enabled(if: ThisMachine.hasEdgeAuth), .timeLimit(.minutes(1)))
+        func edgeAuth() async throws {
+            let shared = try SharedPlatform.current()
+            let client = Client(shared.platform.uri, token: try await shared.publicToken("authentication"))
+            #expect(try await client.authentication().status == .ok)
+            await client.pcast.shutdown()
+        }
+
+        @Test(
+            "Called upon successful authentication or when authentication failed or has to be redone.",
+            .timeLimit(.minutes(1)))
+        func authentication() async throws {
+            let shared = try SharedPlatform.current()
+            let good = Client(shared.platform.uri, token: try shared.authenticationToken)
+            #expect(try await good.authentication().status == .ok)
+            let bad = Client(shared.platform.uri, token: try shared.publishingToken + "x")
+            #expect(try await bad.authentication().status == .unauthorized)
+            for client in [good, bad] { await client.pcast.shutdown() }
+        }
+
+        @Test(
+            """
+            Upon successful authentication, the authenticationCallback will be called with \
+            status=PhenixRequestStatusOk.
+            """, .timeLimit(.minutes(1)))
+        func ok() async throws {
+            let shared = try SharedPlatform.current()
+            let client = Client(shared.platform.uri, token: try shared.authenticationToken)
+            #expect(try await client.authentication().status == .ok)
+            await client.pcast.shutdown()
+        }
+
+        @Test("PhenixRequestStatusOk: Authentication succeeded, the sessionId is populated", .timeLimit(.minutes(1)))
+        func session() async throws {
+            let shared = try SharedPlatform.current()
+            let client = Client(shared.platform.uri, token: try shared.authenticationToken)
+            let session = try await client.authentication().session
+            #expect(session != nil)
+            #expect(client.pcast.sessionID == session)
+            await client.pcast.shutdown()
+        }
+
+        @Test(
+            "PhenixRequestStatusUnauthorized: Authentication failed or re-authentication required",
+            .timeLimit(.minutes(1)))
+        func unauthorized() async throws {
+            let shared = try SharedPlatform.current()
+            let expired = try shared.token(lifetime: .seconds(-1)) { $0.forAuthenticationOnly() }
+            let client = Client(shared.platform.uri, token: expired)
+            let told = try await client.authentication()
+            #expect(told.status == .unauthorized)
+            #expect(told.session == nil)
+            // Another token is all that is needed.
+            let session = try await client.pcast.start(authenticationToken: try shared.authenticationToken)
+            #expect(client.pcast.sessionID == session)
+            await client.pcast.shutdown()
+        }
+
+        @Test("varies: Authentication failed for other reasons", .timeLimit(.minutes(1)))
+        func varies() async throws {
+            let shared = try SharedPlatform.current()
+            let nowhere = Client("http://127.0.0.1:1", token: try shared.authenticationToken)
+            #expect(try await nowhere.authentication().status == .failed)
+            let noAddress = Client("nowhere", token: try shared.authenticationToken)
+            #expect(try await noAddress.authentication().status == .badRequest)
+        }
+
+        @Test("Called when the client is connected to the streaming platform", .timeLimit(.minutes(1)))
+        func online() async throws {
+            let shared = try SharedPlatform.current()
+            let client = Client(shared.platform.uri, token: try shared.authenticationToken)
+            #expect(await client.isTold { $0 == .online } != nil)
+            #expect(client.told.values.first { $0 == .offline } == nil)
+            await client.pcast.shutdown()
+        }
+
+        @Test(
+            """
+            If at any time a new authenticationToken is required, then the authenticationCallback is called with \
+            status=PhenixRequestStatusUnauthorized to indicate that we are no longer authenticated.
+            """, .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(1)))
+        func laterUnauthorized() async throws {
+            let shared = try SharedPlatform.current()
+            let gate = try await Gate.start(to: shared.platform)
+            let client = Client(gate.uri, token: try shared.token(lifetime: .seconds(4)) { $0.forAuthenticationOnly() })
+            #expect(try await client.authentication().status == .ok)
+            try await gate.shut()
+            await Self.wait(.seconds(5))
+            try await gate.open()
+            #expect(try await client.authentication { $0 != .ok }.status == .unauthorized)
+            #expect(client.pcast.sessionID == nil)
+            await client.pcast.shutdown()
+        }
+
+        /// Lets a token expire, for which there is no condition but time.
+        private static func wait(_ span: Duration) async {
+            _ = await Awaited<Bool>().first(within: span)
+        }
+
+        @Test(
+            "Called when the client is disconnected from the streaming platform.",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(1)))
+        func offline() async throws {
+            let shared = try SharedPlatform.current()
+            let gate = try await Gate.start(to: shared.platform)
+            let client = Client(gate.uri, token: try shared.authenticationToken)
+            #expect(await client.isTold { $0 == .online } != nil)
+            try await gate.shut()
+            #expect(await client.isTold { $0 == .offline } != nil)
+            await client.pcast.shutdown()
+        }
+
+        @Test(
+            "Ongoing streams may continue while we are temporarily disconnected.",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(1)))
+        func ongoing() async throws {
+            let shared = try SharedPlatform.current()
+            let gate = try await Gate.start(to: shared.platform)
+            let client = Client(gate.uri, token: try shared.authenticationToken)
+            #expect(try await client.authentication().status == .ok)
+            let published = try await shared.publish(hasPicture: true)
+            let watched = try await shared.watch(published.publisher.streamID, by: client.pcast)
+            let renderer = watched.stream.createRenderer()
+            #expect(renderer.start() == .ok)
+            #expect(await renderer.firstFrame != nil)
+            try await gate.shut()
+            #expect(await client.isTold { $0 == .offline } != nil)
+            let shown = await renderer.summary().framesRendered
+            for await figures in renderer.statistics where figures.framesRendered > shown + 30 { break }
+            #expect(watched.stream.endedInfo == nil)
+            await watched.close()
+            await published.close()
+        }
+
+        @Test(
+            "However, no new streams can be started while being disconnected.",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(1)))
+        func noNewStreams() async throws {
+            let shared = try SharedPlatform.current()
+            let gate = try await Gate.start(to: shared.platform)
+            let client = Client(gate.uri, token: try shared.authenticationToken)
+            #expect(await client.isTold { $0 == .online } != nil)
+            try await gate.shut()
+            #expect(await client.isTold { $0 == .offline } != nil)
+            await #expect {
+                try await client.pcast.subscribe(streamToken: try shared.token { $0.forStreamingOnly() })
+            } throws: { ($0 as? PCastError)?.status == .notReady }
+            await #expect {
+                try await shared.publish(by: client.pcast)
+            } throws: { ($0 as? PCastError)?.status == .notReady }
+            await client.pcast.shutdown()
+        }
+
+        @Test(
+            """
+            The client automatically tries to reconnect and will call onlineCallback when it succeeds in doing so or \
+            eventually call authenticationCallback to indicate that re-authentication is required.
+            """, .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(1)))
+        func reconnects() async throws {
+            let shared = try SharedPlatform.current()
+            let gate = try await Gate.start(to: shared.platform)
+            let client = Client(gate.uri, token: try shared.authenticationToken)
+            #expect(await client.isTold { $0 == .online } != nil)
+            let session = client.pcast.sessionID
+            try await gate.shut()
+            #expect(await client.isTold { $0 == .offline } != nil)
+            try await gate.open()
+            let told = client.told
+            #expect(await client.isTold { $0 == .online && told.values.count { $0 == .online } == 2 } != nil)
+            #expect(client.pcast.sessionID == session)
+            // The session does what sessions do.
+            let published = try await shared.publish(by: client.pcast)
+            await published.close()
+        }
+    }
+}

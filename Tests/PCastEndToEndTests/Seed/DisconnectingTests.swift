@@ -1,0 +1,39 @@
+import PCast
+import PCastMedia
+import Testing
+
+extension EndToEnd.Seed {
+    @Suite("Disconnecting")
+    struct DisconnectingTests {
+        @Test("[pcast stop]", .timeLimit(.minutes(1)))
+        func stop() async throws {
+            let shared = try SharedPlatform.current()
+            let published = try await shared.publish()
+            let watched = try await shared.watch(published.publisher.streamID)
+            await published.pcast.stop()
+            #expect(published.pcast.sessionID == nil)
+            #expect(published.publisher.endedInfo?.reason == .pcastStop)
+            #expect(await watched.stream.ended.reason == .pcastStop)
+            // Started again, it is as good as new.
+            _ = try await published.pcast.start(authenticationToken: try shared.authenticationToken)
+            await published.close()
+            await watched.close()
+        }
+
+        @Test("Once you are done using PCast (e.g. exiting the app): [pcast shutdown]", .timeLimit(.minutes(1)))
+        func shutdown() async throws {
+            let shared = try SharedPlatform.current()
+            let published = try await shared.publish()
+            let watched = try await shared.watch(published.publisher.streamID)
+            await published.pcast.shutdown()
+            await published.pcast.shutdown()
+            await published.pcast.stop()
+            #expect(await watched.stream.ended.reason == .pcastStop)
+            await #expect {
+                try await published.pcast.start(authenticationToken: try shared.authenticationToken)
+            } throws: { ($0 as? PCastError)?.status == .gone }
+            published.media.stop()
+            await watched.close()
+        }
+    }
+}

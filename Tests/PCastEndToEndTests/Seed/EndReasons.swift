@@ -1,0 +1,69 @@
+import PCast
+import PCastMedia
+import Testing
+
+/// How a stream can be ended for real, with what publisher, viewer and backend see of it.
+struct EndReason: Sendable, CustomTestStringConvertible {
+    enum Cause: Sendable {
+        /// The backend asks the platform to, by REST.
+        case backend(String)
+        /// The publisher's SDK.
+        case stop(String?)
+        case background
+        case pcastStop
+    }
+
+    let cause: Cause
+    let reason: StreamEndedReason
+    /// The word of the notification.
+    let wire: String
+
+    var testDescription: String { "\(cause)" }
+
+    static let all: [EndReason] =
+        [
+            EndReason(cause: .stop(nil), reason: .ended, wire: "ended"),
+            EndReason(cause: .stop("I-am-done-publishing"), reason: .custom, wire: "I-am-done-publishing"),
+            EndReason(cause: .background, reason: .appBackground, wire: "app-background"),
+            EndReason(cause: .pcastStop, reason: .pcastStop, wire: "pcast-stop"),
+            EndReason(cause: .backend("out of time"), reason: .custom, wire: "out of time"),
+            EndReason(cause: .backend("egress-failed"), reason: .failed, wire: "egress-failed"),
+            EndReason(cause: .backend("egress-setup-failed"), reason: .failed, wire: "egress-setup-failed"),
+        ]
+        + ["censored", "maintenance", "capacity", "overload", "app-background"].map { word in
+            EndReason(cause: .backend(word), reason: StreamEndedReason(rawValue: word) ?? .custom, wire: word)
+        }
+        + ["", "none", "ended"].map { EndReason(cause: .backend($0), reason: .ended, wire: "ended") }
+        + ["server-error", "session-error", "not-ready", "error", "died", "failed"].map {
+            EndReason(cause: .backend($0), reason: .failed, wire: "failed")
+        }
+
+    /// Causes the end of a stream that somebody watches, and looks at what each is told.
+    func check(on shared: SharedPlatform) async throws {
+        let published = try await shared.publish()
+        let stream = published.publisher.streamID
+        let watched = try await shared.watch(stream)
+        let (publisherTold, viewerTold) = (Awaited<String>(), Awaited<String>())
+        published.publisher.setPublisherEndedCallback { publisherTold.add("\($1.rawValue) \($2)") }
+        watched.stream.setStreamEndedCallback { viewerTold.add("\($1.rawValue) \($2)") }
+        switch cause {
+        case .backend(let word): try await shared.end(stream, reason: word)
+        case .stop(let word?): published.publisher.stop(reason: word)
+        case .stop(nil): published.publisher.stop()
+        case .background: await published.pcast.applicationBackground()
+        case .pcastStop: await published.pcast.stop()
+        }
+        let expected = "\(reason.rawValue) \(wire)"
+        #expect(await publisherTold.first(within: .seconds(20)) == expected)
+        #expect(await viewerTold.first(within: .seconds(20)) == expected)
+        #expect(published.publisher.hasEnded)
+        #expect(published.publisher.observableEndedInfo.value?.reason == reason)
+        #expect(watched.stream.observableEndedInfo.value?.reason == reason)
+        if shared.backend != nil {
+            #expect(try await shared.notification("ended", of: stream)["data"]["reason"].text == wire)
+        }
+        #expect(publisherTold.values.count == 1 && viewerTold.values.count == 1)
+        await watched.close()
+        await published.close()
+    }
+}

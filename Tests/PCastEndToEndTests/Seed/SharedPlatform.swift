@@ -1,0 +1,148 @@
+import Foundation
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+import Testing
+
+/// One platform in a process of its own, with its application's backend, for all tests of a suite.
+struct SharedPlatform: Sendable {
+    let platform: LocalPlatform
+    /// What the backend was told, a line each; nil where there is no Python.
+    let backend: RunningProgram?
+
+    @TaskLocal static var shared: SharedPlatform?
+
+    static func current() throws -> SharedPlatform { try #require(shared, "the suite has a platform") }
+
+    static func start(in place: Workplace) async throws -> SharedPlatform {
+        let program = try place.pcast(
+            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
+            "--callback-network", "127.0.0.1", limit: .seconds(900))
+        let platform = try await LocalPlatform(program, in: place)
+        guard ThisMachine.hasPython else { return SharedPlatform(platform: platform, backend: nil) }
+        let backend = try place.start(
+            "\(BuiltProgram.peers)/notified.py",
+            ["--uri", platform.uri, "--application", LocalPlatform.application], limit: .seconds(900))
+        _ = try await backend.event("registered", within: .seconds(30))
+        return SharedPlatform(platform: platform, backend: backend)
+    }
+
+    // MARK: Tokens
+
+    /// A token of the application, as its backend would make it.
+    func token(
+        lifetime: TimeSpan = .seconds(600), _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
+    ) throws -> String {
+        let parts = LocalPlatform.application.split(separator: ":").map(String.init)
+        let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))
+        return try restrict(
+            EdgeTokenBuilder().withApplicationId(parts[0]).withSecret(parts[1]).expiresIn(lifetime, from: now)
+        ).build()
+    }
+
+    var authenticationToken: String { get throws { try token { $0.forAuthenticationOnly() } } }
+    var publishingToken: String { get throws { try token { $0.forPublishingOnly() } } }
+
+    func viewingToken(_ stream: StreamID) throws -> String {
+        try token { $0.forStreamingOnly().forOriginStream(stream.description) }
+    }
+
+    /// A token made by the public EdgeAuth library.
+    func publicToken(_ kind: String, _ stream: StreamID? = nil) async throws -> String {
+        let printed = try await platform.place.run(
+            "\(BuiltProgram.peers)/edge_auth.py",
+            ["--application", LocalPlatform.application, "--kind", kind]
+                + (stream.map { ["--stream", $0.description] } ?? []))
+        return try #require(printed.output.first)
+    }
+
+    // MARK: Clients
+
+    /// A client with a session.
+    func client(_ options: PCastOptions? = nil) async throws -> PCast {
+        let pcast = PCast(options ?? PCastOptions(uri: platform.uri))
+        _ = try await pcast.start(authenticationToken: try authenticationToken)
+        return pcast
+    }
+
+    /// A published stream with what it is made of.
+    struct Published: Sendable {
+        let pcast: PCast
+        let media: UserMediaStream
+        let publisher: Publisher
+
+        func close() async {
+            media.stop()
+            await pcast.shutdown()
+        }
+    }
+
+    /// Publishes a small test picture with sound, or sound alone.
+    func publish(
+        by pcast: PCast? = nil, hasPicture: Bool = false, tags: [String] = [], token: String? = nil
+    ) async throws -> Published {
+        let client: PCast
+        if let pcast { client = pcast } else { client = try await self.client() }
+        let media = try await client.getUserMedia(
+            UserMediaOptions(
+                video: hasPicture ? .synthetic : nil, audio: .synthetic,
+                dimensions: hasPicture ? Dimensions(width: 320, height: 180) : nil))
+        let publisher = try await client.publish(
+            streamToken: try token ?? publishingToken, mediaStream: media.mediaStream, tags: tags)
+        return Published(pcast: client, media: media, publisher: publisher)
+    }
+
+    /// A stream that is watched.
+    struct Watched: Sendable {
+        let pcast: PCast
+        let stream: MediaStream
+
+        func close() async {
+            stream.stop()
+            await pcast.shutdown()
+        }
+    }
+
+    func watch(_ stream: StreamID, by pcast: PCast? = nil) async throws -> Watched {
+        let client: PCast
+        if let pcast { client = pcast } else { client = try await self.client() }
+        return Watched(pcast: client, stream: try await client.subscribe(streamToken: try viewingToken(stream)))
+    }
+
+    // MARK: The backend
+
+    /// What the backend was told of a stream.
+    func notification(_ what: String, of stream: StreamID) async throws -> JSON {
+        let backend = try #require(backend)
+        return try await backend.event("notification", within: .seconds(20)) { event in
+            event["what"].text == what && event["data"]["streamId"].text == stream.description
+        }
+    }
+
+    /// Ends a stream as the backend would.
+    func end(_ stream: StreamID, reason: String) async throws {
+        try await platform.place.run(
+            BuiltProgram.path("pcast"),
+            [
+                "streams", "end", stream.description, "--reason", reason, "--uri", platform.uri, "--application",
+                LocalPlatform.application,
+            ])
+    }
+}
+
+/// Gives a suite a ``SharedPlatform``.
+struct SharedPlatformTrait: SuiteTrait, TestScoping {
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await Workplace.run { place in
+            let shared = try await SharedPlatform.start(in: place)
+            try await SharedPlatform.$shared.withValue(shared) { try await function() }
+            #expect(shared.platform.program.isRunning, "the platform outlasts its tests")
+        }
+    }
+}
+
+extension Trait where Self == SharedPlatformTrait {
+    static var sharedPlatform: Self { SharedPlatformTrait() }
+}

@@ -11,9 +11,14 @@ struct AdministrationDoor: Sendable {
     let kept: PlatformRecords
     let statistics: PlatformStatistics
     let applications: [PlatformConfiguration.Application]
+    let admission: Admission
 
     func addRoutes(to router: Router<WebRequestContext>) {
-        router.get("/healthz") { _, _ in DoorResponse.json(.ok, #"{"status":"ok"}"#) }
+        router.get("/healthz") { _, _ in
+            admission.isDraining
+                ? DoorResponse.json(.serviceUnavailable, #"{"status":"draining"}"#)
+                : DoorResponse.json(.ok, #"{"status":"ok"}"#)
+        }
         router.get("/metrics") { _, _ in await metrics() }
     }
 

@@ -192,7 +192,7 @@ extension StreamDirectory {
 
     /// Publishes a stream again, of which nobody is told a second time that it has started.
     func goOn(
-        with former: AwaitedStreams.Stream, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
+        with former: AwaitedStreams.Stream, _ seat: Seat, _ visitor: Visitor, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
     ) async throws(Refusal) -> Participation {
@@ -201,11 +201,12 @@ extension StreamDirectory {
             returning.remove(stream.id)
             arrived(stream.id)
         }
-        stream.peer = enter(stream.id, origin: stream.id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
+        stream.peer = enter(stream.id, seat, origin: stream.id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         stream.session = visitor.sessionID
         stream.address = visitor.address
         stream.hasMedia = false
         streams[stream.id] = stream
+        noteShare(of: stream, seat)
         do {
             let answer = try await publish(stream, offer, capabilities)
             note(answer: answer, of: stream.peer)
@@ -255,13 +256,14 @@ extension StreamDirectory {
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction, onInterruption: AwaitedStreams.InterruptionAction?
     ) async throws(Refusal) -> Participation {
+        let seat = try seat(.viewer, grant, visitor)
         await detachViewing(id, of: visitor.sessionID)
         guard let known = awaited.viewings[id], known.session == visitor.sessionID,
             known.application == grant.application
         else { throw .ended }
         try await waitForReturn(of: known.origin)
         guard let viewing = awaited.take(viewing: id) else { throw .ended }
-        let peer = enter(id, origin: viewing.origin, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(id, seat, origin: viewing.origin, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
             let answer = try await router.view(

@@ -16,6 +16,8 @@ actor StreamDirectory {
         let origin: StreamID
         let isPublisher: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
+        /// Its place among those that there may be.
+        let seat: Seat
         /// Who may set it up again when its media connection is lost, and how that one is told; nil for nobody.
         var returning: (session: SessionID, onInterruption: AwaitedStreams.InterruptionAction)?
         /// Nothing is heard of it for the moment.
@@ -35,11 +37,14 @@ actor StreamDirectory {
     let router: MediaRouter
     let gatekeeper: Gatekeeper
     let journal: Journal
+    let admission: Admission
     let statistics: PlatformStatistics
     let logger: Logger
     var streams: [StreamID: LiveStream] = [:]
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
+    /// What of the bitrate each publisher may have.
+    private var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
     var nextOrdinal = 0
     private var nextListener = 0
@@ -59,12 +64,14 @@ actor StreamDirectory {
 
     init(
         router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal,
-        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime, statistics: PlatformStatistics, logger: Logger
+        returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime, admission: Admission,
+        statistics: PlatformStatistics, logger: Logger
     ) {
         self.returnTime = returnTime
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
+        self.admission = admission
         self.statistics = statistics
         self.logger = logger
     }
@@ -94,16 +101,19 @@ actor StreamDirectory {
         if let asked {
             let offer = try Self.offer(ofReturning: offer)
             let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
+            let seat = try seat(.stream, grant, visitor)
             if let former = try await takeOver(asked, grant, visitor, tags: tags) {
                 return try await goOn(
-                    with: former, grant, visitor, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
+                    with: former, seat, visitor, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
             }
         }
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
+        let seat = try seat(.stream, grant, visitor)
+        guard shares.hasRoom(grant.application, seat.block, in: admission.limits) else { throw .noBitrate }
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
-        let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(id, seat, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         var stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
@@ -111,6 +121,7 @@ actor StreamDirectory {
             publisher: grant.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
+        shares.enter(id, grant.application, seat.block)
         nextOrdinal += 1
         journal.note(.streamStarting(stream.record))
         do {
@@ -119,6 +130,7 @@ actor StreamDirectory {
             note(description, isOffer: offer == nil, of: peer)
             if offer != nil { await noteStart(of: id) }
             statistics.streamStarted(grant.application)
+            shareBitrate()
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             warn(of: capabilities, stream: id)
             return Participation(
@@ -156,9 +168,10 @@ actor StreamDirectory {
         try await awaitReturn(of: origin, for: grant, visitor)
         let stream = try find(origin, for: grant, visitor: visitor)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .view)
+        let seat = try seat(.viewer, grant, visitor)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
-        let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(id, seat, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
             var description = try await router.view(peer, stream: stream.id, offer: offer, terms: capabilities.terms)
@@ -263,14 +276,19 @@ actor StreamDirectory {
         try gatekeeper.authorize(grant, for: .subscribe(originStreamID: origin, tags: tags), visitor: visitor)
     }
 
+    func seat(_ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Seat {
+        try admission.takeJoin(from: visitor.address, at: MonotonicClock.now())
+        return try admission.seat(kind, of: grant.application, from: visitor.address)
+    }
+
     func enter(
-        _ id: StreamID, origin: StreamID, isPublisher: Bool, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
-        onQuality: @escaping QualityAction
+        _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
     ) -> PeerID {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality,
+            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, seat: seat, onQuality: onQuality,
             entered: MonotonicClock.now())
         peers[id] = peer
         return peer
@@ -280,7 +298,22 @@ actor StreamDirectory {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
         for listener in participant.listeners.values { listener.finish() }
-        if participant.isPublisher { streams[participant.streamID] = nil }
+        guard participant.isPublisher else { return }
+        streams[participant.streamID] = nil
+        shares.leave(participant.streamID)
+        shareBitrate()
+    }
+
+    func noteShare(of stream: LiveStream, _ seat: Seat) {
+        shares.enter(stream.id, stream.application, seat.block)
+        shareBitrate()
+    }
+
+    /// Has each publisher know its share, which is another whenever one comes or goes, and when the limits change.
+    func shareBitrate() {
+        for (id, share) in shares.changes(by: admission.limits) {
+            if let peer = streams[id]?.peer { router.limit(peer, to: share) }
+        }
     }
 
     static func refusal(_ error: RelayError) -> Refusal {
@@ -297,96 +330,6 @@ actor StreamDirectory {
         case .full: Refusal(.capacity, "The platform is full: try again later.")
         }
     }
-
-    // MARK: While it runs
-
-    /// New ICE credentials for a peer (RFC 9725, section 4.3.2).
-    func restart(_ peer: PeerID, remote: ICECredentials) async throws(Refusal) -> TrickleFragment {
-        do {
-            let ours = try await router.restart(peer, remote: remote)
-            logger.info("ICE restarted", metadata: ["peer": "\(peer.value)"])
-            return ours
-        } catch {
-            throw Self.refusal(error)
-        }
-    }
-
-    /// The same by a whole offer.
-    ///
-    /// - Returns: the answer: the first one, with our new credentials and candidates.
-    func restart(_ id: StreamID, offer: SessionDescription) async throws(Refusal) -> SessionDescription {
-        guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
-        guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
-            let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
-        else { throw Refusal(.badRequest, "A restart brings both ice-ufrag and ice-pwd.") }
-        guard offer.media.count == answer.media.count else {
-            throw Refusal(.badRequest, "A restart changes nothing but ICE: the sections stay.")
-        }
-        let ours = try await restart(peer, remote: remote)
-        answer.origin.sessionVersion += 1
-        for index in answer.media.indices where answer.media[index].iceUfrag != nil {
-            answer.media[index].iceUfrag = ours.iceUfrag
-            answer.media[index].icePwd = ours.icePwd
-            answer.media[index].candidates = ours.candidates
-        }
-        participants[peer]?.answer = answer
-        return answer
-    }
-
-    /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
-    func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
-
-    /// Has a viewer sent that layer and no better one; nil leaves the choice to the relay.
-    func pin(_ peer: PeerID, layer: String?) async throws(Refusal) {
-        do {
-            try await router.pin(peer, layer: layer)
-        } catch {
-            throw Self.refusal(error)
-        }
-    }
-
-    /// Streams of one application, oldest first, each with the number of its viewers.
-    func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] {
-        streams.values.filter { $0.application == application }
-            .sorted { $0.ordinal < $1.ordinal }
-            .map { stream in (stream, viewers(of: stream.id)) }
-    }
-
-    /// A stream that is being published.
-    func live(_ id: StreamID, of application: ApplicationID) -> (stream: LiveStream, viewers: Int)? {
-        guard let stream = streams[id], stream.application == application else { return nil }
-        return (stream, viewers(of: id))
-    }
-
-    private func viewers(of stream: StreamID) -> Int {
-        participants.values.count { !$0.isPublisher && $0.origin == stream }
-    }
-
-    /// How good a stream's data arrives; nil when it is gone.
-    func quality(of stream: LiveStream) -> DataQuality? { participants[stream.peer]?.quality }
-
-    /// How many watch and have watched, of each stream.
-    var viewerCounts: [StreamID: ViewerCounts] { streams.mapValues(\.counts) }
-
-    /// Publishers and viewers at the moment.
-    var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
-
-    /// Whose each stream is.
-    var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
-
-    /// The same of each application that has a stream.
-    var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
-        var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
-        for stream in streams.values { counts[stream.application, default: (0, 0)].streams += 1 }
-        for viewer in participants.values where !viewer.isPublisher {
-            guard let application = streams[viewer.origin]?.application else { continue }
-            counts[application, default: (0, 0)].viewers += 1
-        }
-        return counts
-    }
-
-    /// Whether it has not ended.
-    func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
 
     // MARK: Ending
 

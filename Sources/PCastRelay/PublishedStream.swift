@@ -13,7 +13,8 @@ struct PublishedStream: ~Copyable {
     var audio: PublishedTrack
     var clock = PublisherClock()
     /// From capture, when all viewers show the same; nil leaves each to its own need.
-    var playout: TimeSpan?
+    let playout: TimeSpan?
+    var deadlines: PeerDeadlines
     /// The layers by their quality, as they were when last looked at.
     var ladder = LayerLadder()
     /// At the review before.
@@ -36,12 +37,14 @@ struct PublishedStream: ~Copyable {
 
     init(
         id: StreamID, peer: PeerID, transport: consuming SecureTransport, routes: PeerRoutes,
-        session: NegotiatedSession, reporterSSRC: UInt32, cname: String
+        session: NegotiatedSession, terms: PeerTerms, began: Instant, reporterSSRC: UInt32, cname: String
     ) {
         self.id = id
         self.peer = peer
         self.transport = transport
         self.routes = routes
+        playout = terms.playout
+        deadlines = PeerDeadlines(terms, began: began)
         receiver = MediaReceiver(
             session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
         let layers = receiver.layers
@@ -77,6 +80,7 @@ struct PublishedStream: ~Copyable {
 
     var deadline: Instant? {
         var checks = Instant.earlier(transport.deadline, quality.nextLook)
+        checks = Instant.earlier(checks, deadlines.next)
         checks = Instant.earlier(checks, quality.nextLinksLook)
         return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks
     }

@@ -48,9 +48,29 @@ extension Relay {
     ) {
         guard !streams[index].isEnding else { return }
         if type == .video { streams[index].layers[layer].takers += count } else { streams[index].audio.takers += count }
+        // Until now it may have had nothing to send.
+        if count > 0 { streams[index].deadlines.noteData(at: now) }
         let takers = type == .video ? streams[index].layers[layer].takers : streams[index].audio.takers
         streams[index].receiver.setWanted(type, layer: layer, takers > 0, at: now)
         noteControl(.publisher(index))
         schedule(publisher: index)
+    }
+
+    /// Whether a publisher has had its time to connect, or to bring data. One that rests because nobody takes anything has
+    /// none to bring.
+    mutating func isOverdue(publisher index: Int, at now: Instant) -> Bool {
+        guard streams[index].deadlines.hasPassed(at: now) else { return false }
+        guard streams[index].transport.isConnected, !isAnythingDue(of: index) else { return true }
+        streams[index].deadlines.noteData(at: now)
+        return false
+    }
+
+    /// Whether anything of a stream has reason to come: it is wanted, or has not been asked to rest yet, which nothing is
+    /// before its first packet.
+    private func isAnythingDue(of index: Int) -> Bool {
+        let stream = streams.address(index)
+        func isDue(_ track: InboundTrack) -> Bool { track.pause.map { $0.isWanted || !$0.isResting } ?? true }
+        return stream.pointee.receiver.audio.map(isDue) ?? false
+            || stream.pointee.receiver.layers.contains(where: isDue)
     }
 }

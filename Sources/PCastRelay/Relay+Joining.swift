@@ -5,84 +5,93 @@ public import PCastWebRTC
 extension Relay {
     /// Lets a publisher in, and makes its stream.
     ///
-    /// - Parameters:
-    ///   - preferring: codecs that the answer takes first, where the offer has them; else the offer's order
-    ///   counts.
-    ///   - playout: from capture, when all viewers that can show the same picture (synchronised playout); nil leaves each to
-    ///   its own need.
     /// - Returns: the answer.
     public mutating func publish(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec] = [],
-        playout: TimeSpan? = nil, at now: Instant
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerTerms = PeerTerms(), at now: Instant
     ) throws(RelayError) -> SessionDescription {
-        guard peerCount < configuration.maximumPeers else { throw .full }
+        guard hasRoom else { throw .full }
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
-        var capabilities = Self.capabilities
-        capabilities.feedback.formUnion(Self.publishingFeedback)
-        capabilities.headerExtensions.formUnion(Self.publishingExtensions)
-        capabilities.codecs = Self.codecs(of: offer, preferring: preferring)
-        capabilities.startBitrate = Bitrate.kilobits(1_500)
+        var capabilities = Self.publishing
+        capabilities.codecs = Self.preferred(offer.media.flatMap { $0.payloadFormats.map(\.codec) }, by: terms)
         let credentials = newCredentials()
         let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
-            ordinal == 0 ? .receive : nil
+            ordinal == 0 && terms.media.contains(type) ? .receive : nil
         }
-        guard answer.session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
-        let transport = try transport(answer.session, credentials: credentials, at: now)
+        try enterPublisher(peer, stream, answer.session, credentials, terms, now, at: now)
+        return answer.description
+    }
+
+    /// Makes the stream of a publisher whose description is known.
+    ///
+    /// - Parameter began: when it was let in, or made an offer.
+    mutating func enterPublisher(
+        _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
+        _ terms: PeerTerms, _ began: Instant, at now: Instant
+    ) throws(RelayError) {
+        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        guard session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
+        let transport = try transport(session, credentials: credentials, began: began)
         let index = streams.insert(
             PublishedStream(
                 id: stream, peer: peer, transport: transport, routes: PeerRoutes(fragment: credentials.ufrag),
-                session: answer.session, reporterSSRC: newSSRC(), cname: cname))
+                session: session, terms: terms, began: began, reporterSSRC: newSSRC(), cname: cname))
         streamPlaces[stream] = index
-        streams[index].playout = playout
         streams[index].receiver.setWanted(.audio, false, at: now)
         for layer in streams[index].layers.indices {
             streams[index].receiver.setWanted(.video, layer: layer, false, at: now)
         }
         enter(peer, .publisher(index), fragment: credentials.ufrag)
         schedule(publisher: index)
-        return answer.description
     }
 
     /// Lets a viewer in to a stream.
     ///
-    /// - Parameter playout: how long it buffers at least, where the stream does not say when all show the same; nil leaves it
-    ///   to the network.
     /// - Returns: the answer.
     public mutating func view(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, playout: TimeSpan? = nil,
-        at now: Instant
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerTerms = PeerTerms(), at now: Instant
     ) throws(RelayError) -> SessionDescription {
-        guard peerCount < configuration.maximumPeers else { throw .full }
+        guard hasRoom else { throw .full }
         guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
         let credentials = newCredentials()
         let videoFormat = streams[place].layers[0].carried
         let audioFormat = streams[place].audio.carried
+        if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
         let answer = try answer(offer, credentials: credentials, capabilities: Self.viewing) { type, ordinal in
-            guard ordinal == 0 else { return nil }
+            guard ordinal == 0, terms.media.contains(type) else { return nil }
             switch type {
             case .video: return videoFormat.map { .send($0, from: video) }
             case .audio: return audioFormat.map { .send($0, from: audio) }
             }
         }
-        guard answer.session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
-        let transport = try transport(answer.session, credentials: credentials, at: now)
+        try enterViewer(peer, stream, answer.session, credentials, terms, now, at: now)
+        return answer.description
+    }
+
+    /// Makes a viewer of whose description is known.
+    ///
+    /// - Parameter began: when it was let in, or made an offer.
+    mutating func enterViewer(
+        _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
+        _ terms: PeerTerms, _ began: Instant, at now: Instant
+    ) throws(RelayError) {
+        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        guard session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
+        let transport = try transport(session, credentials: credentials, began: began)
         let sender = MediaSender(
-            answer.session.media, cname: cname,
-            playoutDelay: playoutDelay(stream: place, least: playout ?? .zero, isCalm: true),
+            session.media, cname: cname,
+            playoutDelay: playoutDelay(stream: place, least: terms.playout ?? .zero, isCalm: true),
             startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
             wantedBitrate: streams[place].wantedBitrate, using: &generator)
         let index = viewers.insert(
             Viewer(
                 peer: peer, stream: place, transport: transport,
-                routes: PeerRoutes(fragment: credentials.ufrag), sender: sender))
-        viewers[index].playout = playout
+                routes: PeerRoutes(fragment: credentials.ufrag), sender: sender, terms: terms, began: began))
         streams[place].viewers.append(index)
         enter(peer, .viewer(index), fragment: credentials.ufrag)
         schedule(viewer: index)
         beginTaking(viewer: index, at: now)
-        return answer.description
     }
 
     /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2); both pairs hold until the new one is
@@ -139,8 +148,17 @@ extension Relay {
             .absoluteCaptureTime,
         ], feedback: [.nack, .pli, .fir, .transportCC])
 
+    /// Of what is sent to us we can say that nobody takes it, and its layers are told apart.
+    static var publishing: MediaCapabilities {
+        var capabilities = capabilities
+        capabilities.feedback.formUnion(publishingFeedback)
+        capabilities.headerExtensions.formUnion(publishingExtensions)
+        capabilities.startBitrate = Bitrate.kilobits(1_500)
+        return capabilities
+    }
+
     /// Viewers that do not report arrivals may tell what they estimate.
-    private static var viewing: MediaCapabilities {
+    static var viewing: MediaCapabilities {
         var capabilities = capabilities
         capabilities.feedback.insert(.remb)
         return capabilities
@@ -152,17 +170,17 @@ extension Relay {
     /// By which the layers of what is sent to us are told apart; viewers get one at a time.
     private static let publishingExtensions: Set<RTPHeaderExtension> = [.rid, .repairedRid]
 
-    /// Codecs in the offer's own order, those preferred first.
-    private static func codecs(of offer: SessionDescription, preferring: [Codec]) -> [Codec] {
+    /// Codecs in their own order, each once, those preferred first, and of video those alone that will do.
+    static func preferred(_ offered: [Codec], by terms: PeerTerms) -> [Codec] {
         var codecs: [Codec] = []
-        let offered = offer.media.flatMap { $0.payloadFormats.map(\.codec) }
-        for codec in preferring.filter(offered.contains) + offered where !codecs.contains(codec) {
+        for codec in terms.preferring.filter(offered.contains) + offered
+        where !codecs.contains(codec) && terms.admits(codec) {
             codecs.append(codec)
         }
         return codecs
     }
 
-    private mutating func newCredentials() -> ICECredentials {
+    mutating func newCredentials() -> ICECredentials {
         // Twelve characters: unique among peers, and still a string without a heap allocation.
         while true {
             let credentials = ICECredentials.random(ufragLength: 12, using: &generator)
@@ -172,7 +190,7 @@ extension Relay {
 
     private mutating func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
 
-    private mutating func newSource(_ stream: StreamID, _ track: String, hasRTX: Bool) -> OutgoingSource {
+    mutating func newSource(_ stream: StreamID, _ track: String, hasRTX: Bool) -> OutgoingSource {
         OutgoingSource(
             ssrc: newSSRC(), rtxSSRC: hasRTX ? newSSRC() : nil, cname: cname,
             msid: MediaStreamIdentification(stream: "pcast", track: track))
@@ -182,20 +200,23 @@ extension Relay {
         _ offer: SessionDescription, credentials: ICECredentials, capabilities: MediaCapabilities,
         intent: (MediaType, Int) -> MediaIntent?
     ) throws(RelayError) -> Answer {
-        let transport = TransportDescription(
-            iceUfrag: credentials.ufrag, icePwd: credentials.password, isLite: true,
-            fingerprint: configuration.certificate.fingerprint.attribute, candidates: configuration.candidates)
         do {
             return try Answer(
-                to: offer, originSessionID: generator.next() >> 1, transport: transport,
+                to: offer, originSessionID: generator.next() >> 1, transport: transportDescription(credentials),
                 capabilities: capabilities, intent: intent)
         } catch {
             throw .description(error)
         }
     }
 
+    func transportDescription(_ credentials: ICECredentials) -> TransportDescription {
+        TransportDescription(
+            iceUfrag: credentials.ufrag, icePwd: credentials.password, isLite: true,
+            fingerprint: configuration.certificate.fingerprint.attribute, candidates: configuration.candidates)
+    }
+
     private mutating func transport(
-        _ session: NegotiatedSession, credentials: ICECredentials, at now: Instant
+        _ session: NegotiatedSession, credentials: ICECredentials, began: Instant
     ) throws(RelayError) -> SecureTransport {
         let remote = session.remoteTransport
         guard !remote.isLite else { throw .description(.unusableSetup) }
@@ -203,7 +224,7 @@ extension Relay {
             throw .description(.missingICECredentials)
         }
         let agent = ICELiteAgent(
-            local: credentials, remote: remoteCredentials, setupDeadline: now + configuration.setupTimeout)
+            local: credentials, remote: remoteCredentials, setupDeadline: began + configuration.setupTimeout)
         let handshake = OpenSSLHandshake(
             certificate: configuration.certificate, role: session.isDTLSClient ? .client : .server,
             expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })

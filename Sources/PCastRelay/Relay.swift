@@ -24,6 +24,10 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// By what a peer is found that comes from nowhere known.
     var sources = SourceIndex()
 
+    /// Ours that wait for their answers, and when the first of them is given up, or earlier.
+    var offers: [PeerID: OutstandingOffer] = [:]
+    var offersDeadline: Instant?
+
     var handshakes = HandshakeQueue()
     var deadlines = DeadlineHeap()
     var events = EventQueue()
@@ -51,19 +55,29 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// The number of publishers and viewers.
     public var peerCount: Int { streams.count + viewers.count }
 
+    /// Who has an offer of ours has a place, too.
+    var hasRoom: Bool { peerCount + offers.count < configuration.maximumPeers }
+
     public mutating func pollEvent() -> RelayEvent? { events.popFirst() }
 
     // MARK: Time
 
-    public var deadline: Instant? { Instant.earlier(deadlines.first, handshakes.deadline) }
+    public var deadline: Instant? {
+        Instant.earlier(Instant.earlier(deadlines.first, handshakes.deadline), offersDeadline)
+    }
 
     public mutating func advance(to now: Instant) {
         shakeHands(at: now)
+        forgetOffers(until: now)
         while let (instant, place) = deadlines.pop(until: now) {
             switch place {
             case .publisher(let index):
                 guard streams.contains(index), streams[index].scheduled == instant else { continue }
                 streams[index].scheduled = nil
+                if isOverdue(publisher: index, at: now) {
+                    end(publisher: index, reason: .failed, at: now)
+                    continue
+                }
                 streams[index].transport.advance(to: now)
                 lookAtLinks(stream: index, at: now)
                 lookAtQuality(stream: index, at: now)
@@ -71,6 +85,10 @@ public struct Relay: ~Copyable, DatagramMachine {
             case .viewer(let index):
                 guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
                 viewers[index].scheduled = nil
+                if viewers[index].deadlines.hasPassed(at: now) {
+                    end(viewer: index, reason: .failed, at: now)
+                    continue
+                }
                 let isDue = viewers[index].hasDeadline(at: now)
                 if isDue {
                     viewers[index].transport.advance(to: now)
@@ -145,6 +163,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             switch event {
             case .connected(let profile):
                 events.append(.connected(peer, profile))
+                streams[index].deadlines.connected(at: now)
                 streams[index].quality.nextLook = now + StreamQuality.interval
                 streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
                 while let early = streams[index].transport.takeEarlyPacket() {
@@ -176,6 +195,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             switch event {
             case .connected(let profile):
                 events.append(.connected(peer, profile))
+                viewers[index].deadlines.connected(at: now)
                 startWatching(index, at: now)
             case .away:
                 viewers[index].isAway = true
@@ -225,7 +245,7 @@ public struct Relay: ~Copyable, DatagramMachine {
         switch places[peer] {
         case .publisher(let index): end(publisher: index, reason: reason, at: now)
         case .viewer(let index): end(viewer: index, reason: reason, at: now)
-        case nil: break
+        case nil: withdraw(peer, reason)
         }
     }
 
@@ -235,6 +255,7 @@ public struct Relay: ~Copyable, DatagramMachine {
         streams[index].transport.close(at: now)
         noteControl(.publisher(index))
         for viewer in streams[index].viewers { end(viewer: viewer, reason: reason, at: now) }
+        withdrawOffers(of: streams[index].id, reason: reason)
         events.append(.ended(streams[index].peer, reason))
     }
 

@@ -10,6 +10,8 @@ public enum RelayError: Error, Hashable, Sendable {
     case unknownStream(StreamID)
     case streamExists(StreamID)
     case unknownPeer
+    /// The peer answers what it was not offered, or again.
+    case noOffer
     /// The stream has no layer of that name.
     case unknownLayer(String)
     /// As many peers as the configuration allows are here.

@@ -23,7 +23,8 @@ struct Viewer: ~Copyable {
     /// While its link is emptied.
     var drain: LinkDrain?
     /// How long it wishes to hold pictures at least.
-    var playout: TimeSpan?
+    let playout: TimeSpan?
+    var deadlines: PeerDeadlines
 
     var hasControl = false
     var isWatching = false
@@ -34,13 +35,16 @@ struct Viewer: ~Copyable {
     var scheduled: Instant?
 
     init(
-        peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes, sender: MediaSender
+        peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes, sender: MediaSender,
+        terms: PeerTerms, began: Instant
     ) {
         self.peer = peer
         self.stream = stream
         self.transport = transport
         self.routes = routes
         self.sender = sender
+        playout = terms.playout
+        deadlines = PeerDeadlines(terms, began: began)
     }
 
     /// Answers the paths that mean nothing any more.
@@ -53,7 +57,7 @@ struct Viewer: ~Copyable {
     }
 
     var deadline: Instant? {
-        let checks = transport.deadline
+        let checks = Instant.earlier(transport.deadline, deadlines.next)
         return transport.canSend ? Instant.earlier(checks, sender.deadline) : checks
     }
 
@@ -85,7 +89,9 @@ struct Viewer: ~Copyable {
             switch sender.send(
                 .audio, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
             {
-            case .sent: count += 1
+            case .sent:
+                count += 1
+                deadlines.noteData(at: now)
             case .idle, .paced: return false
             case .full: return true
             }
@@ -112,7 +118,9 @@ struct Viewer: ~Copyable {
             switch sender.send(
                 .video, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
             {
-            case .sent: count += 1
+            case .sent:
+                count += 1
+                deadlines.noteData(at: now)
             case .idle, .paced: return .idle
             case .full: return .full
             }

@@ -80,20 +80,20 @@ extension VirtualNetwork {
     func publish(
         _ video: Codec? = .h264, audio: Bool = true, stream: StreamID = VirtualNetwork.stream,
         layers: Int = 1, clockOffset: TimeSpan = .zero, addresses: [TransportAddress]? = nil,
-        playout: TimeSpan? = nil
+        terms: PeerTerms = PeerTerms()
     ) throws -> CallPeer {
         try call(.publish(video: video, audio: audio, layers: layers), clockOffset: clockOffset, addresses: addresses) {
             id, offer in
-            try relay.publish(id, stream: stream, offer: offer, playout: playout, at: now)
+            try relay.publish(id, stream: stream, offer: offer, terms: terms, at: now)
         }
     }
 
     func view(
         stream: StreamID = VirtualNetwork.stream, video: Bool = true, addresses: [TransportAddress]? = nil,
-        playout: TimeSpan? = nil
+        terms: PeerTerms = PeerTerms()
     ) throws -> CallPeer {
         try call(.view(video: video, audio: true), clockOffset: .zero, addresses: addresses) { id, offer in
-            try relay.view(id, stream: stream, offer: offer, playout: playout, at: now)
+            try relay.view(id, stream: stream, offer: offer, terms: terms, at: now)
         }
     }
 

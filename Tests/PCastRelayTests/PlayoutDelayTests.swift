@@ -11,7 +11,7 @@ struct PlayoutDelayTests {
         let network = VirtualNetwork(seed: 4)
         let publisher = try network.publish(.vp8)
         let free = try network.view()
-        let buffered = try network.view(playout: .milliseconds(500))
+        let buffered = try network.view(terms: PeerTerms(playout: .milliseconds(500)))
         #expect(network.run { publisher.isConnected && free.isConnected && buffered.isConnected })
         var broadcast = Broadcast(.vp8)
         broadcast.send(20, from: publisher, by: network)
@@ -24,7 +24,7 @@ struct PlayoutDelayTests {
     @Test("JB6: viewers of a stream that all show at the same time are told when, and agree on the relay's clock")
     func jb6() throws {
         let network = VirtualNetwork(seed: 5)
-        let publisher = try network.publish(.vp8, playout: .milliseconds(300))
+        let publisher = try network.publish(.vp8, terms: PeerTerms(playout: .milliseconds(300)))
         let delays: [Int64] = [5, 20, 40, 60]
         let viewers = try delays.map { delay in
             network.link.delay = .milliseconds(delay)

@@ -196,12 +196,14 @@ extension VirtualNetwork {
         }
     }
 
-    func scriptViewer(feedback: RTCPFeedback = .all, addresses: [TransportAddress]? = nil) throws -> ScriptedPeer {
+    func scriptViewer(
+        feedback: RTCPFeedback = .all, addresses: [TransportAddress]? = nil, terms: PeerTerms = PeerTerms()
+    ) throws -> ScriptedPeer {
         let sections = [
             OfferSection(type: .video, direction: .receiveOnly), OfferSection(type: .audio, direction: .receiveOnly),
         ]
         return try script(sections, feedback, Self.certificate, addresses) { id, offer in
-            try relay.view(id, stream: Self.stream, offer: offer, at: now)
+            try relay.view(id, stream: Self.stream, offer: offer, terms: terms, at: now)
         }
     }
 
@@ -218,6 +220,15 @@ extension VirtualNetwork {
             capabilities: MediaCapabilities(feedback: feedback))
         let id = PeerID(generator.next())
         let session = try offer.accept(answer(id, offer.description))
+        return try scripted(
+            id, credentials: credentials, session: session, certificate: certificate, addresses: addresses)
+    }
+
+    /// A peer of whatever was agreed on.
+    func scripted(
+        _ id: PeerID, credentials: ICECredentials, session: NegotiatedSession,
+        certificate: DTLSCertificate = VirtualNetwork.certificate, addresses: [TransportAddress]? = nil
+    ) throws -> ScriptedPeer {
         let remote = session.remoteTransport
         guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
             throw SDPError.missingICECredentials

@@ -30,10 +30,12 @@ final class LayeredEncoding: Sendable {
     /// - Parameters:
     ///   - layers: one to three.
     ///   - options: its bitrate is the highest layer's.
+    ///   - keyFrameNeeded: asks a source that codes its pictures itself for one that can be decoded alone; must not block.
     ///   - encoded: is called on the encoders' threads, with the layer as the platform numbers it.
     ///   - failed: is called at most once for each layer, with words for people.
     init(
         layers: Int, options: PublishOptions, frameRate: Double, limits: BandwidthLimits,
+        keyFrameNeeded: @escaping @Sendable () -> Void = {},
         encoded: @escaping @Sendable (EncodedFrame, _ layer: Int) -> Void,
         failed: @escaping @Sendable (String) -> Void
     ) {
@@ -44,7 +46,7 @@ final class LayeredEncoding: Sendable {
             VideoEncoding(
                 codec: options.videoCodec, encoder: options.videoEncoder,
                 bitrate: reduction == 1 ? options.videoBitrate : nil, reducedBy: reduction, frameRate: frameRate,
-                limits: layers == 1 ? limits : BandwidthLimits(),
+                limits: layers == 1 ? limits : BandwidthLimits(), keyFrameNeeded: keyFrameNeeded,
                 encoded: { frame in encoded(frame, taken.value == 1 ? 0 : index) }, failed: failed)
         }
         self.limits = limits
@@ -75,6 +77,11 @@ final class LayeredEncoding: Sendable {
     /// Called by one thread at a time.
     func push(_ sample: VideoSample) {
         for encoding in active { encoding.push(sample) }
+    }
+
+    /// A picture is held back on purpose.
+    func leaveOut(_ sample: VideoSample) {
+        for encoding in active { encoding.leaveOut(sample) }
     }
 
     // MARK: What is wanted

@@ -26,14 +26,14 @@ final class Publishing: Sendable {
     /// Each change of `isWatched`.
     let watched = Broadcast<Bool>()
 
-    private let media: LocalMedia
+    private let media: any PublishedMedia
     private let video: LayeredEncoding?
     private let audio: AudioEncoding?
     private let audioBitrate: Bitrate?
     private let state = Mutex(State())
 
     init(
-        _ media: LocalMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
+        _ media: some PublishedMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
     ) throws(PCastError) {
         guard options.videoCodec.mediaType == .video else {
             throw PCastError(.badRequest, .usage, "\(options.videoCodec.rawValue) is no video codec")
@@ -47,21 +47,22 @@ final class Publishing: Sendable {
         let estimates = Latest<BandwidthEstimate>()
         let call = try MediaCall(
             .publish(
-                video: media.video == nil ? nil : options.videoCodec, audio: media.audio != nil, layers: layers),
+                video: media.videoRate == nil ? nil : options.videoCodec, audio: media.hasSound, layers: layers),
             at: platform,
             estimated: { estimates.set($0) }, received: { _ in })
-        video = media.video.map { source in
+        video = media.videoRate.map { rate in
             LayeredEncoding(
-                layers: layers, options: options, frameRate: source.nominalFrameRate, limits: limits,
+                layers: layers, options: options, frameRate: rate, limits: limits,
+                keyFrameNeeded: { [weak media] in media?.requestKeyFrame() },
                 encoded: { call.send($0, layer: $1) },
                 failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
-        audio = media.audio.map { source in
+        audio = media.soundChannels.map { channels in
             AudioEncoding(
-                channels: source.channels, bitrate: options.audioBitrate, encoded: { call.send($0) },
+                channels: channels, bitrate: options.audioBitrate, encoded: { call.send($0) },
                 failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
-        audioBitrate = media.audio == nil ? nil : options.audioBitrate
+        audioBitrate = media.hasSound ? options.audioBitrate : nil
         self.media = media
         self.call = call
         self.life = life
@@ -104,10 +105,11 @@ final class Publishing: Sendable {
         do throws(PCastError) {
             try video?.start(taken: call.sentLayers)
             try audio?.start()
-            let taking = try media.add { [video, audio] frame in
+            let taking = try media.add { [video, audio, call] frame in
                 switch frame {
-                case .video(let sample): if stream.passes(.video) { video?.push(sample) }
+                case .video(let sample): stream.passes(.video) ? video?.push(sample) : video?.leaveOut(sample)
                 case .audio(let sound): if stream.passes(.audio) { audio?.push(sound) }
+                case .codedAudio(let packet): if stream.passes(.audio) { call.send(packet) }
                 }
             }
             state.withLock { $0.taking = taking }
@@ -123,7 +125,7 @@ final class Publishing: Sendable {
     /// - Parameter layer: nil for all.
     private func requestKeyFrame(layer: Int? = nil) {
         video?.requestKeyFrame(layer: layer)
-        media.video?.requestKeyFrame()
+        media.requestKeyFrame()
     }
 
     // MARK: Bandwidth
@@ -221,16 +223,15 @@ final class Publishing: Sendable {
         var layer = 0
         for index in report.outbound.indices {
             let kind = report.outbound[index].kind
-            let device = kind == .video ? media.video?.selection?.device.info : media.audio?.selection?.device.info
             var source = RTCMediaSourceStats(
                 id: "S\(kind.rawValue)", timestamp: report.outbound[index].timestamp, kind: kind,
-                trackIdentifier: device?.name ?? kind.rawValue)
+                trackIdentifier: media.deviceName(kind) ?? kind.rawValue)
             if kind == .video {
                 video?.report(layer: layer, into: &report.outbound[index])
                 layer += 1
                 source.frames = video?.framesCaptured
-                source.width = media.video?.dimensions.width
-                source.height = media.video?.dimensions.height
+                source.width = media.dimensions?.width
+                source.height = media.dimensions?.height
             }
             report.outbound[index].mediaSourceId = source.id
             if !report.mediaSources.contains(where: { $0.id == source.id }) { report.mediaSources.append(source) }

@@ -8,6 +8,8 @@ import Synchronization
 /// cannot grow. What the source has coded already in the stream's codec is passed on as it is, and never dropped here.
 package final class VideoEncoding: Sendable {
     private static let queueCapacity = 2
+    /// A source that codes its pictures itself is asked for a key frame no more often.
+    private static let askingInterval = TimeSpan.milliseconds(500)
 
     private let codec: Codec
     private let choice: VideoEncoderChoice
@@ -15,6 +17,7 @@ package final class VideoEncoding: Sendable {
     private let reduction: Int
     private let frameRate: Double
     private let limits: BandwidthLimits
+    private let keyFrameNeeded: @Sendable () -> Void
     private let began: (@Sendable (VideoFrame) -> Void)?
     private let encoded: @Sendable (EncodedFrame) -> Void
     private let failed: @Sendable (String) -> Void
@@ -22,6 +25,8 @@ package final class VideoEncoding: Sendable {
     private let queue = FrameQueue<VideoSample>(capacity: queueCapacity)
     /// A coded picture was left out: those after it refer to it.
     private let hasHole = Atomic(false)
+    /// When the source was last asked for one that can be decoded alone, in nanoseconds.
+    private let lastAsked = Atomic(Int64.min)
     private let wantsKeyFrame = Atomic(false)
     private let isResting = Atomic(false)
     private let captured = Atomic(0)
@@ -37,13 +42,15 @@ package final class VideoEncoding: Sendable {
     /// - Parameters:
     ///   - bitrate: nil for what the pictures' height is worth.
     ///   - reducedBy: how much narrower and lower the pictures are made first.
+    ///   - keyFrameNeeded: asks a source that codes its pictures itself for one that can be decoded alone; must not block.
     ///   - began: is called on the encoder's thread with each picture that it begins to encode.
     ///   - encoded: is called on the encoder's thread.
     ///   - failed: is called at most once, with words for people.
     package init(
         codec: Codec, encoder choice: VideoEncoderChoice = .automatic, bitrate: Bitrate?,
         reducedBy reduction: Int = 1, frameRate: Double,
-        limits: BandwidthLimits, began: (@Sendable (VideoFrame) -> Void)? = nil,
+        limits: BandwidthLimits, keyFrameNeeded: @escaping @Sendable () -> Void = {},
+        began: (@Sendable (VideoFrame) -> Void)? = nil,
         encoded: @escaping @Sendable (EncodedFrame) -> Void, failed: @escaping @Sendable (String) -> Void
     ) {
         self.codec = codec
@@ -53,6 +60,7 @@ package final class VideoEncoding: Sendable {
         self.reduction = reduction
         self.frameRate = frameRate
         self.limits = limits
+        self.keyFrameNeeded = keyFrameNeeded
         self.encoded = encoded
         self.failed = failed
     }
@@ -77,7 +85,19 @@ package final class VideoEncoding: Sendable {
         captured.add(1, ordering: .relaxed)
         if isResting.load(ordering: .relaxed) { return leaveOut(sample) }
         if case .coded(let frame) = sample, frame.codec == codec, reduction == 1 { return pass(frame) }
-        if case .coded? = queue.push(sample) { hasHole.store(true, ordering: .relaxed) }
+        if case .coded? = queue.push(sample) {
+            hasHole.store(true, ordering: .relaxed)
+            askForKeyFrame()
+        }
+    }
+
+    /// What comes cannot be decoded, or refers to what was left out.
+    private func askForKeyFrame() {
+        let now = MonotonicClock.now().nanoseconds
+        let last = lastAsked.load(ordering: .relaxed)
+        guard last == .min || now - last >= Self.askingInterval.nanoseconds else { return }
+        lastAsked.store(now, ordering: .relaxed)
+        keyFrameNeeded()
     }
 
     private func pass(_ frame: EncodedFrame) {
@@ -86,13 +106,13 @@ package final class VideoEncoding: Sendable {
         cut.store(isCut, ordering: .relaxed)
         guard !isCut else { return hasHole.store(true, ordering: .relaxed) }
         if frame.isKeyFrame { hasHole.store(false, ordering: .relaxed) }
-        guard !hasHole.load(ordering: .relaxed) else { return }
+        guard !hasHole.load(ordering: .relaxed) else { return askForKeyFrame() }
         meter.withLock { $0.encoded(in: .zero) }
         encoded(frame)
     }
 
-    /// Nobody takes it: neither encoded nor dropped, as the encoder had no part in it.
-    private func leaveOut(_ sample: VideoSample) {
+    /// Nobody takes it, or it is held back: neither encoded nor dropped, as the encoder had no part in it.
+    func leaveOut(_ sample: VideoSample) {
         if case .coded = sample { hasHole.store(true, ordering: .relaxed) }
     }
 
@@ -204,8 +224,12 @@ package final class VideoEncoding: Sendable {
             if hasHole.exchange(false, ordering: .relaxed) { decoder = nil }
             let current = try decoder ?? (frame.codec == .vp8 ? VP8Decoder() : H264Decoder())
             decoder = current
-            // Damaged, or before the first key frame: the source sends the next one by itself.
-            return (try? current.decode(frame))?.last
+            // Damaged, or before the first key frame.
+            guard let pictures = try? current.decode(frame) else {
+                askForKeyFrame()
+                return nil
+            }
+            return pictures.last
         }
     }
 

@@ -126,17 +126,24 @@ public final class PCast: Sendable {
     ///
     /// - Parameters:
     ///   - streamToken: made with EdgeAuth, for publishing.
-    ///   - mediaStream: a ``UserMediaStream/mediaStream``.
+    ///   - mediaStream: a ``UserMediaStream/mediaStream``, or a stream that was subscribed to. Of the latter H.264 is passed
+    ///     on as it is coded, where the options do not ask for anything else, as is the sound; other pictures are decoded,
+    ///     and encoded anew. Such a publication ends with the stream that it is made of.
     ///   - tags: are handed on with the platform's notifications, and matched by tokens that require one.
     /// - Returns: when the platform has agreed; media flows some round trips later.
-    /// - Throws: `notStarted`, `notReady` while offline, the platform's refusal, or `timeout`.
+    /// - Throws: `notStarted`, `notReady` while offline, `gone` for a subscribed stream that has ended, the platform's
+    ///   refusal, or `timeout`.
     public func publish(
         streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions()
     ) async throws(PCastError) -> Publisher {
-        guard case .local(let media) = mediaStream.origin else {
-            throw PCastError(
-                .badRequest, .usage,
-                "a subscribed stream cannot be published again: let viewers subscribe to it, or publish user media")
+        let media: any PublishedMedia
+        switch mediaStream.origin {
+        case .local(let own): media = own
+        case .remote(let viewed):
+            if let ended = mediaStream.endedInfo {
+                throw PCastError(.gone, .usage, "the subscribed stream has ended: \(ended.reasonDescription)")
+            }
+            media = ForwardedMedia(viewed, codecs: mediaStream.codecs)
         }
         var options = options
         options.layers = options.layers ?? StreamCapabilities(token: streamToken).layers

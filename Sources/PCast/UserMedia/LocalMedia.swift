@@ -6,8 +6,6 @@ import Synchronization
 /// The opened sources of one stream, and whoever takes their frames. They start with the first taker, and stop when
 /// told to or when nobody holds them. On demand, the devices are given back while no taker wants anything.
 final class LocalMedia: Sendable {
-    typealias Taker = @Sendable (SourceFrame) -> Void
-
     private struct State {
         var takers: [Int: Taker] = [:]
         /// Takers that have somebody to take for.

@@ -1,8 +1,10 @@
 import PCastDevices
 import PCastMedia
 
-/// What a source of this machine delivers.
+/// What a publication's source delivers.
 enum SourceFrame: Sendable {
     case video(VideoSample)
     case audio(AudioFrame)
+    /// A packet of Opus, of a source that has it coded already.
+    case codedAudio(EncodedFrame)
 }

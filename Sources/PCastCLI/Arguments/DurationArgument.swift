@@ -9,40 +9,21 @@ struct DurationArgument: ExpressibleByArgument, Equatable {
     init(_ span: TimeSpan) { self.span = span }
 
     init?(argument: String) {
-        let text = argument.lowercased()
-        guard let seconds = text.hasPrefix("p") ? Self.secondsOfISO8601(text.dropFirst()) : Self.secondsOfUnit(text),
-            seconds <= 100 * 365.25 * 86_400
-        else { return nil }
-        span = TimeSpan(seconds: seconds)
+        guard let span = argument.lowercased().hasPrefix("p") ? TimeSpan(iso8601: argument) : Self.span(argument) else {
+            return nil
+        }
+        self.span = span
     }
 
-    private static func secondsOfUnit(_ text: String) -> Double? {
+    private static let longest = TimeSpan.seconds(Int64(100 * 365.25 * 86_400))
+
+    private static func span(_ text: String) -> TimeSpan? {
+        let text = text.lowercased()
         for (unit, factor) in [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3_600)] where text.hasSuffix(unit) {
-            return number(text.dropLast(unit.count)).map { $0 * factor }
+            guard let number = number(text.dropLast(unit.count)), number * factor <= longest.seconds else { return nil }
+            return TimeSpan(seconds: number * factor)
         }
         return nil
-    }
-
-    private static func secondsOfISO8601(_ text: Substring) -> Double? {
-        let halves = text.split(separator: "t", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let date = fields(halves[0], units: [("d", 86_400)]) else { return nil }
-        guard halves.count == 2 else { return halves[0].isEmpty ? nil : date }
-        guard !halves[1].isEmpty, let time = fields(halves[1], units: [("h", 3_600), ("m", 60), ("s", 1)])
-        else { return nil }
-        return date + time
-    }
-
-    /// Numbers, each with its unit, in the order of `units`.
-    private static func fields(_ text: Substring, units: [(Character, Double)]) -> Double? {
-        var rest = text
-        var sum = 0.0
-        for (unit, factor) in units {
-            guard let end = rest.firstIndex(of: unit) else { continue }
-            guard let value = number(rest[..<end]) else { return nil }
-            sum += value * factor
-            rest = rest[rest.index(after: end)...]
-        }
-        return rest.isEmpty ? sum : nil
     }
 
     /// Digits, and a fraction perhaps; nothing else that `Double` reads.

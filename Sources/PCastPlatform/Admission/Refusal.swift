@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastSignaling
 
 /// Why a door stayed shut: what its visitor is told, and, for the log alone, which restriction it was.
 struct Refusal: Error, Sendable {
@@ -49,4 +50,7 @@ struct Refusal: Error, Sendable {
         case .failed: .failed
         }
     }
+
+    /// The word of the protocol's responses, which says more than the status does.
+    var wire: String { kind == .unsupported ? "unsupported-features" : status.wire }
 }

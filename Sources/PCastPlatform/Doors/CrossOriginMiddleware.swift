@@ -21,7 +21,8 @@ struct CrossOriginMiddleware: RouterMiddleware {
             response = try error.response(from: request, context: context)
         }
         response.headers[.accessControlAllowOrigin] = "*"
-        response.headers[.accessControlExposeHeaders] = "Location, Link, ETag, Accept-Patch, PCast-Stream-Id"
+        response.headers[.accessControlExposeHeaders] =
+            "Location, Link, ETag, Accept-Patch, PCast-Stream-Id, PCast-Ignored-Capabilities"
         return response
     }
 

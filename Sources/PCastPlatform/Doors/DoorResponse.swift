@@ -7,6 +7,7 @@ extension HTTPField.Name {
     static let acceptPost = Self("Accept-Post")!
     static let link = Self("Link")!
     static let streamID = Self("PCast-Stream-Id")!
+    static let ignoredCapabilities = Self("PCast-Ignored-Capabilities")!
     static let referrerPolicy = Self("Referrer-Policy")!
 }
 

@@ -140,6 +140,9 @@ struct WebRTCDoor: Sendable {
             .cacheControl: "no-store",
         ]
         headers[.link] = link
+        if !participation.ignoredCapabilities.isEmpty {
+            headers[.ignoredCapabilities] = participation.ignoredCapabilities.joined(separator: ", ")
+        }
         if kind == .whep { headers.append(HTTPField(name: .link, value: Self.layerLink(name))) }
         headers.append(HTTPField(name: .link, value: QualityEvents.link(to: "\(location)/events")))
         return Response(

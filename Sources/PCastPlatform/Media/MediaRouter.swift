@@ -41,13 +41,14 @@ final class MediaRouter: Sendable {
 
     var rtcPort: UInt16 { loop.boundAddresses.first?.port ?? 0 }
 
-    /// - Parameter playout: from capture, when all viewers show the same picture; nil leaves each to its own need.
+    /// - Parameter offer: nil has the relay make the offer, to be answered by `accept`.
+    /// - Returns: the answer, or the relay's offer.
     func publish(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, preferring: [Codec], playout: TimeSpan?
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms
     ) async throws(RelayError) -> SessionDescription {
         try await ask { relay, now throws(RelayError) in
-            try relay.publish(
-                peer, stream: stream, offer: offer, preferring: preferring, playout: playout, at: now)
+            guard let offer else { return try relay.offerToPublisher(peer, of: stream, terms: terms, at: now) }
+            return try relay.publish(peer, stream: stream, offer: offer, terms: terms, at: now)
         }
     }
 
@@ -63,13 +64,19 @@ final class MediaRouter: Sendable {
         }
     }
 
-    /// - Parameter playout: how long this viewer buffers at least; nil leaves it to the network.
+    /// - Parameter offer: as for `publish`.
     func view(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, playout: TimeSpan?
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms
     ) async throws(RelayError) -> SessionDescription {
         try await ask { relay, now throws(RelayError) in
-            try relay.view(peer, stream: stream, offer: offer, playout: playout, at: now)
+            guard let offer else { return try relay.offerToViewer(peer, of: stream, terms: terms, at: now) }
+            return try relay.view(peer, stream: stream, offer: offer, terms: terms, at: now)
         }
+    }
+
+    /// Lets in who answers an offer of the relay's.
+    func accept(_ answer: SessionDescription, from peer: PeerID) async throws(RelayError) -> NegotiatedSession {
+        try await ask { relay, now throws(RelayError) in try relay.accept(answer, from: peer, at: now) }
     }
 
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(RelayError) -> TrickleFragment {

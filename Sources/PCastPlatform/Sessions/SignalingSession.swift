@@ -167,11 +167,10 @@ actor SignalingSession {
         case .authenticate(let message): return .authenticate(await authenticate(message))
         case .setupStream(let message): return .setupStream(await setUp(message))
         case .destroyStream(let message): return .destroyStream(await destroy(message))
-        case .setRemoteDescription(let message): return .setRemoteDescription(await restart(message))
+        case .setRemoteDescription(let message): return .setRemoteDescription(await setRemote(message))
         case .bye: return await sayGoodbye(request)
-        case .addIceCandidates, .updateStreamState:
-            // A lite agent makes no checks, so candidates mean nothing to it; states are the client's own affair.
-            return request.response(.ok)
+        case .addIceCandidates(let message): return await note(message.streamID, request)
+        case .updateStreamState(let message): return await note(message.streamID, request)
         default:
             logger.info("refused a request", metadata: ["type": "\(request.typeName)"])
             return request.response(.badRequest)
@@ -218,7 +217,7 @@ actor SignalingSession {
             response.status = created.status
         } catch {
             logger.info("stream refused", metadata: ["why": "\(error.detail)"])
-            response.status = error.status.wire
+            response.status = error.wire
         }
         return response
     }
@@ -237,15 +236,7 @@ actor SignalingSession {
             let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
             return Self.response(try await workers.start(request))
         }
-        guard create.hasSetRemoteDescription else {
-            throw Refusal(.badRequest, "Send an offer in createStream.setRemoteDescription.")
-        }
-        let offer: SessionDescription
-        do {
-            offer = try SessionDescription(parsing: create.setRemoteDescription.sessionDescription.sdp)
-        } catch {
-            throw Refusal(.badRequest, "The offer cannot be read: \(error).")
-        }
+        let negotiation = try StreamNegotiation(create)
         let sessionID = session.id
         let registry = registry
         let onEnd: @Sendable (StreamEnd) async -> Void = { end in
@@ -257,14 +248,15 @@ actor SignalingSession {
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
         }
         let participation: Participation
-        if offer.media.contains(where: { $0.direction.sends }) {
+        if negotiation.isPublishing {
             participation = try await directory.publish(
-                grant, visitor: visitor, offer: offer, tags: create.tags, onEnd: onEnd, onQuality: onQuality)
+                grant, visitor: visitor, offer: negotiation.offer, tags: create.tags, options: negotiation.options,
+                onEnd: onEnd, onQuality: onQuality)
         } else {
             let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
             participation = try await directory.view(
-                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, onEnd: onEnd,
-                onQuality: onQuality)
+                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
+                options: negotiation.options, onEnd: onEnd, onQuality: onQuality)
         }
         guard await registry.began(participation.streamID, in: sessionID),
             await directory.isPresent(participation)
@@ -273,7 +265,9 @@ actor SignalingSession {
             await registry.forget(participation.streamID, in: sessionID)
             throw .ended
         }
-        return Self.response(participation, relay?.offer(to: participation.streamID, host: connection.request?.host))
+        return PCastCreateStreamResponse(
+            participation, isOffer: negotiation.offer == nil,
+            relay: relay?.offer(to: participation.streamID, host: connection.request?.host))
     }
 
     /// Of a stream whose media others bring.
@@ -281,30 +275,6 @@ actor SignalingSession {
         var response = PCastCreateStreamResponse()
         response.status = RequestStatus.ok.wire
         response.streamID = stream.description
-        return response
-    }
-
-    private static func response(
-        _ participation: Participation, _ relay: RelayOffers.Offer?
-    ) -> PCastCreateStreamResponse {
-        var response = PCastCreateStreamResponse()
-        response.status = RequestStatus.ok.wire
-        response.streamID = participation.streamID.description
-        var remote = PCastSetRemoteDescriptionResponse()
-        remote.status = RequestStatus.ok.wire
-        response.setRemoteDescriptionResponse = remote
-        var answer = PCastCreateAnswerDescriptionResponse()
-        answer.status = RequestStatus.ok.wire
-        answer.sessionDescription.type = .answer
-        answer.sessionDescription.sdp = participation.answer.text
-        response.createAnswerDescriptionResponse = answer
-        if let relay {
-            var server = PCastIceServer()
-            server.urls = [relay.uri]
-            server.username = relay.credentials.username
-            server.credential = relay.credentials.password
-            response.rtcConfiguration.iceServers = [server]
-        }
         return response
     }
 
@@ -320,24 +290,38 @@ actor SignalingSession {
         return response
     }
 
-    /// A description of a stream that runs restarts its ICE; nothing else of it can be changed.
-    private func restart(_ message: PCastSetRemoteDescription) async -> PCastSetRemoteDescriptionResponse {
+    /// The answer to an offer of ours lets the client in; an offer for a stream that runs restarts its ICE, and nothing else
+    /// of it can be changed.
+    private func setRemote(_ message: PCastSetRemoteDescription) async -> PCastSetRemoteDescriptionResponse {
         var response = PCastSetRemoteDescriptionResponse()
         let stream = StreamID(message.streamID)
         do throws(Refusal) {
             guard let session, await registry.owns(stream, session.id) else { throw .ended }
-            guard message.sessionDescription.type == .offer,
-                let offer = try? SessionDescription(parsing: message.sessionDescription.sdp)
-            else { throw Refusal(.badRequest, "Send the offer of an ICE restart.") }
-            let answer = try await directory.restart(stream, offer: offer)
-            response.status = RequestStatus.ok.wire
+            let description = try SessionDescription(described: message.sessionDescription)
+            switch message.sessionDescription.type {
+            case .answer:
+                let agreed = try await directory.accept(description, of: stream)
+                response.sessionDescription.sdp =
+                    EditedAnswer(message.sessionDescription.sdp, keeping: agreed).text
+                // We make no checks, but a client may tell its candidates as they come.
+                response.options = ["ice-candidates"]
+            case .offer:
+                response.sessionDescription.sdp = try await directory.restart(stream, offer: description).text
+            }
             response.sessionDescription.type = .answer
-            response.sessionDescription.sdp = answer.text
+            response.status = RequestStatus.ok.wire
         } catch {
-            logger.info("restart refused", metadata: ["why": "\(error.detail)"])
-            response.status = error.status.wire
+            logger.info("description refused", metadata: ["why": "\(error.detail)"])
+            response.status = error.wire
         }
         return response
+    }
+
+    /// A lite agent makes no checks, so candidates mean nothing to it, and states are the client's own affair; but they are
+    /// of a stream of the session.
+    private func note(_ stream: String, _ request: SignalingRequest) async -> SignalingResponse {
+        guard let session, await registry.owns(StreamID(stream), session.id) else { return request.response(.gone) }
+        return request.response(.ok)
     }
 
     private func sayGoodbye(_ request: SignalingRequest) async -> SignalingResponse {

@@ -16,6 +16,8 @@ struct LiveStream: Sendable {
     var hasMedia = false
     /// Whether its end is in the journal already.
     var isEndNoted = false
+    /// It was offered to take it, and nobody has answered yet: nobody can watch it.
+    var isAwaitingAnswer = false
     /// Who watched, so far.
     var counts = ViewerCounts()
 

@@ -8,7 +8,12 @@ struct Participation: Sendable {
     /// A viewer has a stream id of its own, as in the protocol.
     let streamID: StreamID
     let isPublisher: Bool
-    let answer: SessionDescription
+    /// Ours: the answer to its offer, or the offer that it has to answer.
+    let description: SessionDescription
+    /// Its token's capabilities that have no effect.
+    var ignoredCapabilities: [String] = []
+
+    var answer: SessionDescription { description }
 }
 
 /// How a participation ended.

@@ -16,8 +16,10 @@ actor StreamDirectory {
         let origin: StreamID
         let isPublisher: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
-        /// What a restart's answer is made of.
+        /// What a restart's answer is made of: our answer, or our offer as it would be one.
         var answer: SessionDescription?
+        /// Of an offer of ours that has no answer yet.
+        var offer: SessionDescription?
         let onQuality: QualityAction
         var quality = DataQuality.good
         var listeners: [Int: AsyncStream<DataQuality>.Continuation] = [:]
@@ -57,37 +59,43 @@ actor StreamDirectory {
     // MARK: Joining
 
     /// Lets a publisher in. That it has started is recorded, and with it to be told to the application's backend, before
-    /// this returns.
+    /// this returns; where the offer is ours, before `accept` does.
     ///
     /// - Parameters:
+    ///   - offer: nil for one of ours, to be answered by `accept`.
+    ///   - options: of the client, about the stream.
     ///   - onEnd: called once, when the stream has ended.
     ///   - onQuality: called at each change of the data quality.
     func publish(
-        _ grant: Grant, visitor: Visitor, offer: SessionDescription, tags: [String],
+        _ grant: Grant, visitor: Visitor, offer: SessionDescription?, tags: [String], options: [String] = [],
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
-        let stream = LiveStream(
+        var stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
             startTime: MonotonicClock.wallTime(),
             ordinal: nextOrdinal)
+        stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
         nextOrdinal += 1
         journal.note(.streamStarting(stream.record))
         do {
-            var answer = try await router.publish(
-                peer, stream: id, offer: offer, preferring: grant.preferredCodecs,
-                playout: grant.playoutBuffer)
-            if grant.work != nil { router.addOwnCandidates(to: &answer) }
-            participants[peer]?.answer = answer
-            await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
+            var description = try await router.publish(
+                peer, stream: id, offer: offer, terms: capabilities.terms)
+            if grant.work != nil { router.addOwnCandidates(to: &description) }
+            note(description, isOffer: offer == nil, of: peer)
+            if offer != nil { await noteStart(of: id) }
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
-            return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
+            warn(of: capabilities, stream: id)
+            return Participation(
+                peer: peer, streamID: id, isPublisher: true, description: description,
+                ignoredCapabilities: capabilities.told)
         } catch {
             forget(peer)
             journal.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
@@ -97,24 +105,31 @@ actor StreamDirectory {
 
     /// Lets a viewer in.
     ///
-    /// - Parameter origin: the stream asked for; nil for the one that the token names, or else the newest.
+    /// - Parameters:
+    ///   - origin: the stream asked for; nil for the one that the token names, or else the newest.
+    ///   - offer: nil for one of ours, to be answered by `accept`.
+    ///   - options: of the client, about the stream.
     func view(
-        _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription,
+        _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription?, options: [String] = [],
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         let stream = try find(origin, for: grant, visitor: visitor)
+        let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .view)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         do {
-            var answer = try await router.view(
-                peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
-            if grant.work != nil { router.addOwnCandidates(to: &answer) }
-            participants[peer]?.answer = answer
+            var description = try await router.view(
+                peer, stream: stream.id, offer: offer, terms: capabilities.terms)
+            if grant.work != nil { router.addOwnCandidates(to: &description) }
+            note(description, isOffer: offer == nil, of: peer)
             noteView(id, of: stream.id, grant, visitor)
             logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
-            return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
+            warn(of: capabilities, stream: id)
+            return Participation(
+                peer: peer, streamID: id, isPublisher: false, description: description,
+                ignoredCapabilities: capabilities.told)
         } catch {
             forget(peer)
             throw Self.refusal(error)
@@ -124,7 +139,7 @@ actor StreamDirectory {
     /// The stream that a viewer may see: asked for, named by the token, tagged as the token says, or the newest.
     private func find(_ asked: StreamID?, for grant: Grant, visitor: Visitor) throws(Refusal) -> LiveStream {
         let named = asked ?? grant.token?.originStreamID.map { StreamID($0) }
-        let candidates = streams.values.filter { $0.application == grant.application }
+        let candidates = streams.values.filter { $0.application == grant.application && !$0.isAwaitingAnswer }
         guard let named else {
             let tag = grant.token?.requiredTag
             let tagged = candidates.filter { stream in tag.map { stream.tags.contains($0) } ?? true }
@@ -141,6 +156,43 @@ actor StreamDirectory {
             tags: stream?.tags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
         guard let stream else { throw .noStream }
         return stream
+    }
+
+    private func note(_ description: SessionDescription, isOffer: Bool, of peer: PeerID) {
+        if isOffer { participants[peer]?.offer = description } else { participants[peer]?.answer = description }
+    }
+
+    private func noteStart(of id: StreamID) async {
+        await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
+    }
+
+    /// What is not done is named.
+    private func warn(of capabilities: StreamCapabilities, stream id: StreamID) {
+        guard !capabilities.told.isEmpty else { return }
+        logger.warning(
+            "capabilities without effect",
+            metadata: ["stream": "\(id)", "capabilities": "\(capabilities.told.joined(separator: " "))"])
+    }
+
+    /// Lets in who answers an offer of ours. An answer that cannot be used changes nothing.
+    ///
+    /// - Returns: what was agreed on.
+    func accept(_ answer: SessionDescription, of id: StreamID) async throws(Refusal) -> NegotiatedSession {
+        guard let peer = peers[id], let offer = participants[peer]?.offer else { throw Self.refusal(.noOffer) }
+        let session: NegotiatedSession
+        do {
+            session = try await router.accept(answer, from: peer)
+        } catch {
+            throw Self.refusal(error)
+        }
+        participants[peer]?.offer = nil
+        participants[peer]?.answer = offer.asAnswer(of: session)
+        if streams[id] != nil {
+            await noteStart(of: id)
+            streams[id]?.isAwaitingAnswer = false
+        }
+        logger.info("our offer was answered", metadata: ["stream": "\(id)"])
+        return session
     }
 
     private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Grant, _ visitor: Visitor) {
@@ -189,6 +241,7 @@ actor StreamDirectory {
             Refusal(.unsupported, "None of the codecs offered can be used: H.264, VP8 and Opus are spoken here.")
         case .unknownStream: .noStream
         case .streamExists: Refusal(.conflict, "The stream exists already.")
+        case .noOffer: Refusal(.conflict, "There is no offer to answer, or it was answered before.")
         case .unknownLayer(let name): Refusal(.badRequest, "The stream has no layer “\(name)”.")
         case .unknownPeer: Refusal(.gone, "The session has ended.")
         case .full: Refusal(.capacity, "The platform is full: try again later.")

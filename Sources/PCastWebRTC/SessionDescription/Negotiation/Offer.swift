@@ -1,7 +1,7 @@
 import PCastMedia
 import PCastRTP
 
-/// Our offer, as a client makes it.
+/// Our offer: a client's, or a server's that was asked for one.
 public struct Offer: Sendable {
     /// What to send to the peer.
     public private(set) var description: SessionDescription
@@ -38,9 +38,13 @@ public struct Offer: Sendable {
         media.mid = mid
         media.direction = section.direction
         transport.write(to: &media, setup: .actpass)
-        let codecs = section.codecs ?? capabilities.codecs
+        let codecs = section.format.map { [$0.codec] } ?? section.codecs ?? capabilities.codecs
         for codec in codecs where codec.mediaType == section.type {
-            format(for: codec, capabilities: capabilities).append(to: &media)
+            var format = format(for: codec, carrying: section.format, capabilities: capabilities)
+            if codec.mediaType == .video, section.direction.receives, let start = capabilities.startBitrate {
+                format.parameters["x-google-start-bitrate"] = String(start.bitsPerSecond / 1_000)
+            }
+            format.append(to: &media, prefersRedundancy: section.prefersRedundancy)
         }
         media.extensions = extensions(for: section, capabilities: capabilities)
         if section.direction.sends {
@@ -58,10 +62,12 @@ public struct Offer: Sendable {
         media.sourceGroups = []
     }
 
-    private static func format(for codec: Codec, capabilities: MediaCapabilities) -> PayloadFormat {
+    private static func format(
+        for codec: Codec, carrying stream: CarriedFormat?, capabilities: MediaCapabilities
+    ) -> PayloadFormat {
         switch codec {
         case .h264:
-            let h264 = H264Format(profile: .constrainedBaseline, level: capabilities.h264Level)
+            let h264 = stream?.h264 ?? H264Format(profile: .constrainedBaseline, level: capabilities.h264Level)
             return PayloadFormat(
                 codec: codec, payloadType: 102, rtxPayloadType: 103, parameters: h264.parameters,
                 feedback: capabilities.feedback, h264: h264)

@@ -1,0 +1,155 @@
+import PCastEdgeAuth
+import PCastMedia
+import PCastRelay
+import PCastWebRTC
+import Testing
+
+@testable import PCastPlatform
+
+/// What a token's capabilities do to a stream, at every door alike.
+@Suite struct StreamCapabilitiesTests {
+    private func terms(
+        _ names: String..., for purpose: StreamCapabilities.Purpose = .publish, options: [String] = []
+    ) throws -> PeerTerms {
+        let capabilities = try StreamCapabilities(names, options: options, for: purpose)
+        #expect(capabilities.ignored.isEmpty)
+        return capabilities.terms
+    }
+
+    @Test("Each has its meaning") func meanings() throws {
+        #expect(try terms() == PeerTerms())
+        #expect(try terms("real-time", "multi-bitrate-contribution") == PeerTerms())
+        #expect(try terms("audio-only").media == [.audio])
+        #expect(try terms("video-only").media == [.video])
+        #expect(try terms(options: ["no-audio", "rtt[http]=20"]).media == [.video])
+        #expect(try terms(options: ["no-video"]).media == [.audio])
+        #expect(try terms("playout-buffer").playout == .milliseconds(500))
+        #expect(try terms("playout-buffer=PT0.3S").playout == .milliseconds(300))
+        #expect(try terms("setup-deadline=PT5S").setupLimit == .seconds(5 as Int64))
+        #expect(try terms("abandon-deadline=PT1M").abandonLimit == .seconds(60 as Int64))
+        #expect(try terms("prefer-vp8", "prefer-h264").preferring == [.vp8, .h264])
+        #expect(try terms("prefer-vp8").insistsOnCodecs == false)
+        let forced = try terms("prefer-h264=force", "prefer-vp8", for: .view)
+        #expect(forced.insistsOnCodecs && forced.preferring == [.h264])
+    }
+
+    @Test(
+        "What has no effect is named",
+        arguments: [
+            "multi-bitrate", "made-up", "prefer-vp9", "prefer-h264=please", "playout-buffer=soon", "setup-deadline",
+            "setup-deadline=5s", "setup-deadline=PT0S", "abandon-deadline=", "playout-buffer=PT2M", "audio-only=yes",
+            "streaming", "real-time=no", "geo-country-allow=US", "",
+        ])
+    func ignored(name: String) throws {
+        let capabilities = try StreamCapabilities(["real-time", name], for: .publish)
+        #expect(capabilities.ignored == [name])
+        #expect(capabilities.terms == PeerTerms())
+    }
+
+    @Test("What is told of it is short, and fit for a header") func told() throws {
+        let names = (0..<100).map { "name\($0)" }
+        #expect(try StreamCapabilities(names, for: .publish).told == Array(names.prefix(16)))
+        let odd = try StreamCapabilities(
+            ["a\r\nSet-Cookie: b", "é,\"", String(repeating: "x", count: 500)], for: .view)
+        #expect(odd.told == ["a??Set-Cookie:?b", "???", String(repeating: "x", count: 64)])
+    }
+
+    @Test("What cannot be had is refused, and what contradicts itself") func refused() {
+        func kind(
+            _ names: [String], _ purpose: StreamCapabilities.Purpose, options: [String] = []
+        ) -> Refusal.Kind? {
+            do throws(Refusal) {
+                _ = try StreamCapabilities(names, options: options, for: purpose)
+                return nil
+            } catch {
+                return error.kind
+            }
+        }
+        #expect(kind(["streaming"], .view) == .unsupported)
+        #expect(kind(["on-demand"], .view) == .unsupported)
+        #expect(kind(["streaming", "real-time"], .view) == nil)
+        #expect(kind(["streaming"], .publish) == nil)
+        #expect(kind(["prefer-vp9=force"], .view) == .unsupported)
+        #expect(kind(["prefer-vp9=force", "prefer-h264"], .publish) == .unsupported)
+        #expect(kind(["prefer-vp9=force", "prefer-h264=force"], .publish) == nil)
+        #expect(kind(["prefer-vp9=force", "audio-only"], .publish) == nil)
+        #expect(kind(["audio-only", "video-only"], .publish) == .badRequest)
+        #expect(kind(["audio-only"], .view, options: ["no-audio"]) == .badRequest)
+    }
+
+    // MARK: At the doors
+
+    private func token(_ capabilities: [String], publishing: Bool) throws -> String {
+        try Tokens.make { builder in
+            capabilities.reduce(publishing ? builder.forPublishingOnly() : builder.forStreamingOnly()) {
+                $0.withCapability($1)
+            }
+        }
+    }
+
+    @Test("WHIP and WHEP name what has no effect, and so does the protocol, and the log") func named() async throws {
+        let record = LogRecord()
+        try await TestPlatform.run(logger: record.logger) { platform in
+            let names = ["made-up", "multi-bitrate", "real-time"]
+            let publishing = try token(names, publishing: true)
+            let whip = try await platform.post("/whip", try Offers.publisher(), token: publishing)
+            #expect(whip.status == 201)
+            #expect(whip.header("PCast-Ignored-Capabilities") == "made-up, multi-bitrate")
+            #expect(whip.header("Access-Control-Expose-Headers")?.contains("PCast-Ignored-Capabilities") == true)
+            let viewing = try token(["other"], publishing: false)
+            let whep = try await platform.post("/whep", try Offers.viewer(), token: viewing)
+            #expect(whep.header("PCast-Ignored-Capabilities") == "other")
+            let plain = try await platform.post("/whep", try Offers.viewer(), token: try Tokens.viewing())
+            #expect(plain.status == 201 && plain.header("PCast-Ignored-Capabilities") == nil)
+            try await ProtocolClient.run(platform) { client async throws in
+                _ = try await client.authenticate(try Tokens.make())
+                guard case .setupStream(let response)? = try await client.response(try Requests.publish(publishing))
+                else { return }
+                #expect(response.status == "ok")
+                let options = response.createStreamResponse.options
+                #expect(options == ["ignored-capability=made-up", "ignored-capability=multi-bitrate"])
+            }
+            #expect(record.lines.contains { $0.hasPrefix("warning") && $0.contains("made-up multi-bitrate") })
+        }
+    }
+
+    @Test("Sound alone, pictures alone, and streaming, which is unsupported: at each door") func media() async throws {
+        try await TestPlatform.run { platform in
+            let sound = try token(["audio-only"], publishing: true)
+            let whip = try await platform.post("/whip", try Offers.publisher(), token: sound)
+            let published = try SessionDescription(parsing: whip.body)
+            #expect(published.media.map { $0.isRejected } == published.media.map { $0.kind == .video })
+            let (stream, _) = try await platform.publish()
+            let silent = try token(["video-only"], publishing: false)
+            let whep = try await platform.post("/whep/\(stream)", try Offers.viewer(), token: silent)
+            let viewed = try SessionDescription(parsing: whep.body)
+            #expect(viewed.media.map { $0.isRejected } == viewed.media.map { $0.kind == .audio })
+
+            let streaming = try token(["streaming"], publishing: false)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: streaming).status == 406)
+            let other = try token(["prefer-vp8=force"], publishing: false)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: other).status == 406)
+            try await ProtocolClient.run(platform) { client async throws in
+                _ = try await client.authenticate(try Tokens.make())
+                let request = try Requests.view(streaming, origin: stream)
+                guard case .setupStream(let response)? = try await client.response(request) else { return }
+                #expect(response.status == "unsupported-features")
+            }
+        }
+    }
+
+    @Test("A publisher that is not set up by its deadline fails, and so does one that brings no data")
+    func deadlines() async throws {
+        try await TestPlatform.run { platform in
+            let token = try token(["setup-deadline=PT0.2S"], publishing: true)
+            let (stream, _) = try await platform.publish(token: token)
+            try await ProtocolClient.run(platform) { client async throws in
+                _ = try await client.authenticate(try Tokens.make())
+                let own = try #require(try await client.setUp(try Requests.publish(token)))
+                #expect(try await client.reason(own) == "failed")
+            }
+            #expect(try await platform.reaches("pcast_streams", 0))
+            #expect(stream.hasPrefix("stream-"))
+        }
+    }
+}

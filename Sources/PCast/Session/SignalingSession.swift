@@ -26,7 +26,7 @@ final class SignalingSession: Sendable {
 
     let identity: ClientIdentity
     let events = Broadcast<PCastEvent>()
-    private let logger: Logger
+    let logger: Logger
     private let state: Mutex<State>
 
     init(identity: ClientIdentity, logger: Logger) {

@@ -72,7 +72,7 @@ extension Relay {
 
     private mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
         guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
-        streams[index].deadlines.noteData(at: now)
+        if !packet.payload.isEmpty { streams[index].deadlines.noteData(at: now) }
         if !streams[index].hasMedia {
             streams[index].hasMedia = true
             events.append(.mediaStarted(streams[index].peer))

@@ -86,12 +86,14 @@ struct Viewer: ~Copyable {
         _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> Bool {
         while true {
+            // What the link is tried with is no data.
+            let isMedia = deadlines.asksForData && sender.hasPackets(.audio, in: track.log)
             switch sender.send(
                 .audio, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
             {
             case .sent:
                 count += 1
-                deadlines.noteData(at: now)
+                if isMedia { deadlines.noteData(at: now) }
             case .idle, .paced: return false
             case .full: return true
             }
@@ -115,12 +117,13 @@ struct Viewer: ~Copyable {
     ) -> VideoSending {
         let stopsAfterFrame = layers.isChanging
         while true {
+            let isMedia = deadlines.asksForData && sender.hasPackets(.video, in: track.log)
             switch sender.send(
                 .video, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
             {
             case .sent:
                 count += 1
-                deadlines.noteData(at: now)
+                if isMedia { deadlines.noteData(at: now) }
             case .idle, .paced: return .idle
             case .full: return .full
             }

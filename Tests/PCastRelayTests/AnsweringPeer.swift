@@ -40,7 +40,8 @@ extension VirtualNetwork {
             transport: TransportDescription(
                 iceUfrag: credentials.ufrag, icePwd: credentials.password,
                 fingerprint: Self.certificate.fingerprint.attribute, candidates: []),
-            capabilities: MediaCapabilities(codecs: codecs, feedback: .all)
+            // Without pauses: nobody here rests.
+            capabilities: MediaCapabilities(codecs: codecs, feedback: [.nack, .pli, .fir, .transportCC])
         ) { type, _ in intent(type) }
         let peer = try scripted(id, credentials: credentials, session: answer.session)
         return Answering(id: id, offer: offer, answer: answer.description, peer: peer)

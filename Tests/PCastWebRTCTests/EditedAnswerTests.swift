@@ -7,7 +7,7 @@ import Testing
 struct EditedAnswerTests {
     private let transport = TransportDescription(
         iceUfrag: "abcd", icePwd: "0123456789012345678901",
-        fingerprint: FingerprintAttribute(hash: "sha-256", value: Array(repeating: 7, count: 32)), candidates: [])
+        fingerprint: FingerprintAttribute(algorithm: "sha-256", bytes: Array(repeating: 7, count: 32)), candidates: [])
 
     private func offer(_ sections: [OfferSection]) -> Offer {
         Offer(sections: sections, originSessionID: 1, transport: transport, capabilities: MediaCapabilities())

@@ -26,6 +26,7 @@ struct StreamSetup: Sendable {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
             let response = try await session.perform(request, listener: life).get()
             let (stream, answer, relays) = try Self.read(response)
+            Self.warn(of: response, stream, session)
             life.setFarewell { info in Self.sayGoodbye(to: stream, info, session) }
             let back = StreamReturn(of: stream, by: self, call, life, session)
             life.setReturn { back.begin() }
@@ -123,6 +124,17 @@ struct StreamSetup: Sendable {
             }
         }
         return (StreamID(stream.streamID), answer.sessionDescription.sdp, relays)
+    }
+
+    /// What the token asks for and the platform does not do.
+    private static func warn(of response: SignalingResponse, _ stream: StreamID, _ session: SignalingSession) {
+        guard case .setupStream(let setup) = response else { return }
+        let mark = "ignored-capability="
+        let ignored = setup.createStreamResponse.options.filter { $0.hasPrefix(mark) }.map { $0.dropFirst(mark.count) }
+        guard !ignored.isEmpty else { return }
+        session.logger.warning(
+            "capabilities without effect",
+            metadata: ["stream": "\(stream)", "capabilities": "\(ignored.joined(separator: " "))"])
     }
 
     private static func restart(_ stream: StreamID, offer: String, _ session: SignalingSession) async -> String? {

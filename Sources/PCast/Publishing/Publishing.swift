@@ -105,11 +105,15 @@ final class Publishing: Sendable {
 
     private func begin(_ stream: MediaStream) {
         do throws(PCastError) {
+            // What the platform has not taken, as its token may say, is not encoded either.
+            let sent = call.sentTypes
+            let (video, audio) = (sent.contains(.video) ? video : nil, sent.contains(.audio) ? audio : nil)
             try video?.start(taken: call.sentLayers)
             try audio?.start()
-            let taking = try media.add { [video, audio, call] frame in
+            let taking = try media.add { [call] frame in
                 switch frame {
-                case .video(let sample): stream.passes(.video) ? video?.push(sample) : video?.leaveOut(sample)
+                case .video(let sample) where stream.passes(.video): video?.push(sample)
+                case .video(let sample): video?.leaveOut(sample)
                 case .audio(let sound): if stream.passes(.audio) { audio?.push(sound) }
                 case .codedAudio(let packet): if stream.passes(.audio) { call.send(packet) }
                 }

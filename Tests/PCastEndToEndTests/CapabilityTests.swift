@@ -1,0 +1,88 @@
+import Foundation
+import PCast
+import Testing
+
+extension EndToEnd {
+    /// What a token's capabilities do to a stream.
+    @Suite("Capabilities")
+    struct CapabilityTests {
+        private static func token(_ place: Workplace, _ type: String, _ capabilities: String...) async throws -> String
+        {
+            let create = [
+                "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,
+            ]
+            let options = capabilities.flatMap { ["--capability", $0] }
+            return try #require(try await place.run(BuiltProgram.path("pcast"), create + options).output.first)
+        }
+
+        @Test(
+            "The picture is shown as late as its token says, sound alone goes to whom the token says, the rest is named",
+            .timeLimit(.minutes(2)))
+        func meanings() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let publishing = try await Self.token(place, "publish", "playout-buffer=PT0.6S", "made-up")
+                let publisher = try place.pcast("publish", "--uri", platform.uri, "--token", publishing)
+                _ = try await publisher.event("publishing")
+                for program in [platform.program, publisher] {
+                    let warning = try await program.message(
+                        containing: "capabilities without effect", within: .seconds(10))
+                    #expect(warning.contains("made-up") && !warning.contains("playout-buffer"))
+                }
+
+                let plain = try await Self.token(place, "stream")
+                let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", plain)
+                _ = try await viewer.event("firstFrame")
+                let late = try await viewer.event("stats", within: .seconds(20)) {
+                    ($0["latencyP50"].number ?? 0) > 550
+                }
+                print("a playout buffer of 600 ms: \(late["latencyP50"].number ?? 0) ms from capture to picture")
+
+                let sound = try await Self.token(place, "stream", "audio-only")
+                let listener = try place.pcast("subscribe", "--uri", platform.uri, "--token", sound)
+                let heard = try await listener.event("stats", within: .seconds(20)) {
+                    ($0["bitrate"].number ?? 0) > 10_000
+                }
+                #expect(heard["framesDecoded"].number == 0 && heard["latencyP50"] == .null)
+
+                // What cannot be had is an error, and not something else instead.
+                for impossible in ["streaming", "prefer-vp8=force"] {
+                    let token = try await Self.token(place, "stream", impossible)
+                    let program = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
+                    #expect(try await program.exitStatus(within: .seconds(20)) == 1, "\(impossible)")
+                }
+                for program in [viewer, listener, publisher] { program.send(SIGINT) }
+                try await platform.program.end()
+            }
+        }
+
+        @Test("Who brings no data in the time that its token gives ends as failed", .timeLimit(.minutes(1)))
+        func abandoned() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let pcast = PCast(PCastOptions(uri: platform.uri))
+                _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
+                let media = try await pcast.getUserMedia(
+                    UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
+                for track in media.mediaStream.tracks { track.setEnabled(false) }
+                let token = try await Self.token(place, "publish", "abandon-deadline=PT2S", "setup-deadline=PT10S")
+                let publisher = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
+                let end = await publisher.ended
+                #expect(end.reason == .failed && end.ender == .platform)
+
+                // The same token is good for who has something to say.
+                for track in media.mediaStream.tracks { track.setEnabled(true) }
+                let speaking = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
+                // Nobody watches, so that it is told to rest after two seconds; that does not count.
+                var seconds = 0
+                for await _ in speaking.statistics {
+                    seconds += 1
+                    if seconds == 6 { break }
+                }
+                #expect(seconds == 6 && !speaking.hasEnded)
+                await pcast.shutdown()
+                try await platform.program.end()
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 import Logging
 import PCastMedia
+import PCastRecords
 import PCastRelay
 import PCastWebRTC
 

@@ -102,13 +102,16 @@ extension EndToEnd {
                 let rtsp = "127.0.0.1:\(Int(try #require(places["rtsp"].number)))"
                 let platform = try await URIPlatform.start(in: place, "--uri-network", "127.0.0.1")
                 let token = try await platform.token("publish", "publish-uri")
-                for uri in ["http://\(http)/redirect?token=hidden", "http://\(http)/list.m3u8", "rtsp://\(rtsp)/x"] {
+                for uri in [
+                    "http://\(http)/redirect?token=hidden", "http://\(http)/list.m3u8", "http://\(http)/proxy.m3u8",
+                    "rtsp://\(rtsp)/x",
+                ] {
                     let error = await #expect(throws: PCastError.self, "\(uri)") {
                         try await platform.pcast.publishFromUri(streamToken: token, uri: uri)
                     }
                     #expect(error?.status == .failed || error?.status == .timeout, "\(uri)")
                 }
-                #expect(server.events("asked").count >= 3)
+                #expect(server.events("asked").count >= 4)
                 #expect(server.events("reached").isEmpty)
                 // What is allowed is pulled by the same way, and ends with its source.
                 let publisher = try await platform.pcast.publishFromUri(

@@ -48,7 +48,7 @@ struct GuardedPlace: Sendable {
         _ uri: MediaURI, _ order: WorkOrder, _ refused: @escaping @Sendable (String) -> Void
     ) throws -> GuardedPlace {
         let addresses = AddressGuard(listed: order.networks.compactMap { IPNetwork($0) })
-        var access = MediaAccess(protocols: [], formats: [])
+        var access = MediaAccess(schemes: [uri.scheme.rawValue], protocols: [], formats: [])
         var text = order.uri
         var relay: GuardedRelay?
         switch uri.scheme {
@@ -58,6 +58,7 @@ struct GuardedPlace: Sendable {
             // The environment, because every part of libavformat asks it, however deep in a playlist.
             for name in ["http_proxy", "https_proxy"] { setenv(name, "http://\(proxy.address)", 1) }
             for name in ["no_proxy", "NO_PROXY"] { unsetenv(name) }
+            if uri.scheme != .rtmps { access.schemes = ["http", "https"] }
             access.protocols = ["http", "https", "rtmps", "tls", "tcp", "httpproxy", "crypto"]
             access.formats = uri.scheme == .rtmps ? ["flv", "live_flv"] : Self.filmFormats + ["hls", "dash"]
             access.options = ["tls_verify": "1", "user_agent": "pcast"]

@@ -6,7 +6,10 @@ import Synchronization
 ///
 /// For the whole process, as libraries below open things that nobody sees; set before the first is opened.
 public struct MediaAccess: Hashable, Sendable {
-    /// libavformat's names of protocols; all others are refused wherever they are named.
+    /// Schemes of what may be opened by name: the address itself, and what it names.
+    public var schemes: [String]
+    /// libavformat's names of protocols; all others are refused wherever they are named. Those below a scheme are among
+    /// them, such as `tcp`, which nobody may name.
     public var protocols: [String]
     /// libavformat's names of formats, of which one is guessed by the content.
     public var formats: [String]
@@ -16,13 +19,22 @@ public struct MediaAccess: Hashable, Sendable {
     public var openingPatience: Duration
 
     public init(
-        protocols: [String], formats: [String], options: [String: String] = [:],
+        schemes: [String], protocols: [String], formats: [String], options: [String: String] = [:],
         openingPatience: Duration = .seconds(10)
     ) {
+        self.schemes = schemes
         self.protocols = protocols
         self.formats = formats
         self.options = options
         self.openingPatience = openingPatience
+    }
+
+    /// Whether an address may be named, or what it says is enciphered (`crypto+http://…` of playlists).
+    func opens(_ uri: String) -> Bool {
+        var rest = uri[...]
+        for prefix in ["crypto+", "crypto:"] where rest.hasPrefix(prefix) { rest = rest.dropFirst(prefix.count) }
+        guard let colon = rest.firstIndex(of: ":") else { return schemes.contains("file") }
+        return schemes.contains(String(rest[..<colon])) || schemes.contains("file") && rest.hasPrefix("/")
     }
 
     private static let shared = Mutex<MediaAccess?>(nil)
@@ -32,6 +44,24 @@ public struct MediaAccess: Hashable, Sendable {
 
     /// Nil where everything may be opened.
     static var current: MediaAccess? { shared.withLock { $0 } }
+
+    /// Has everything that a context opens by name go through `opens`.
+    static func hold(_ context: UnsafeMutablePointer<AVFormatContext>?) {
+        guard current != nil else { return }
+        context?.pointee.io_open = { context, place, uri, flags, options in
+            guard let context, let uri, let access = MediaAccess.current, access.opens(String(cString: uri)) else {
+                return cffmpeg_error_invalid_data()
+            }
+            // A list of its own where nobody brings one; what it held was freed or is the caller's.
+            var own: OpaquePointer?
+            defer { av_dict_free(&own) }
+            return withUnsafeMutablePointer(to: &own) { own in
+                let options = options ?? own
+                av_dict_set(options, "protocol_whitelist", access.protocols.joined(separator: ","), 0)
+                return avio_open2(place, uri, flags, &context.pointee.interrupt_callback, options)
+            }
+        }
+    }
 
     /// As libavformat takes it; the caller frees it with `av_dict_free`.
     static func dictionary() -> OpaquePointer? {

@@ -23,6 +23,7 @@ final class MediaInput {
         format?.pointee.interrupt_callback.callback = { context in
             Unmanaged<ReadingDeadline>.fromOpaque(context!).takeUnretainedValue().isOver ? 1 : 0
         }
+        MediaAccess.hold(format)
         deadline.begin(for: MediaAccess.current?.openingPatience)
         var options = MediaAccess.dictionary()
         var result = avformat_open_input(&format, uri, nil, &options)

@@ -2,7 +2,7 @@
 
 usage: redirections.py FILM
 
-Serves on 127.0.0.1 /film.mp4, /redirect, /list.m3u8 (which names two places) and an RTSP server that redirects; listens
+Serves on 127.0.0.1 /film.mp4, /redirect, /list.m3u8 and /proxy.m3u8 (which name two places each) and an RTSP server that redirects; listens
 on 127.0.0.2 for whoever goes there. Tells {"event": "listening", "http": PORT, "rtsp": PORT}, then {"event": "asked",
 "path": PATH} for each request and {"event": "reached"} for each connection to where nobody may go.
 """
@@ -10,6 +10,7 @@ on 127.0.0.2 for whoever goes there. Tells {"event": "listening", "http": PORT, 
 import http.server
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -70,9 +71,14 @@ def main(film):
                 self.send_header("Location", f"http://127.0.0.2:{port}/film.mp4")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
-            elif self.path.startswith("/list.m3u8"):
+            elif self.path.startswith("/list") or self.path.startswith("/proxy"):
                 lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:2", "#EXT-X-MEDIA-SEQUENCE:0"]
-                for place in (f"http://127.0.0.2:{port}/a.ts", "http://169.254.169.254/latest/b.ts"):
+                # The second is a protocol of libavformat's own, which connects by itself.
+                lists = {
+                    "/list.m3u8": (f"http://127.0.0.2:{port}/a.ts", "http://169.254.169.254/latest/b.ts"),
+                    "/proxy.m3u8": (f"httpproxy://127.0.0.2:{port}/a.ts", f"tcp://127.0.0.2:{port}"),
+                }
+                for place in lists[self.path]:
                     lines += ["#EXTINF:2.0,", place]
                 self.answer("\n".join(lines + ["#EXT-X-ENDLIST", ""]).encode(), "application/vnd.apple.mpegurl")
             elif self.path.startswith("/film.mp4"):
@@ -103,4 +109,6 @@ def main(film):
     server.serve_forever()
 
 
+# Whoever starts this may block the signal that ends it.
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
 main(os.path.abspath(sys.argv[1]))

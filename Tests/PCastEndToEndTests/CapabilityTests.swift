@@ -49,7 +49,7 @@ extension EndToEnd {
                 for impossible in ["streaming", "prefer-vp8=force"] {
                     let token = try await Self.token(place, "stream", impossible)
                     let program = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
-                    #expect(try await program.exitStatus(within: .seconds(20)) == 1, "\(impossible)")
+                    #expect(try await program.exitStatus(within: .seconds(20)) == 2, "\(impossible)")
                 }
                 for program in [viewer, listener, publisher] { program.send(SIGINT) }
                 try await platform.program.end()

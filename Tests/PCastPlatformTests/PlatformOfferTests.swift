@@ -138,7 +138,7 @@ import Testing
                 let stream = created.streamID
                 let offer = created.createOfferDescriptionResponse.sessionDescription.sdp
                 let good = try Self.answer(offer, sends: true)
-                let cut = good.prefix(upTo: good.range(of: "m=video")!.lowerBound)
+                let cut = good.prefix(upTo: try #require(good.firstRange(of: "m=video")).lowerBound)
                 for bad in [
                     "", "nonsense", offer, String(cut), good.replacing("a=setup:passive", with: "a=setup:actpass"),
                 ] {

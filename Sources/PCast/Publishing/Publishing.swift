@@ -33,7 +33,7 @@ final class Publishing: Sendable {
     private let state = Mutex(State())
 
     init(
-        _ media: some PublishedMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
+        _ media: any PublishedMedia, of stream: MediaStream, options: PublishOptions, at platform: PlatformAddress
     ) throws(PCastError) {
         guard options.videoCodec.mediaType == .video else {
             throw PCastError(.badRequest, .usage, "\(options.videoCodec.rawValue) is no video codec")

@@ -189,11 +189,12 @@ import Testing
     func good(door: Door) async throws {
         try await run { scene in
             let kind = { (builder: EdgeTokenBuilder) in door.right(builder) }
-            #expect(try await knock(door, try Tokens.make { kind($0) }, scene) == true)
-            #expect(try await knock(door, try Tokens.make { kind($0).forRemoteAddress("127.0.0.1") }, scene) == true)
-            guard door.views else { return }
-            #expect(try await knock(door, try Tokens.make { kind($0).forOriginStream(scene.stream) }, scene) == true)
-            #expect(try await knock(door, try Tokens.make { kind($0).forTag("red") }, scene) == true)
+            var tokens = [try Tokens.make { kind($0) }, try Tokens.make { kind($0).forRemoteAddress("127.0.0.1") }]
+            if door.views {
+                tokens.append(try Tokens.make { kind($0).forOriginStream(scene.stream) })
+                tokens.append(try Tokens.make { kind($0).forTag("red") })
+            }
+            for token in tokens { #expect(try await knock(door, token, scene) == true) }
         }
     }
 

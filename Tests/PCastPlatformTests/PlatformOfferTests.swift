@@ -1,4 +1,5 @@
 import PCastIO
+import PCastEdgeAuth
 import PCastMedia
 import PCastSignaling
 import PCastWebRTC

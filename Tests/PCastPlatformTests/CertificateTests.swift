@@ -53,7 +53,7 @@ import Testing
         let configure: (inout PlatformConfiguration) -> Void = {
             ($0.tlsCertificate, $0.tlsKey) = (pair.certificatePath, pair.keyPath)
         }
-        try await TestPlatform.run(tlsPort: 0, logger: log.logger, configure: configure) { platform in
+        try await TestPlatform.runConfigured(tlsPort: 0, logger: log.logger, configure: configure) { platform in
             let first = pair.certificate
             let old = try await TLSConnection(port: try port(platform))
             #expect(old.certificate == first)
@@ -84,7 +84,7 @@ import Testing
         let configure: (inout PlatformConfiguration) -> Void = {
             ($0.tlsCertificate, $0.tlsKey) = (pair.certificatePath, pair.keyPath)
         }
-        try await TestPlatform.run(tlsPort: 0, configure: configure) { platform in
+        try await TestPlatform.runConfigured(tlsPort: 0, configure: configure) { platform in
             try pair.renew()
             _ = try await platform.platform.apply(platform.configuration)
             let new = try await TLSConnection(port: try port(platform))

@@ -14,7 +14,7 @@ import Testing
             $0.limits[.viewers] = 1
             $0.limits[.sessions] = 1
         }
-        try await TestPlatform.run(configure: configure) { platform in
+        try await TestPlatform.runConfigured(configure: configure) { platform in
             let (stream, publisher) = try await platform.publish()
             let view = try await platform.post("/whep/\(stream)", try Offers.viewer())
             #expect(view.status == 201)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test("A session that comes back has its place, also where there is none left") func comesBack() async throws {
-        try await TestPlatform.run(configure: { $0.limits[.sessions] = 1 }) { platform in
+        try await TestPlatform.runConfigured(configure: { $0.limits[.sessions] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in
                 let session = try #require(try await client.authenticate())
                 try await ProtocolClient.run(platform) { again in
@@ -55,7 +55,7 @@ import Testing
     @Test("Who asks too often is told `rate-limited` at every door, and health is told always")
     func rateLimited() async throws {
         // Five at once, and one more each second.
-        try await TestPlatform.run(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
+        try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
             var statuses: [Int] = []
             for _ in 0..<12 { statuses.append(try await platform.send("GET", "/publish").status) }
             #expect(statuses.prefix(5).allSatisfy { $0 == 200 })
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test("Sessions, streams and views are begun no more often than they may, on any door") func joins() async throws {
-        try await TestPlatform.run(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
+        try await TestPlatform.runConfigured(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
                 var statuses: [RequestStatus?] = []
@@ -96,7 +96,7 @@ import Testing
             $0.limits[.streamsPerAddress] = 1
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]
         }
-        try await TestPlatform.run(configure: configure) { platform in
+        try await TestPlatform.runConfigured(configure: configure) { platform in
             let token = try Tokens.make { $0.forPublishingOnly().forRemoteAddress("192.0.2.1") }
             func publish(_ address: String, _ token: String) async throws -> Int {
                 try await platform.post(

@@ -26,14 +26,32 @@ struct TestPlatform: Sendable {
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
         records: RecordKeeping = RecordKeeping(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-        workers: WorkerConfiguration? = nil, configure: (inout PlatformConfiguration) -> Void = { _ in },
-        _ body: (TestPlatform) async throws -> Void
+        workers: WorkerConfiguration? = nil, _ body: (TestPlatform) async throws -> Void
     ) async throws {
         var configuration = PlatformConfiguration(
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
             maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
         configuration.workers = workers
+        try await run(configuration, logger, body)
+    }
+
+    /// The same, of which `configure` changes what it likes. A name of its own: of two closures that may be the trailing
+    /// one, the compiler tries both.
+    static func runConfigured(
+        applications: [PlatformConfiguration.Application] = [application, otherApplication], tlsPort: Int? = nil,
+        records: RecordKeeping = RecordKeeping(),
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        configure: (inout PlatformConfiguration) -> Void, _ body: (TestPlatform) async throws -> Void
+    ) async throws {
+        var configuration = PlatformConfiguration(
+            host: "127.0.0.1", port: 0, rtcPort: 0, applications: applications, tlsPort: tlsPort, records: records)
         configure(&configuration)
+        try await run(configuration, logger, body)
+    }
+
+    private static func run(
+        _ configuration: PlatformConfiguration, _ logger: Logger, _ body: (TestPlatform) async throws -> Void
+    ) async throws {
         let platform = Platform(configuration, logger: logger)
         let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()
         let task = Task {

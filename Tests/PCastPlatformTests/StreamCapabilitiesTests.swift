@@ -1,7 +1,9 @@
 import PCastEdgeAuth
 import PCastMedia
 import PCastRelay
+import PCastSignaling
 import PCastWebRTC
+import Synchronization
 import Testing
 
 @testable import PCastPlatform
@@ -87,6 +89,18 @@ import Testing
         }
     }
 
+    /// What the protocol answers to who publishes.
+    private func options(of token: String, _ platform: TestPlatform) async throws -> [String] {
+        let told = Mutex<[String]>([])
+        try await ProtocolClient.run(platform) { client async throws in
+            _ = try await client.authenticate(try Tokens.make())
+            let answer = try await client.response(try Requests.publish(token))
+            guard case .setupStream(let response)? = answer, response.status == "ok" else { return }
+            told.withLock { $0 = response.createStreamResponse.options }
+        }
+        return told.withLock { $0 }
+    }
+
     @Test("WHIP and WHEP name what has no effect, and so does the protocol, and the log") func named() async throws {
         let record = LogRecord()
         try await TestPlatform.run(logger: record.logger) { platform in
@@ -101,14 +115,8 @@ import Testing
             #expect(whep.header("PCast-Ignored-Capabilities") == "other")
             let plain = try await platform.post("/whep", try Offers.viewer(), token: try Tokens.viewing())
             #expect(plain.status == 201 && plain.header("PCast-Ignored-Capabilities") == nil)
-            try await ProtocolClient.run(platform) { client async throws in
-                _ = try await client.authenticate(try Tokens.make())
-                guard case .setupStream(let response)? = try await client.response(try Requests.publish(publishing))
-                else { return }
-                #expect(response.status == "ok")
-                let options = response.createStreamResponse.options
-                #expect(options == ["ignored-capability=made-up", "ignored-capability=multi-bitrate"])
-            }
+            let options = try await options(of: publishing, platform)
+            #expect(options == ["ignored-capability=made-up", "ignored-capability=multi-bitrate"])
             #expect(record.lines.contains { $0.hasPrefix("warning") && $0.contains("made-up multi-bitrate") })
         }
     }

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastRTP
 import PCastWebRTC
 
 /// A stream that was subscribed to, as what another publication is made of: what arrives is handed on as it is coded, with

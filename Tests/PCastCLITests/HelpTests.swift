@@ -27,6 +27,8 @@ struct HelpTests {
             ),
             (TokenVerifyCommand.self, ["<token>", "--secret"]),
             (DevicesCommand.self, ["--media", "--capabilities", "--watch"]),
+            (PullCommand.self, ["<address>", "--uri", "--token", "--tag", "--detached", "--for"]),
+            (PushCommand.self, ["<stream>", "<address>", "--uri", "--token", "--for"]),
             (StreamsListCommand.self, ["--uri", "--application"]),
             (StreamsEndCommand.self, ["<stream>", "--reason"]),
         ]

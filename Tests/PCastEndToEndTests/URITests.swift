@@ -79,6 +79,7 @@ extension EndToEnd {
                 let end = await pushed.ended
                 #expect(end.reason == .failed)
                 #expect(end.reasonDescription == "egress-failed")
+                if ThisMachine.isFull { try await Self.pushByRTMP(stream, token, port, platform) }
                 // And nobody is there at all.
                 let error = await #expect(throws: PCastError.self) {
                     try await platform.pcast.egress(
@@ -141,6 +142,33 @@ extension EndToEnd {
                 }
                 #expect(!worker.isRunning)
             }
+        }
+
+        /// The same by RTMP, as platforms take it whose viewers are elsewhere.
+        private static func pushByRTMP(
+            _ stream: String, _ token: String, _ port: Int, _ platform: URIPlatform
+        ) async throws {
+            let place = platform.local.place
+            let (record, uri) = (place.path("rtmp.mkv"), "rtmp://127.0.0.1:\(port)/live/hidden-key")
+            let receiver = try place.start(
+                "/usr/bin/env",
+                [
+                    "ffmpeg", "-v", "verbose", "-nostdin", "-listen", "1", "-f", "flv", "-i", uri, "-t", "3", "-c",
+                    "copy", record,
+                ])
+            // Refused as long as nobody listens there.
+            var pushed: Publisher?
+            while pushed == nil, receiver.isRunning {
+                pushed = try? await platform.pcast.egress(
+                    streamToken: token, streamID: StreamID(stream), uri: uri)
+            }
+            #expect(try await receiver.exitStatus(within: .seconds(40)) == 0)
+            let file = MediaFile(path: record, place: place)
+            #expect(try await file.track("audio").codec == "aac")
+            let stamps = try await file.stamps()
+            #expect(stamps.count > 45)
+            #expect(stamps.count { $0 == nil } == 0, "each picture has its time strip")
+            #expect(!platform.local.program.report.contains("hidden-key"))
         }
 
         /// As an encoder of a studio sends it: no pictures out of order, a key frame each second.

@@ -26,6 +26,6 @@ struct PCastCommand: AsyncCommand {
         version: "0.1.0",
         subcommands: [
             ServeCommand.self, PublishCommand.self, SubscribeCommand.self, TokenCommand.self, DevicesCommand.self,
-            StreamsCommand.self, WorkerCommand.self,
+            StreamsCommand.self, PullCommand.self, PushCommand.self, WorkerCommand.self,
         ])
 }

@@ -14,13 +14,13 @@ struct ApplicationTokens {
     }
 
     /// Lets a client publish one stream.
-    func publishing() throws(EdgeAuthError) -> String {
-        try builder.forPublishingOnly().build()
+    func publishing(capabilities: [String] = []) throws(EdgeAuthError) -> String {
+        try capabilities.reduce(builder) { $0.withCapability($1) }.forPublishingOnly().build()
     }
 
     /// Lets view one stream.
-    func viewing(stream: String) throws(EdgeAuthError) -> String {
-        try builder.forOriginStream(stream).forStreamingOnly().build()
+    func viewing(stream: String, capabilities: [String] = []) throws(EdgeAuthError) -> String {
+        try capabilities.reduce(builder) { $0.withCapability($1) }.forOriginStream(stream).forStreamingOnly().build()
     }
 
     private var builder: EdgeTokenBuilder {

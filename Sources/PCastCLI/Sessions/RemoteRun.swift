@@ -1,0 +1,77 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+
+/// One run of `pcast pull` or `pcast push`: a stream that the platform works on itself.
+struct RemoteRun: Sendable {
+    typealias Begin = @Sendable (PCast, _ streamToken: String) async throws(PCastError) -> Publisher
+
+    private let uri: String?
+    private let tokens: [String]
+    private let duration: TimeSpan?
+    private let isDetached: Bool
+    private let client: ClientRun
+
+    init(
+        role: RunOutcome.Role, uri: String?, tokens: [String], duration: TimeSpan?, isDetached: Bool, console: Console
+    ) {
+        (self.uri, self.tokens, self.duration, self.isDetached) = (uri, tokens, duration, isDetached)
+        client = ClientRun(as: role, console)
+    }
+
+    /// - Parameters:
+    ///   - token: makes the stream's token where the platform runs on this computer.
+    ///   - begin: asks for the stream.
+    func run(
+        token: @escaping (ApplicationTokens) throws(EdgeAuthError) -> String, begin: @escaping Begin
+    ) async throws {
+        try await client.run {
+            let (place, pair) = try place(token)
+            return try await client.withClient(at: place) { try await work(pair, by: $0, begin) }
+        }
+    }
+
+    private func place(
+        _ token: (ApplicationTokens) throws(EdgeAuthError) -> String
+    ) throws -> (uri: String?, tokens: TokenPair) {
+        let named = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
+        let running = LocalCredentialsFile.running(in: .standard())
+        guard tokens.isEmpty else {
+            guard let uri = named ?? running.first?.uri else {
+                throw CommandFailure(.unusableArguments, "The token names no platform: give --uri.")
+            }
+            return (uri, try TokenPair(tokens, isLocal: PlatformURI.isOnThisComputer(uri)))
+        }
+        guard let local = running.first(where: { named == nil || $0.isOf(uri: named) }) else {
+            throw CommandFailure(
+                .notAuthorized, "No platform of yours runs there: give --uri and --token, or start “pcast serve”.")
+        }
+        let application = ApplicationTokens(application: local.application)
+        return (
+            local.uri,
+            TokenPair(authentication: try application.authentication(), stream: try token(application))
+        )
+    }
+
+    private func work(_ tokens: TokenPair, by pcast: PCast, _ begin: @escaping Begin) async throws -> RunEnd.Cause {
+        let publisher = try await client.settingUp(pcast) { () throws(PCastError) in
+            _ = try await pcast.start(authenticationToken: tokens.authentication)
+            return try await begin(pcast, tokens.stream)
+        }
+        let end = client.end
+        publisher.setPublisherEndedCallback { publisher, _, _ in
+            if let info = publisher.endedInfo { end.end(.stream(info)) }
+        }
+        client.console.event("running", ["streamId": .string(publisher.streamID.description)])
+        client.console.say("The platform works on \(publisher.streamID).")
+        if isDetached { return .elapsed }
+        client.console.say("Ctrl-C ends it.")
+        return await withTaskGroup { group in
+            group.addTask { await client.elapse(duration) }
+            let cause = await end.wait()
+            publisher.stop()
+            group.cancelAll()
+            return cause
+        }
+    }
+}

@@ -1,5 +1,5 @@
-import PCastIO
 import PCastEdgeAuth
+import PCastIO
 import PCastMedia
 import PCastSignaling
 import PCastWebRTC

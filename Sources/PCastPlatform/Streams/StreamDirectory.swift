@@ -219,7 +219,8 @@ actor StreamDirectory {
         guard let participant = participants[peer] else { return }
         participants[peer]?.answer = answer
         guard participant.isPublisher else { return }
-        streams[participant.streamID]?.codecs = answer.media.compactMap { $0.payloadFormats.first?.codec }
+        streams[participant.streamID]?.codecs = answer.media.filter { !$0.isRejected }
+            .compactMap { $0.payloadFormats.first?.codec }
             .sorted { $0.mediaType == .video && $1.mediaType == .audio }
     }
 

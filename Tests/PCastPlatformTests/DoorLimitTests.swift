@@ -70,7 +70,7 @@ import Testing
             // A WebSocket is a request like another.
             await #expect(throws: (any Error).self) {
                 for _ in 0..<10 {
-                    try await ProtocolClient.run(platform) { client in
+                    try await ProtocolClient.run(platform) { client async throws in
                         _ = try #require(try await client.authenticate())
                     }
                 }

@@ -6,7 +6,7 @@ import PCastIO
 /// Reads the configuration again when its file has become another, and whenever a SIGHUP asks for it. What cannot be used is
 /// told, and everything stays as it was.
 final class Reloading {
-    private let task: Task<Void, Never>
+    private let tasks: [Task<Void, Never>]
     private let hangup: any DispatchSourceSignal
 
     private static let interval = Duration.seconds(1)
@@ -20,21 +20,20 @@ final class Reloading {
         hangup = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hangup"))
         hangup.setEventHandler { wish.yield() }
         hangup.resume()
-        task = Task {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { for await _ in wishes { await Self.attempt(reload, console) } }
-                group.addTask {
-                    var changes = FileChanges(path.map { [$0] } ?? [])
-                    while (try? await Task.sleep(for: Self.interval)) != nil {
-                        if changes.look() { wish.yield() }
-                    }
-                }
+        let reading = Task {
+            for await _ in wishes { await Self.attempt(reload, console) }
+        }
+        let looking = Task {
+            var changes = FileChanges(path.map { [$0] } ?? [])
+            while (try? await Task.sleep(for: Self.interval)) != nil {
+                if changes.look() { wish.yield() }
             }
         }
+        tasks = [reading, looking]
     }
 
     func stop() {
-        task.cancel()
+        for task in tasks { task.cancel() }
         hangup.cancel()
     }
 

@@ -63,19 +63,37 @@ extension EndToEnd.Seed {
             let first = try #require(recovering.current.value)
             // What the platform ends for maintenance is there again by itself, as another stream.
             try await shared.end(first.streamID, reason: "maintenance")
-            let second = try #require(await recovering.current.values.first { $0 != nil && $0 !== first } ?? nil)
+            let second = try await Self.next(of: recovering, after: first)
             let watched = try await shared.watch(second.streamID, by: viewing)
             #expect(second.streamID != first.streamID)
             await published.pcast.applicationBackground()
             #expect(await watched.stream.ended.reason == .appBackground)
-            try #require(await recovering.offer.values.first { $0 != nil } ?? nil).perform()
-            let third = try #require(await recovering.current.values.first { $0 != nil && $0 !== second } ?? nil)
+            try await Self.accept(recovering)
+            let third = try await Self.next(of: recovering, after: second)
             #expect(!third.hasEnded)
             // And what is censored is over.
             try await shared.end(third.streamID, reason: "censored")
             #expect(await recovering.ended.reason == .censored)
             await watched.close()
             await published.close()
+        }
+
+        /// The stream that there is instead of another one.
+        private static func next(
+            of recovering: RecoveringStream<Publisher>, after former: Publisher
+        ) async throws -> Publisher {
+            for await publisher in recovering.current.values {
+                if let publisher, publisher !== former { return publisher }
+            }
+            throw EndToEndFailure("there is no other stream")
+        }
+
+        /// Takes the offer to have the stream again.
+        private static func accept(_ recovering: RecoveringStream<Publisher>) async throws {
+            for await offer in recovering.offer.values {
+                if let offer { return offer.perform() }
+            }
+            throw EndToEndFailure("the stream is not offered again")
         }
     }
 }

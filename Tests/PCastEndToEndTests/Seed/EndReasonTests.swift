@@ -57,25 +57,34 @@ extension EndToEnd.Seed {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
             let viewing = try await shared.client()
+            let token = try shared.publishingToken
             let recovering = try await published.pcast.publish(
-                recovering: RecoveryPolicy(), mediaStream: published.media.mediaStream
-            ) { () async throws(PCastError) in (try? shared.publishingToken) ?? "" }
+                recovering: RecoveryPolicy(), mediaStream: published.media.mediaStream, streamToken: { token })
+            try await Self.isPublishedAgain(recovering, shared, published, viewing)
+            await published.close()
+        }
+
+        private static func isPublishedAgain(
+            _ recovering: RecoveringStream<Publisher>, _ shared: SharedPlatform, _ published: SharedPlatform.Published,
+            _ viewing: PCast
+        ) async throws {
             let first = try #require(recovering.current.value)
             // What the platform ends for maintenance is there again by itself, as another stream.
             try await shared.end(first.streamID, reason: "maintenance")
-            let second = try await Self.next(of: recovering, after: first)
+            let second = try await next(of: recovering, after: first)
             let watched = try await shared.watch(second.streamID, by: viewing)
             #expect(second.streamID != first.streamID)
             await published.pcast.applicationBackground()
-            #expect(await watched.stream.ended.reason == .appBackground)
-            try await Self.accept(recovering)
-            let third = try await Self.next(of: recovering, after: second)
+            let seen = await watched.stream.ended
+            #expect(seen.reason == .appBackground)
+            try await accept(recovering)
+            let third = try await next(of: recovering, after: second)
             #expect(!third.hasEnded)
             // And what is censored is over.
             try await shared.end(third.streamID, reason: "censored")
-            #expect(await recovering.ended.reason == .censored)
+            let end = await recovering.ended
+            #expect(end.reason == .censored)
             await watched.close()
-            await published.close()
         }
 
         /// The stream that there is instead of another one.

@@ -76,7 +76,7 @@ def main(film):
                 # The second is a protocol of libavformat's own, which connects by itself.
                 lists = {
                     "/list.m3u8": (f"http://127.0.0.2:{port}/a.ts", "http://169.254.169.254/latest/b.ts"),
-                    "/proxy.m3u8": (f"httpproxy://127.0.0.2:{port}/a.ts", f"tcp://127.0.0.2:{port}"),
+                    "/proxy.m3u8": (f"httpproxy://127.0.0.2:{port}/a.ts", f"tcp://127.0.0.2:{port}/a.ts"),
                 }
                 for place in lists[self.path]:
                     lines += ["#EXTINF:2.0,", place]

@@ -17,7 +17,9 @@ func module(
         name: "PCast\(name)", dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], settings: [SwiftSetting] = settings
+) -> Target {
     .testTarget(
         name: "PCast\(name)Tests", dependencies: dependencies, exclude: exclude, swiftSettings: settings)
 }
@@ -222,6 +224,8 @@ let package = Package(
             [
                 "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastMedia",
                 .product(name: "Logging", package: "swift-log"),
-            ], exclude: ["peers"]),
+            ], exclude: ["peers"],
+            // They run other programs; and LLVM, as Swift 6.3.1 brings it, crashes on some of their coroutines.
+            settings: settings + [.unsafeFlags(["-Onone"])]),
     ]
 )

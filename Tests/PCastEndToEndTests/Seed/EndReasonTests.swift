@@ -56,53 +56,46 @@ extension EndToEnd.Seed {
         func recovery() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
-            let viewing = try await shared.client()
             let token = try shared.publishingToken
-            let recovering = try await published.pcast.publish(
-                recovering: RecoveryPolicy(), mediaStream: published.media.mediaStream, streamToken: { token })
-            try await Self.isPublishedAgain(recovering, shared, published, viewing)
-            await published.close()
-        }
-
-        private static func isPublishedAgain(
-            _ recovering: RecoveringStream<Publisher>, _ shared: SharedPlatform, _ published: SharedPlatform.Published,
-            _ viewing: PCast
-        ) async throws {
-            let first = try #require(recovering.current.value)
+            let recovering = try await Self.recovering(published, token)
+            let first = try #require(await Self.stream(of: recovering, after: nil))
             // What the platform ends for maintenance is there again by itself, as another stream.
             try await shared.end(first.streamID, reason: "maintenance")
-            let second = try await next(of: recovering, after: first)
-            let watched = try await shared.watch(second.streamID, by: viewing)
+            let second = try #require(await Self.stream(of: recovering, after: first))
             #expect(second.streamID != first.streamID)
             await published.pcast.applicationBackground()
-            let seen = await watched.stream.ended
-            #expect(seen.reason == .appBackground)
-            try await accept(recovering)
-            let third = try await next(of: recovering, after: second)
+            #expect(second.endedInfo?.reason == .appBackground)
+            await Self.takeUp(recovering)
+            let third = try #require(await Self.stream(of: recovering, after: second))
             #expect(!third.hasEnded)
             // And what is censored is over.
             try await shared.end(third.streamID, reason: "censored")
-            let end = await recovering.ended
-            #expect(end.reason == .censored)
-            await watched.close()
+            let info = await recovering.ended
+            #expect(info.reason == .censored)
+            await published.close()
         }
 
-        /// The stream that there is instead of another one.
-        private static func next(
-            of recovering: RecoveringStream<Publisher>, after former: Publisher
-        ) async throws -> Publisher {
-            for await publisher in recovering.current.values {
-                if let publisher, publisher !== former { return publisher }
+        private static func recovering(
+            _ published: SharedPlatform.Published, _ token: String
+        ) async throws -> RecoveringStream<Publisher> {
+            let source: PCast.TokenSource = { () async throws(PCastError) in token }
+            return try await published.pcast.publish(
+                recovering: RecoveryPolicy(), mediaStream: published.media.mediaStream, streamToken: source)
+        }
+
+        private static func stream(
+            of recovering: RecoveringStream<Publisher>, after known: Publisher?
+        ) async -> Publisher? {
+            for await stream in recovering.current.values {
+                if let stream, stream !== known { return stream }
             }
-            throw EndToEndFailure("there is no other stream")
+            return nil
         }
 
-        /// Takes the offer to have the stream again.
-        private static func accept(_ recovering: RecoveringStream<Publisher>) async throws {
+        private static func takeUp(_ recovering: RecoveringStream<Publisher>) async {
             for await offer in recovering.offer.values {
                 if let offer { return offer.perform() }
             }
-            throw EndToEndFailure("the stream is not offered again")
         }
     }
 }

@@ -193,7 +193,7 @@ let package = Package(
         tests(
             "CLI",
             [
-                "PCastCLI", "PCast", "PCastMedia", "PCastEdgeAuth",
+                "PCastCLI", "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         tests(
@@ -208,6 +208,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),

@@ -10,10 +10,20 @@ import PCastWebRTC
 public struct Platform: Sendable {
     private let configuration: PlatformConfiguration
     private let logger: Logger
+    private let control: PlatformControl
 
     public init(_ configuration: PlatformConfiguration, logger: Logger = Logger(label: "pcast.platform")) {
         self.configuration = configuration
         self.logger = logger
+        control = PlatformControl(configuration)
+    }
+
+    /// Gives a platform that runs another configuration, without dropping anybody: what can change does, for all that comes
+    /// from now on, and the rest is told. Where something of it cannot be used, nothing changes.
+    ///
+    /// - Throws: `PlatformError`.
+    public func apply(_ configuration: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
+        try await control.apply(configuration)
     }
 
     /// Serves until the task is cancelled; then ends every stream, and tells everyone.
@@ -22,39 +32,51 @@ public struct Platform: Sendable {
     /// - Throws: `PlatformError`.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
+        let configuration = configuration
+        let certificate = try configuration.tlsPort.map { _ in try CertificateFiles(configuration, logger: logger) }
         let kept = try await PlatformRecords.open(configuration.records, configuration.applications, logger)
         let router = try await openRouter(address)
         let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
+        let admission = Admission(
+            limits: configuration.limits, trustedProxies: configuration.trustedProxies,
+            proxyField: configuration.proxyField)
         let directory = StreamDirectory(
-            router: router, gatekeeper: gatekeeper, journal: kept.journal, logger: logger)
+            router: router, gatekeeper: gatekeeper, journal: kept.journal, admission: admission, logger: logger)
         let registry = SessionRegistry(journal: kept.journal)
         await registry.restore(
             (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
-        let relay = self.configuration.tlsPort.map { _ in RelayOffers(name: self.configuration.tlsName) }
+        let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }
         let workers = StreamWorkers(
             configuration.workers.map { WorkAdmission(configuration: $0, listen: address) }, gatekeeper: gatekeeper,
             directory: directory, registry: registry, logger: logger)
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
-        let routes = routes(router, gatekeeper, directory, relay, kept)
-        let talk = talk(gatekeeper, directory, registry, workers, relay)
-        let secure = try secureServer(routes, router, address, relay, talk)
+        let routes = routes(router, gatekeeper, directory, relay, kept, admission)
+        let talk = talk(gatekeeper, directory, registry, workers, relay, admission)
+        let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
         if let secure { opened = try await SecureServing.begin(secure) }
         let tls = opened
         if let tls { relay?.listens(at: tls.port) }
         defer { tls?.stop() }
         let server = WebServer(
-            binding: .init(host: configuration.bindingHost, port: configuration.port), router: routes,
-            webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
-        let configuration = configuration
+            binding: .init(host: configuration.bindingHost, port: configuration.port),
+            gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath, logger: logger,
+            webSocket: talk)
         let onOpen: @Sendable (Int) async -> Void = { port in
             await workers.listens(at: configuration.uriForWorkers(port: port))
             await onListening(
                 Self.listening(configuration, kept.applications, port: port, tlsPort: tls?.port, router: router))
         }
         // Tasks of their own, as the end has an order that a cancelled group has not.
+        kept.change(configuration.records, drainTime: configuration.drainTime)
+        await control.begin(
+            .init(
+                gatekeeper: gatekeeper, admission: admission, kept: kept, relay: relay, certificate: certificate,
+                directory: directory))
+        let watching = Task { await certificate?.watch() }
+        defer { watching.cancel() }
         let keeping = Task { await kept.run(of: directory) }
         let following = Task { await directory.follow(router.events) }
         let serving = Task { try await server.run(onListening: onOpen) }
@@ -62,6 +84,7 @@ public struct Platform: Sendable {
             await serving.result
         } onCancel: {
             Task {
+                admission.drain()
                 await directory.endAll(reason: .maintenance)
                 await workers.stop(reason: .maintenance)
                 router.stop()
@@ -125,57 +148,52 @@ public struct Platform: Sendable {
 
     private func talk(
         _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ workers: StreamWorkers, _ relay: RelayOffers?
+        _ workers: StreamWorkers, _ relay: RelayOffers?, _ admission: Admission
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
         return { connection in
+            guard let place = await admission.place(for: connection) else { return }
             await SignalingSession(
                 connection, gatekeeper: gatekeeper, directory: directory, registry: registry, workers: workers,
-                relay: relay, logger: logger
+                relay: relay, admission: admission, logger: logger
             ).run()
+            withExtendedLifetime(place) {}
         }
     }
 
     /// What listens on the port of TLS; nil where there shall be none.
     private func secureServer(
         _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress, _ relay: RelayOffers?,
+        _ admission: Admission, _ certificate: CertificateFiles?,
         _ talk: @escaping @Sendable (WebSocketConnection) async throws -> Void
-    ) throws(PlatformError) -> WebServer? {
-        guard let port = configuration.tlsPort, let relay else { return nil }
+    ) -> WebServer? {
+        guard let port = configuration.tlsPort, let relay, let certificate else { return nil }
         let service = TURNService(
             advertised: router.advertised, listen: address, rtcPort: router.rtcPort, secret: relay.secret,
             clock: MonotonicClock.reference())
         return WebServer(
             binding: .init(host: configuration.bindingHost, port: port),
-            security: .init(try identity(), tunnels: TunnelServer(service, clock: { MonotonicClock.now() })),
-            router: routes, webSocketPath: Self.webSocketPath, logger: logger, webSocket: talk)
-    }
-
-    private func identity() throws(PlatformError) -> TLSIdentity {
-        do {
-            if let certificate = configuration.tlsCertificate, let key = configuration.tlsKey {
-                return try TLSIdentity(certificate: certificate, key: key)
-            }
-            let made = try SelfSignedCertificate.generate(at: MonotonicClock.wallTime())
-            return try TLSIdentity(certificateDER: made.certificate, keyDER: made.key)
-        } catch {
-            throw .certificate("\(error)")
-        }
+            security: .init(
+                certificate.certificate, tunnels: TunnelServer(service, clock: { MonotonicClock.now() })),
+            gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath,
+            logger: logger, webSocket: talk)
     }
 
     private func routes(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?,
-        _ kept: PlatformRecords
+        _ kept: PlatformRecords, _ admission: Admission
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
+        routes.add(middleware: AdmissionMiddleware(admission: admission))
         for kind in [WebRTCDoor.Kind.whip, .whep] {
             WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, relay: relay, logger: logger)
                 .addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
-        AdministrationDoor(directory: directory, router: router, kept: kept).addRoutes(to: routes)
+        AdministrationDoor(directory: directory, router: router, kept: kept, admission: admission)
+            .addRoutes(to: routes)
         ApplicationDoor(gatekeeper: gatekeeper, directory: directory, kept: kept, relay: relay, logger: logger)
             .addRoutes(to: routes)
         return routes

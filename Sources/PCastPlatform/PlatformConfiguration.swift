@@ -24,13 +24,21 @@ public struct PlatformConfiguration: Sendable {
     public var tlsKey: String?
     /// The host that clients are told for TURN; nil for the one that they have come by.
     public var tlsName: String?
-    /// Publishers and viewers at one time; further ones are told to try again later.
+    /// Publishers and viewers that the relay has room for; further ones are told to try again later.
     public var maximumPeers: Int
     /// Streams from and to addresses; nil where there shall be none.
     public var workers: WorkerConfiguration?
+    /// What may be at one time, and how often.
+    public var limits = PlatformLimits()
+    /// Proxies that are believed when they say for whom they ask; everybody else's word is not taken.
+    public var trustedProxies: [IPNetwork] = []
+    /// In which field those proxies say it.
+    public var proxyField = ProxyField.forwardedFor
+    /// How long the platform may take to end: to tell everyone, and to deliver the last notifications.
+    public var drainTime = defaultDrainTime
 
     /// An application and the secret that its tokens are signed with.
-    public struct Application: Sendable {
+    public struct Application: Hashable, Sendable {
         public var id: ApplicationID
         public var secret: String
 
@@ -40,6 +48,7 @@ public struct PlatformConfiguration: Sendable {
         }
     }
 
+    public static let defaultDrainTime = TimeSpan.seconds(10)
     public static let defaultPort = 8080
     public static let defaultRTCPort: UInt16 = 8189
 

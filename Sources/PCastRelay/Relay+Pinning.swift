@@ -34,4 +34,13 @@ extension Relay {
         viewers[index].selection.pin = pin
         selectLayer(viewer: index, at: now)
     }
+
+    /// Has a publisher send no more than that, whatever its viewers could take; one that does not heed it is ended, with
+    /// `capacity`.
+    ///
+    /// - Parameter bitrate: on the wire; nil for as much as it likes.
+    public mutating func limit(_ peer: PeerID, to bitrate: Bitrate?) {
+        guard case .publisher(let index) = places[peer] else { return }
+        streams[index].quality.ceiling.change(to: bitrate)
+    }
 }

@@ -8,6 +8,10 @@ extension Relay {
         guard let due = streams[index].quality.nextLook, now >= due, !streams[index].isEnding else { return }
         streams[index].quality.nextLook = now + StreamQuality.interval
         streams[index].quality.measure(streams[index].receiver, at: now)
+        let measured = streams[index].quality.bitrate
+        if streams[index].quality.ceiling.observe(measured, at: now) {
+            return end(publisher: index, reason: .capacity, at: now)
+        }
         let stream = streams.address(index)
         let observation = stream.pointee.quality.observation(
             of: stream.pointee.receiver, isAway: stream.pointee.isAway, at: now)
@@ -43,7 +47,7 @@ extension Relay {
         }
         swap(&links.estimates, &stream.pointee.quality.links)
         stream.pointee.quality.noteLimit(at: now)
-        stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.sharedLimit.bitrate, at: now)
+        stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.request, at: now)
         stream.pointee.quality.isPictureLeftOut = links.takers > 0 && links.blind == links.takers
     }
 

@@ -18,6 +18,8 @@ struct StreamQuality {
     var machine = PublisherQuality()
     /// For its viewers' sake, where it has one layer.
     var sharedLimit = SharedLimit()
+    /// Whatever its viewers could take.
+    var ceiling = BitrateCeiling()
     /// What was sent to viewers that have left.
     var departed = StreamFigures.Counts()
 
@@ -69,6 +71,14 @@ struct StreamQuality {
     mutating func noteLimit(at now: Instant) {
         if sharedLimit.bitrate != lastLimit { limitChange = now }
         lastLimit = sharedLimit.bitrate
+    }
+
+    /// What the publisher is asked for, by whoever wants least of it; nil for nothing.
+    var request: Bitrate? {
+        guard let shared = sharedLimit.bitrate, let most = ceiling.request else {
+            return sharedLimit.bitrate ?? ceiling.request
+        }
+        return min(shared, most)
     }
 
     mutating func observation(
@@ -124,7 +134,9 @@ struct StreamQuality {
             calm.observe(loss: loss, queue: .zero, jitter: Self.jitter(receiver), at: now)
         }
         if video.isLost || audio.isLost { evidence.loss = 1 }
-        let isEcho = sharedLimit.bitrate != nil || limitChange.map { now - $0 < Self.limitEcho } ?? false
+        let isEcho =
+            sharedLimit.bitrate != nil || ceiling.request != nil
+            || limitChange.map { now - $0 < Self.limitEcho } ?? false
         if !isEcho {
             evidence.estimate = report?.estimate
             evidence.wanted = report?.wanted

@@ -1,16 +1,20 @@
 public import Hummingbird
 public import NIOCore
+public import PCastMedia
 
 /// What a request handler knows beside the request: who asks.
 public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
     public var coreContext: CoreRequestContextStorage
     public let remoteAddress: SocketAddress?
+    /// Who asks: whom the connection comes from, or on whose behalf, where a proxy is believed; nil when it is gone.
+    public var clientAddress: IPAddress?
     /// The port of this server that the connection came to.
     public let localPort: Int?
 
     public init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
         remoteAddress = source.channel.remoteAddress
+        clientAddress = TransportAddress(source.channel.remoteAddress)?.ip
         localPort = source.channel.localAddress?.port
     }
 

@@ -23,17 +23,18 @@ public struct WebServer: Sendable {
 
     /// TLS, and who takes the connections within it that speak neither HTTP nor WebSocket.
     public struct Security: Sendable {
-        public var identity: TLSIdentity
+        public var certificate: TLSCertificate
         public var tunnels: TunnelServer?
 
-        public init(_ identity: TLSIdentity, tunnels: TunnelServer? = nil) {
-            self.identity = identity
+        public init(_ certificate: TLSCertificate, tunnels: TunnelServer? = nil) {
+            self.certificate = certificate
             self.tunnels = tunnels
         }
     }
 
     private let binding: Binding
     private let security: Security?
+    private let gate: (any ConnectionGate)?
     private let responder: RouterResponder<WebRequestContext>
     private let webSocketPath: String
     private let webSocket: @Sendable (WebSocketConnection) async throws -> Void
@@ -41,15 +42,17 @@ public struct WebServer: Sendable {
 
     /// - Parameters:
     ///   - security: nil for no TLS.
+    ///   - gate: nil takes every connection.
     ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`.
     ///   - webSocket: runs as long as its connection; returning closes it.
     public init(
-        binding: Binding, security: Security? = nil, router: Router<WebRequestContext>, webSocketPath: String,
-        logger: Logger,
+        binding: Binding, security: Security? = nil, gate: (any ConnectionGate)? = nil,
+        router: Router<WebRequestContext>, webSocketPath: String, logger: Logger,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) {
         self.binding = binding
         self.security = security
+        self.gate = gate
         responder = router.buildResponder()
         self.webSocketPath = webSocketPath
         self.webSocket = webSocket
@@ -83,23 +86,24 @@ public struct WebServer: Sendable {
     }
 
     private func plain(_ onListening: @escaping @Sendable (Int) async -> Void) -> any Service {
-        let (path, handler) = (webSocketPath, webSocket)
+        let (path, handler, gate) = (webSocketPath, webSocket, gate)
         return application(
             HTTPServerBuilder { responder in
-                WebSocketUpgradableChannel(http: HTTP1Channel(responder: responder), path: path, handler: handler)
+                WebSocketUpgradableChannel(
+                    http: HTTP1Channel(responder: responder), path: path, gate: gate, handler: handler)
             }, onListening)
     }
 
     private func secure(
         _ security: Security, _ onListening: @escaping @Sendable (Int) async -> Void
     ) -> any Service {
-        let (path, handler) = (webSocketPath, webSocket)
+        let (path, handler, gate) = (webSocketPath, webSocket, gate)
         return application(
             HTTPServerBuilder { responder in
                 SecureChannel(
                     web: WebSocketUpgradableChannel(
-                        http: HTTP1Channel(responder: responder), path: path, handler: handler),
-                    identity: security.identity, tunnels: security.tunnels)
+                        http: HTTP1Channel(responder: responder), path: path, gate: gate, handler: handler),
+                    certificate: security.certificate, tunnels: security.tunnels)
             }, onListening)
     }
 

@@ -23,6 +23,8 @@ public struct WebSocketConnection: Sendable {
         public let host: String?
         /// The page that opened the WebSocket; nil when no page did (RFC 6455, section 10.2).
         public let origin: String?
+        /// The values of the header fields of a name, in their order.
+        public let fields: @Sendable (String) -> [String]
     }
 
     public let request: Request?

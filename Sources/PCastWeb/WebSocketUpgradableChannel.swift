@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
+import PCastMedia
 
 /// HTTP/1.1 on a connection until a request asks for a WebSocket at the given path, and that WebSocket afterwards.
 struct WebSocketUpgradableChannel: ServerChildChannel {
@@ -16,6 +17,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         case webSocket(WebSocketConnection.Wrapped, WebSocketConnection.Request)
         /// Somebody else's, until it is closed.
         case tunnel
+        /// Turned away.
+        case refused
     }
 
     struct Value: ServerChildChannelValue {
@@ -25,12 +28,28 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
 
     let http: HTTP1Channel
     let path: String
+    let gate: (any ConnectionGate)?
     let handler: @Sendable (WebSocketConnection) async throws -> Void
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        channel.eventLoop.makeCompletedFuture {
+        if let refused = turnAway(channel) { return refused }
+        return channel.eventLoop.makeCompletedFuture {
             Value(upgrade: try configure(channel, isSecure: false), channel: channel)
         }
+    }
+
+    /// Asks the gate, on the channel's event loop; nil when the connection may come in.
+    func turnAway(_ channel: any Channel) -> EventLoopFuture<Value>? {
+        guard let gate else { return nil }
+        let address = TransportAddress(channel.remoteAddress)?.ip
+        guard gate.admits(address) else {
+            channel.close(promise: nil)
+            // Not an error, which would end the server.
+            return channel.eventLoop.makeSucceededFuture(
+                Value(upgrade: channel.eventLoop.makeSucceededFuture(.refused), channel: channel))
+        }
+        channel.closeFuture.whenComplete { _ in gate.closed(address) }
+        return nil
     }
 
     /// On the channel's event loop.
@@ -40,7 +59,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
             upgradePipelineHandler: { channel, head in
                 let request = WebSocketConnection.Request(
-                    host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"))
+                    host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"),
+                    fields: { head.headers[$0] })
                 return channel.eventLoop.makeCompletedFuture {
                     .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)
                 }
@@ -80,7 +100,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             case .http(let channel): await http.handle(value: channel, logger: logger)
             case .webSocket(let channel, let request):
                 try await WebSocketConnection.run(channel, masksFrames: false, request: request, handler)
-            case .tunnel: try await value.channel.closeFuture.get()
+            case .tunnel, .refused: try await value.channel.closeFuture.get()
             }
         } catch {
             logger.debug("connection ended", metadata: ["error": "\(error)"])

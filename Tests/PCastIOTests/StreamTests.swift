@@ -92,7 +92,45 @@ struct StreamTests {
         }
     }
 
-    @Test("a connection that says nothing for thirty seconds is closed, one that spoke is not")
+    /// As if the machine had answered.
+    private func answer(_ number: UInt32, in connections: inout TCPConnections, _ poller: borrowing Poller) {
+        let event = Poller.Event(source: .connection(number), isReadable: true, isWritable: false)
+        let connection = connections.ready(number, event, poller)
+        [UInt8](repeating: 7, count: 3).withUnsafeBytes { _ = connection?.append($0) }
+    }
+
+    @Test("where there is no room, the oldest stranger goes, and nobody who was answered") func strangers() throws {
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        let poller = try Poller()
+        var connections = TCPConnections(capacity: 4)
+        let start = Instant(nanoseconds: 0)
+        var sockets: [TestSocket] = []
+        func arrive() {
+            sockets.append(TestSocket.tcp(to: listener.address))
+            connections.accept(from: listener, index: 0, at: start, poller)
+        }
+        for _ in 0..<4 { arrive() }
+        answer(1, in: &connections, poller)
+        answer(3, in: &connections, poller)
+        arrive()
+        #expect(sockets[1].read(1) == [])
+        arrive()
+        #expect(sockets[3].read(1) == [])
+        answer(5, in: &connections, poller)
+        answer(6, in: &connections, poller)
+        // Everybody has been answered: who comes now has to go.
+        arrive()
+        #expect(sockets[6].read(1) == [])
+        let counts = (connections.count, connections.refused)
+        #expect(counts == (4, 3))
+        for number in [1, 3, 5, 6] as [UInt32] {
+            let event = Poller.Event(source: .connection(number), isReadable: true, isWritable: false)
+            let isThere = connections.ready(number, event, poller) != nil
+            #expect(isThere)
+        }
+    }
+
+    @Test("a connection that is answered nothing for thirty seconds is closed, one that was is not")
     func silence() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
@@ -102,8 +140,7 @@ struct StreamTests {
         connections.accept(from: listener, index: 0, at: start, poller)
         let speaking = TestSocket.tcp(to: listener.address)
         connections.accept(from: listener, index: 0, at: start, poller)
-        let event = Poller.Event(source: .connection(2), isReadable: true, isWritable: false)
-        connections.ready(2, event, poller)?.hasFrame()
+        answer(2, in: &connections, poller)
         let deadline = connections.deadline
         #expect(deadline == start + .seconds(30))
 

@@ -104,9 +104,11 @@ import Testing
     func stops() async throws {
         let listening = AsyncStream<PlatformListening>.makeStream()
         let configuration = PlatformConfiguration(port: 0, rtcPort: 0)
-        let task = Task { try await Platform(configuration).run { listening.continuation.yield($0) } }
+        let subject = Platform(configuration)
+        let task = Task { try await subject.run { listening.continuation.yield($0) } }
         let place = try #require(await listening.stream.first { _ in true })
-        let platform = TestPlatform(listening: place)
+        let platform = TestPlatform(
+            listening: place, platform: subject, configuration: configuration, task: task)
         try? await ProtocolClient.run(platform) { client in
             _ = try await client.authenticate()
             task.cancel()

@@ -15,6 +15,10 @@ struct TestPlatform: Sendable {
     static let otherApplication = PlatformConfiguration.Application(id: ApplicationID("second"), secret: "treasure")
 
     let listening: PlatformListening
+    let platform: Platform
+    /// That it was started with.
+    let configuration: PlatformConfiguration
+    private let task: Task<Void, any Error>
 
     /// Runs `body` with a platform, which is over when this returns.
     static func run(
@@ -22,22 +26,25 @@ struct TestPlatform: Sendable {
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
         records: RecordKeeping = RecordKeeping(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-        workers: WorkerConfiguration? = nil,
+        workers: WorkerConfiguration? = nil, configure: (inout PlatformConfiguration) -> Void = { _ in },
         _ body: (TestPlatform) async throws -> Void
     ) async throws {
         var configuration = PlatformConfiguration(
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
             maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
         configuration.workers = workers
+        configure(&configuration)
+        let platform = Platform(configuration, logger: logger)
         let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()
-        let task = Task { [configuration] in
+        let task = Task {
             defer { continuation.finish() }
-            try await Platform(configuration, logger: logger).run { continuation.yield($0) }
+            try await platform.run { continuation.yield($0) }
         }
         defer { task.cancel() }
         guard let place = await listening.first(where: { _ in true }) else { return try await task.value }
         do {
-            try await body(TestPlatform(listening: place))
+            try await body(
+                TestPlatform(listening: place, platform: platform, configuration: configuration, task: task))
         } catch {
             task.cancel()
             _ = await task.result
@@ -46,6 +53,23 @@ struct TestPlatform: Sendable {
         task.cancel()
         _ = await task.result
     }
+
+    /// One that a test has started by itself.
+    init(
+        listening: PlatformListening, platform: Platform, configuration: PlatformConfiguration,
+        task: Task<Void, any Error>
+    ) {
+        self.listening = listening
+        self.platform = platform
+        self.configuration = configuration
+        self.task = task
+    }
+
+    /// Has it end.
+    func end() { task.cancel() }
+
+    /// Waits until it has ended.
+    func isOver() async { _ = await task.result }
 
     /// Where it listens, reached by way of this machine also when it listens everywhere.
     var uri: String {

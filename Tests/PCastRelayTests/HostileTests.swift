@@ -87,6 +87,24 @@ struct HostileTests {
         #expect(bytesOut <= bytesIn)
     }
 
+    @Test("DTLS1: handshakes from addresses that have passed no check get not one byte back, whatever they repeat")
+    func unverifiedHandshakes() throws {
+        let network = VirtualNetwork(seed: 80)
+        var handshakes: [[UInt8]] = []
+        network.onPeerSending = { bytes, _, _ in if bytes.first == 22 { handshakes.append(bytes) } }
+        let publisher = try network.publish(.vp8)
+        #expect(network.run { publisher.isConnected })
+        #expect(!handshakes.isEmpty)
+        let known = publisher.addresses
+        var bytesOut = 0
+        network.onSending = { bytes, path in if !known.contains(path.remote) { bytesOut += bytes.count } }
+        for handshake in handshakes {
+            for _ in 0..<200 { network.inject(handshake, from: anyPath(network)) }
+        }
+        network.run(for: .seconds(5))
+        #expect(bytesOut == 0 && network.endedReason(of: publisher.id) == nil)
+    }
+
     @Test("a peer's own path with garbage on it keeps its media")
     func garbageOnAKnownPath() throws {
         let network = VirtualNetwork(seed: 78)

@@ -42,6 +42,32 @@ import Testing
         #expect(agent.handleMessage(check(), from: path(), at: start).outcome.newlySelectedPath == nil)
     }
 
+    @Test("no request is answered with more bytes than it has, from IPv6 neither, whatever is left out of it or put in")
+    func noAmplification() throws {
+        let remotes = ["203.0.113.7:5000", "[2001:db8:1234:5678:9abc:def0:1234:5678]:65535"]
+        let key = server.password
+        let requests = [
+            check(), check(nominating: false), check(role: .controlled(tieBreaker: 5)),
+            check(local: ICECredentials(ufrag: server.ufrag, password: String(repeating: "x", count: 24))),
+            // Nothing but what it takes to be authentic, and less.
+            stunMessage(.request, key: key) { writer in
+                writer.addUsername(recipient: Array(server.ufrag.utf8), sender: Array(client.ufrag.utf8))
+            },
+            stunMessage(.request, key: key) { _ in },
+        ]
+        for remote in remotes {
+            let path = NetworkPath(local: ICENetwork.serverAddress, remote: try #require(TransportAddress(remote)))
+            for request in requests {
+                var agent = agent()
+                let reply = agent.handleMessage(request, from: path, at: start).reply
+                #expect(reply.count <= request.count, "\(reply.count) for \(request.count) of \(remote)")
+            }
+            // Checks as they are sent have room for the answer.
+            var agent = agent()
+            #expect(!agent.handleMessage(check(), from: path, at: start).reply.isEmpty)
+        }
+    }
+
     @Test("ICE1: the latest authenticated nomination is followed, to and fro")
     func ice1LatestNomination() {
         var agent = agent()

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 import Foundation
 import PCastEdgeAuth
 import PCastIO
@@ -68,6 +69,8 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup var workers: WorkerOptions
 
+    @OptionGroup var operation: OperationOptions
+
     @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
     var application: [ApplicationArgument] = []
 
@@ -77,7 +80,8 @@ struct ServeCommand: AsyncCommand {
         let console = Console(output)
         let settings = try Settings(command: "serve", config: configuration.config)
         let applications = try settings.values("application", application)
-        let running = try await start(settings, applications, console)
+        console.threshold.change(to: try operation.level(settings))
+        let running = try await RunningPlatform.start(try platformConfiguration(settings), console)
         defer { console.finish() }
         let uri = running.listening.uri
         // The one that was made up, now or when these records were begun, nobody has been told.
@@ -85,25 +89,44 @@ struct ServeCommand: AsyncCommand {
         let file = applications.isEmpty ? try known.map { try leaveCredentials(uri, $0) } : nil
         defer { file?.remove(ifOf: getpid()) }
         announce(uri, running.listening, console)
+        let reloading = Reloading(path: settings.path, console) { try await reload(running, console) }
         try await serve(running, console)
+        reloading.stop()
     }
 
-    private func start(
-        _ settings: Settings, _ applications: [ApplicationArgument], _ console: Console
-    ) async throws -> RunningPlatform {
+    private func platformConfiguration(_ settings: Settings) throws -> PlatformConfiguration {
         let place = try settings.value("listen", listen) ?? .standard
         var configuration = PlatformConfiguration(
             host: place.host, port: Int(place.port),
             rtcPort: try settings.value("rtc-port", rtcPort) ?? PlatformConfiguration.defaultRTCPort,
             advertise: try settings.values("advertise", advertise).map(\.address),
             stunServers: try settings.values("stun", stun).flatMap(NameResolution.resolve),
-            applications: applications.map(\.platformApplication),
+            applications: try settings.values("application", application).map(\.platformApplication),
             tlsPort: try settings.value("tls-port", tlsPort).map(Int.init),
             tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
             tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
             records: try records.keeping(settings))
         configuration.workers = try workers.configuration(settings)
-        return try await RunningPlatform.start(configuration, console)
+        try operation.complete(&configuration, settings)
+        return configuration
+    }
+
+    /// What the file says now, under the environment and the command line as before.
+    private func reload(_ running: RunningPlatform, _ console: Console) async throws {
+        let settings = try Settings(command: "serve", config: configuration.config)
+        let level = try operation.level(settings)
+        let changes = try await running.apply(try platformConfiguration(settings))
+        console.threshold.change(to: level)
+        let restart = changes.needRestart.map(\.rawValue)
+        console.event(
+            "reloaded",
+            [
+                "changed": .array(changes.applied.map { .string($0.rawValue) }),
+                "needRestart": .array(restart.map { .string($0) }),
+            ])
+        console.say("The configuration was read again.")
+        guard !restart.isEmpty else { return }
+        console.say("These stay as they are until a restart: \(restart.joined(separator: ", ")).")
     }
 
     private func leaveCredentials(
@@ -136,9 +159,19 @@ struct ServeCommand: AsyncCommand {
         console.say("Ctrl-C ends it.")
     }
 
+    /// After which, beyond the drain time, an end is cut short; in seconds.
+    private static let overtime = 5.0
+
     private func serve(_ running: RunningPlatform, _ console: Console) async throws {
         let task = Task { try await running.waitForEnd() }
-        let interruption = Interruption { task.cancel() }
+        let interruption = Interruption {
+            task.cancel()
+            // A disk that does not answer must not keep the process.
+            DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.overtime) {
+                console.say("The end took too long, and was cut short.")
+                _exit(ExitStatus.failed.rawValue)
+            }
+        }
         let result = await task.result
         if interruption.hasCome {
             console.event("ended", ["reason": .string("ended"), "description": .string("interrupted")])

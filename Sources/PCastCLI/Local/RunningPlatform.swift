@@ -1,13 +1,23 @@
+import PCastMedia
 import PCastPlatform
+import Synchronization
 
 /// A platform that runs in this process until it is stopped.
 final class RunningPlatform: Sendable {
     let listening: PlatformListening
+    private let platform: Platform
     private let task: Task<Void, any Error>
+    /// How long its end may take.
+    private let ending: Mutex<TimeSpan>
     /// Raised when it is being ended, as connections that are cut then are nothing to report.
     private let isEnding: Signpost
 
-    private init(_ listening: PlatformListening, _ task: Task<Void, any Error>, _ isEnding: Signpost) {
+    private init(
+        _ platform: Platform, _ listening: PlatformListening, drainTime: TimeSpan, _ task: Task<Void, any Error>,
+        _ isEnding: Signpost
+    ) {
+        self.platform = platform
+        ending = Mutex(drainTime)
         self.listening = listening
         self.task = task
         self.isEnding = isEnding
@@ -29,7 +39,9 @@ final class RunningPlatform: Sendable {
             }
         }
         do {
-            for try await listening in started { return RunningPlatform(listening, task, isEnding) }
+            for try await listening in started {
+                return RunningPlatform(platform, listening, drainTime: configuration.drainTime, task, isEnding)
+            }
         } catch {
             throw failure(error)
         }
@@ -51,6 +63,15 @@ final class RunningPlatform: Sendable {
         }
         return try await start(configurations[configurations.count - 1], console)
     }
+
+    /// Gives it another configuration; see `Platform.apply`.
+    func apply(_ configuration: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
+        let changes = try await platform.apply(configuration)
+        ending.withLock { $0 = configuration.drainTime }
+        return changes
+    }
+
+    var drainTime: TimeSpan { ending.withLock { $0 } }
 
     /// Returns when the platform has ended by itself, or the calling task was cancelled and the platform with it.
     func waitForEnd() async throws {

@@ -15,6 +15,8 @@ final class Console: Sendable {
     /// Whether a status block is drawn: on a terminal that can, unless programs read along.
     let isLive: Bool
     private let writesEvents: Bool
+    /// What of the libraries' words is shown.
+    let threshold = LogThreshold()
     private let state = Mutex(State())
 
     init(_ options: OutputOptions) {

@@ -1,22 +1,26 @@
 import Foundation
 import Logging
 
-/// Brings what the libraries log to the console, where it does not break the status block. Warnings and worse, or from
-/// the level on that `PCAST_LOG_LEVEL` names (`trace`, `debug`, `info`, `notice`, `warning`, `error`, `critical`).
+/// Brings what the libraries log to the console, where it does not break the status block. From which
+/// level on, the console's threshold says.
 struct ConsoleLogHandler: LogHandler {
     private let label: String
     private let console: Console
     private let silence: Signpost
     var metadata: Logger.Metadata = [:]
-    var logLevel: Logger.Level
+    /// A logger's own.
+    private var ownLevel: Logger.Level?
 
     /// - Parameter silence: raised when what follows is only that everything ends.
     init(label: String, console: Console, silence: Signpost) {
         self.label = label
         self.console = console
         self.silence = silence
-        let level = ProcessInfo.processInfo.environment["PCAST_LOG_LEVEL"]
-        logLevel = level.flatMap { Logger.Level(rawValue: $0.lowercased()) } ?? .warning
+    }
+
+    var logLevel: Logger.Level {
+        get { ownLevel ?? console.threshold.level }
+        set { ownLevel = newValue }
     }
 
     static func logger(_ label: String, on console: Console, until silence: Signpost) -> Logger {

@@ -10,8 +10,8 @@ struct ConfigurationFile: Equatable {
     static let options: [String: Set<String>] = [
         "serve": [
             "listen", "rtc-port", "advertise", "stun", "data", "application", "tls-port", "tls-certificate", "tls-key",
-            "tls-name", "data-key", "retention", "callback-network", "uri-network", "uri-ports",
-            "uri-directory", "uri-workers",
+            "tls-name", "data-key", "retention", "callback-network", "uri-network", "uri-ports", "uri-directory",
+            "uri-workers", "limit", "trusted-proxy", "proxy-field", "drain-time", "log-level",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
@@ -36,7 +36,10 @@ struct ConfigurationFile: Equatable {
             }
             if line.hasPrefix("["), line.hasSuffix("]") {
                 let name = String(line.dropFirst().dropLast())
-                guard Self.options[name] != nil else { throw refusal("there is no section [\(name)]") }
+                guard Self.options[name] != nil else {
+                    let nearest = NearestName.suggestion(name, among: Self.options.keys) { "[\($0)]" }
+                    throw refusal("there is no section [\(name)]\(nearest)")
+                }
                 command = name
                 continue
             }
@@ -44,8 +47,9 @@ struct ConfigurationFile: Equatable {
             guard let equals = line.firstIndex(of: "=") else { throw refusal("expected “option = value”") }
             let name = line[..<equals].trimmingCharacters(in: .whitespaces)
             let value = line[line.index(after: equals)...].trimmingCharacters(in: .whitespaces)
-            guard Self.options[command]?.contains(name) == true else {
-                throw refusal("“pcast \(command)” has no option “\(name)”")
+            guard let known = Self.options[command], known.contains(name) else {
+                let nearest = NearestName.suggestion(name, among: Self.options[command] ?? [])
+                throw refusal("“pcast \(command)” has no option “\(name)”\(nearest)")
             }
             values["\(command).\(name)", default: []].append(value)
         }
@@ -53,15 +57,23 @@ struct ConfigurationFile: Equatable {
 
     /// Reads the file that was named, or the person's own where there is one.
     static func load(named path: String?, environment: [String: String]) throws(CommandFailure) -> ConfigurationFile {
-        if let path = path ?? environment["PCAST_CONFIG"] {
-            guard let file = try read(path) else {
-                throw CommandFailure(.unusableArguments, "The configuration file \(path) cannot be read.")
+        if let named = path ?? environment["PCAST_CONFIG"] {
+            guard let file = try read(named) else {
+                throw CommandFailure(.unusableArguments, "The configuration file \(named) cannot be read.")
             }
             return file
         }
-        let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
-        guard let home, let file = try read("\(home)/pcast/pcast.conf") else { return ConfigurationFile() }
+        guard let own = self.path(named: nil, environment: environment), let file = try read(own) else {
+            return ConfigurationFile()
+        }
         return file
+    }
+
+    /// Where the file is, or would be; nil for a person without a home.
+    static func path(named path: String?, environment: [String: String]) -> String? {
+        if let named = path ?? environment["PCAST_CONFIG"] { return named }
+        let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
+        return home.map { "\($0)/pcast/pcast.conf" }
     }
 
     private static func read(_ path: String) throws(CommandFailure) -> ConfigurationFile? {

@@ -7,6 +7,8 @@ struct Settings {
     private let command: String
     private let environment: [String: String]
     private let file: ConfigurationFile
+    /// Of the configuration file, also where there is none.
+    private(set) var path: String?
 
     init(command: String, environment: [String: String], file: ConfigurationFile) {
         self.command = command
@@ -16,9 +18,23 @@ struct Settings {
 
     init(command: String, config path: String?) throws {
         let environment = ProcessInfo.processInfo.environment
+        try Self.checkVariables(of: command, in: environment)
         self.init(
             command: command, environment: environment,
             file: try ConfigurationFile.load(named: path, environment: environment))
+        self.path = ConfigurationFile.path(named: path, environment: environment)
+    }
+
+    /// That no variable of the command is misspelt, which would be as if it were not there.
+    static func checkVariables(of command: String, in environment: [String: String]) throws(CommandFailure) {
+        let prefix = variable("", of: command)
+        let known = (ConfigurationFile.options[command] ?? []).map { variable($0, of: command) }
+        for name in environment.keys.sorted() where name.hasPrefix(prefix) && !known.contains(name) {
+            throw CommandFailure(
+                .unusableArguments,
+                "“pcast \(command)” has no option for the variable \(name)\(NearestName.suggestion(name, among: known))."
+            )
+        }
     }
 
     /// `given` is what the command line has.
@@ -50,7 +66,9 @@ struct Settings {
         }
     }
 
-    private func variable(_ name: String) -> String {
+    private func variable(_ name: String) -> String { Self.variable(name, of: command) }
+
+    private static func variable(_ name: String, of command: String) -> String {
         "PCAST_\(command.uppercased())_\(name.uppercased().replacing("-", with: "_"))"
     }
 

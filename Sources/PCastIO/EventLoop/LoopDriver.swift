@@ -200,7 +200,6 @@ extension LoopDriver where M: ~Copyable {
         while true {
             switch connection.nextFrame() {
             case .frame(let frame):
-                connection.hasFrame()
                 counts.received += 1
                 machine.handle(frame, from: connection.path, at: now)
             case .incomplete: return

@@ -8,8 +8,8 @@ final class TCPConnection {
         /// `connect` is under way, and is told how it ended.
         case connecting(@Sendable (Result<NetworkPath, IOError>) -> Void)
 
-        /// Accepted, and silent so far.
-        case awaitingFirstFrame
+        /// Accepted, and told nothing so far: whoever is nobody's peer is never answered.
+        case unanswered
 
         case open
     }
@@ -68,10 +68,9 @@ final class TCPConnection {
         return address
     }
 
-    var isOpen: Bool { if case .open = phase { true } else { false } }
+    var isUnanswered: Bool { if case .unanswered = phase { true } else { false } }
 
-    /// The other side has shown that it speaks our language.
-    func hasFrame() { phase = .open }
+    var isOpen: Bool { if case .open = phase { true } else { false } }
 
     /// What a read came to.
     enum ReadResult { case some, nothing, end }
@@ -88,7 +87,10 @@ final class TCPConnection {
 
     func nextFrame() -> FrameReassembler.Next { reassembler.next() }
 
-    func append(_ frame: UnsafeRawBufferPointer) -> Bool { queue.append(frame) }
+    func append(_ frame: UnsafeRawBufferPointer) -> Bool {
+        if case .unanswered = phase { phase = .open }
+        return queue.append(frame)
+    }
 
     var hasPendingBytes: Bool { !queue.isEmpty }
 

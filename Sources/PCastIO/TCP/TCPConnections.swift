@@ -4,11 +4,13 @@ import PCastMedia
 
 /// The TCP connections of one event loop, by number. A number is not used again while it could be mistaken.
 struct TCPConnections: ~Copyable {
-    /// Connections at most; further ones are closed on arrival.
-    static let capacity = 4096
+    /// Connections at most; for another one the oldest that has been answered nothing goes, and where there is none, it is
+    /// closed on arrival.
+    private let capacity: Int
 
-    /// A connection on which no frame has come by then is closed.
-    private static let firstFrameTimeout = TimeSpan.seconds(30)
+    /// A connection on which nothing was answered by then is closed: a flood of strangers must not take the room of peers,
+    /// whose first check is answered at once.
+    private static let answerTimeout = TimeSpan.seconds(30)
     private static let connectTimeout = TimeSpan.seconds(10)
 
     /// Connections accepted in one turn.
@@ -19,6 +21,9 @@ struct TCPConnections: ~Copyable {
 
     private var table: [UInt32: TCPConnection] = [:]
     private var nextNumber: UInt32 = 1
+    /// Those that were accepted, the oldest first; some of them are answered or closed by now.
+    private var arrivals: [UInt32] = []
+    private var firstArrival = 0
     private var dirty: [TCPConnection] = []
     private var paused: [(listener: TCPListener, index: Int)] = []
 
@@ -30,6 +35,8 @@ struct TCPConnections: ~Copyable {
 
     /// When `closeOverdue` wants to be called: not later than the first connection is overdue.
     private(set) var deadline: Instant?
+
+    init(capacity: Int = 4096) { self.capacity = capacity }
 
     var count: Int { table.count }
 
@@ -48,16 +55,37 @@ struct TCPConnections: ~Copyable {
     }
 
     private mutating func admit(_ descriptor: Descriptor, at now: Instant, _ poller: borrowing Poller) {
-        guard count < Self.capacity else {
+        guard count < capacity || closeStranger() else {
             refused += 1
             return
         }
         guard let local = SocketAddress.ask(descriptor.number, getsockname),
             let remote = SocketAddress.ask(descriptor.number, getpeername)
         else { return }
-        _ = add(
-            descriptor, local: local, remote: remote, phase: .awaitingFirstFrame,
-            deadline: now + Self.firstFrameTimeout, poller)
+        let isThere = add(
+            descriptor, local: local, remote: remote, phase: .unanswered, deadline: now + Self.answerTimeout, poller)
+        if isThere { noteArrival(nextNumber &- 1) }
+    }
+
+    private mutating func noteArrival(_ number: UInt32) {
+        if arrivals.count >= 4 * capacity {
+            arrivals = arrivals[firstArrival...].filter { table[$0]?.isUnanswered == true }
+            firstArrival = 0
+        }
+        arrivals.append(number)
+    }
+
+    /// Makes room by closing the oldest connection that has been answered nothing; false when there is none.
+    private mutating func closeStranger() -> Bool {
+        while firstArrival < arrivals.count {
+            let number = arrivals[firstArrival]
+            firstArrival += 1
+            guard let connection = table[number], connection.isUnanswered else { continue }
+            close(connection.path)
+            refused += 1
+            return true
+        }
+        return false
     }
 
     mutating func connect(
@@ -65,7 +93,7 @@ struct TCPConnections: ~Copyable {
         _ done: @escaping @Sendable (Result<NetworkPath, IOError>) -> Void
     ) {
         do throws(IOError) {
-            guard count < Self.capacity else { throw .tooManyConnections(limit: Self.capacity) }
+            guard count < capacity else { throw .tooManyConnections(limit: capacity) }
             let descriptor = try Descriptor.socket(remote.ip.family, CLINUX_SOCK_STREAM)
             let local = try TCPConnection.begin(descriptor, to: remote, from: local)
             guard

@@ -4,18 +4,33 @@ import PCastMedia
 
 /// Reads tokens at every door alike: finds the application, checks the signature, enforces each restriction.
 struct Gatekeeper: Sendable {
-    private let secrets: [String: String]
-    private let owner: ApplicationID
+    /// Those whose tokens count.
+    private struct Applications: Sendable {
+        let secrets: [String: String]
+        let owner: ApplicationID
+
+        init(_ applications: [PlatformConfiguration.Application]) {
+            secrets = Dictionary(
+                applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
+            owner = applications.first?.id ?? ApplicationID("local")
+        }
+    }
+
+    private let applications: Setting<Applications>
+    private var secrets: [String: String] { applications.value.secrets }
     /// Somebody on this machine needs no token.
     let isOpenToThisMachine: Bool
     /// Whom the platform has started itself.
     let workers = WorkCredentials()
 
     init(_ applications: [PlatformConfiguration.Application], isOpenToThisMachine: Bool) {
-        secrets = Dictionary(
-            applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
-        owner = applications.first?.id ?? ApplicationID("local")
+        self.applications = Setting(Applications(applications))
         self.isOpenToThisMachine = isOpenToThisMachine
+    }
+
+    /// Those count from now on, and no others; who was let in stays.
+    func change(_ applications: [PlatformConfiguration.Application]) {
+        self.applications.value = Applications(applications)
     }
 
     /// A token that one of the applications would give; nil when there is no such application.
@@ -31,11 +46,12 @@ struct Gatekeeper: Sendable {
     func identify(_ encoded: String?, visitor: Visitor) throws(Refusal) -> Grant {
         guard let encoded, !encoded.isEmpty else {
             guard isOpenToThisMachine, visitor.isOnThisMachine else { throw .noToken }
-            return Grant(application: owner, token: nil)
+            return Grant(application: applications.value.owner, token: nil)
         }
         if let grant = workers.grant(encoded) { return grant }
         guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
         // An unknown application costs the same as a wrong secret, so that names cannot be tried out.
+        let secrets = secrets
         let secret = secrets[application] ?? "\u{0}"
         let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded)
         guard secrets[application] != nil else { throw .token("unknown application") }
@@ -95,6 +111,7 @@ struct Gatekeeper: Sendable {
 
     /// Checks an application's own credentials (HTTP Basic), in constant time.
     func isApplication(_ id: String, secret: String) -> Bool {
+        let secrets = secrets
         let expected = Array((secrets[id] ?? "\u{0}").utf8)
         let given = Array(secret.utf8)
         var difference = expected.count ^ given.count

@@ -10,6 +10,7 @@ struct Refusal: Error, Sendable {
         case gone
         case unsupported
         case capacity
+        case rateLimited
         case conflict
         case failed
     }
@@ -19,11 +20,14 @@ struct Refusal: Error, Sendable {
     let message: String
     /// For the log.
     let detail: String
+    /// When it is worth while to ask again; nil where that is not known.
+    let retryAfter: TimeSpan?
 
-    init(_ kind: Kind, _ message: String, detail: String? = nil) {
+    init(_ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil) {
         self.kind = kind
         self.message = message
         self.detail = detail ?? message
+        self.retryAfter = retryAfter
     }
 
     static let noToken = Refusal(.unauthorized, "A token is needed: send it as “Authorization: Bearer …”.")
@@ -45,6 +49,7 @@ struct Refusal: Error, Sendable {
         case .gone: .gone
         case .unsupported: .badRequest
         case .capacity: .capacity
+        case .rateLimited: .rateLimited
         case .conflict: .conflict
         case .failed: .failed
         }

@@ -6,9 +6,14 @@ struct AdministrationDoor: Sendable {
     let directory: StreamDirectory
     let router: MediaRouter
     let kept: PlatformRecords
+    let admission: Admission
 
     func addRoutes(to router: Router<WebRequestContext>) {
-        router.get("/healthz") { _, _ in DoorResponse.json(.ok, #"{"status":"ok"}"#) }
+        router.get("/healthz") { _, _ in
+            admission.isDraining
+                ? DoorResponse.json(.serviceUnavailable, #"{"status":"draining"}"#)
+                : DoorResponse.json(.ok, #"{"status":"ok"}"#)
+        }
         router.get("/metrics") { _, _ in await metrics() }
     }
 

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PCastMedia
 
 extension HTTPField.Name {
     static let acceptPatch = Self("Accept-Patch")!
@@ -38,7 +39,8 @@ enum DoorResponse {
         case .noStreamPlaying: text(.notFound, refusal.message)
         case .gone: text(.notFound, refusal.message)
         case .unsupported: text(.notAcceptable, refusal.message)
-        case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: "5"])
+        case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: refusal.retryAfterText])
+        case .rateLimited: text(.tooManyRequests, refusal.message, [.retryAfter: refusal.retryAfterText])
         case .conflict: text(.conflict, refusal.message)
         case .failed: text(.internalServerError, refusal.message)
         }
@@ -47,4 +49,9 @@ enum DoorResponse {
     static func methodNotAllowed(_ allowed: String) -> Response {
         text(.methodNotAllowed, "Allowed here: \(allowed).", [.allow: allowed])
     }
+}
+
+extension Refusal {
+    /// As `Retry-After` (RFC 9110, section 10.2.3): in whole seconds, at least one.
+    var retryAfterText: String { "\(Int(max((retryAfter ?? .seconds(5)).seconds.rounded(.up), 1)))" }
 }

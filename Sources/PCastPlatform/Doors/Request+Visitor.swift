@@ -1,7 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import NIOCore
-import PCastMedia
 import PCastWeb
 
 extension Request {
@@ -16,9 +14,7 @@ extension Request {
     }
 
     func visitor(_ context: WebRequestContext) -> Visitor {
-        Visitor(
-            address: context.remoteAddress?.ipAddress.flatMap { IPAddress($0) }, host: head.authority,
-            origin: headers[.origin])
+        Visitor(address: context.clientAddress, host: head.authority, origin: headers[.origin])
     }
 
     /// Whether the body is of this media type, parameters aside.

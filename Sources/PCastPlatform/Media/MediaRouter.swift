@@ -86,6 +86,9 @@ final class MediaRouter: Sendable {
         try await ask { relay, now throws(RelayError) in try relay.pin(peer, layer: layer, at: now) }
     }
 
+    /// Has a publisher send no more than that; see `Relay.limit`.
+    func limit(_ peer: PeerID, to bitrate: Bitrate?) { try? loop.submit { relay, _ in relay.limit(peer, to: bitrate) } }
+
     /// A relay that does not keep up with what it is asked, or is stopping, is full.
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer

@@ -21,16 +21,19 @@ final class RelayOffers: Sendable {
     private static let lifetime = TimeSpan.seconds(12 * 3600 as Int64)
 
     let secret: [UInt8]
-    private let name: String?
+    private let name: Setting<String?>
     /// Nil until it listens.
     private let port = Mutex<Int?>(nil)
 
     /// - Parameter name: the host that clients are told; nil for the one that they have come by.
     init(name: String?) {
-        self.name = name
+        self.name = Setting(name)
         var generator = SystemRandomNumberGenerator()
         secret = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
     }
+
+    /// Who asks from now on is told that host.
+    func change(name: String?) { self.name.value = name }
 
     func listens(at port: Int) { self.port.withLock { $0 = port } }
 
@@ -41,7 +44,9 @@ final class RelayOffers: Sendable {
     ///   - user: tells users apart.
     ///   - host: of the request, with or without a port.
     func offer(to user: StreamID, host: String?) -> Offer? {
-        guard let port = port.withLock({ $0 }), let host = name ?? host.flatMap(Self.withoutPort) else { return nil }
+        guard let port = port.withLock({ $0 }), let host = name.value ?? host.flatMap(Self.withoutPort) else {
+            return nil
+        }
         let expiry = MonotonicClock.wallTime() + Self.lifetime
         return Offer(
             uri: "turns:\(host):\(port)?transport=tcp",

@@ -6,10 +6,10 @@ import PCastWeb
 /// has listed beside it. A name is resolved once, every address that it has is judged, and the request goes to the one
 /// that was judged; a redirection is an answer like any other and is not followed.
 struct CallbackClient: Sendable {
-    let addresses: AddressGuard
+    /// Networks that are reached although they are not public.
+    let listed: Setting<[IPNetwork]>
 
-    /// - Parameter listed: networks that are reached although they are not public.
-    init(listed: [IPNetwork]) { addresses = AddressGuard(listed: listed) }
+    var addresses: AddressGuard { AddressGuard(listed: listed.value) }
 
     /// What came of a request.
     enum Answer: Sendable {

@@ -13,14 +13,15 @@ struct PlatformRecords: Sendable {
     /// Whose tokens count.
     let applications: [PlatformConfiguration.Application]
     private let keeping: RecordKeeping
+    private let retention: Setting<TimeSpan>
+    /// How long the last notifications have when the platform ends.
+    private let farewell: Setting<TimeSpan>
     private let logger: Logger
 
     /// Ended streams that are remembered where they are kept in memory.
     private static let memoryLimit = 10_000
     /// How often it is written that the platform runs, which is how well the end of a killed one is known.
     private static let pulse = Duration.seconds(2)
-    /// How long the last notifications have when the platform ends.
-    private static let farewell = TimeSpan.seconds(5)
 
     /// Opens them, and ends what a platform that was killed left open.
     static func open(
@@ -56,7 +57,9 @@ struct PlatformRecords: Sendable {
         self.applications = applications
         self.keeping = keeping
         self.logger = logger
-        callbacks = CallbackClient(listed: keeping.callbackNetworks)
+        retention = Setting(keeping.retention)
+        farewell = Setting(PlatformConfiguration.defaultDrainTime)
+        callbacks = CallbackClient(listed: Setting(keeping.callbackNetworks))
         let courier = NotificationCourier(
             records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits), logger: logger)
         self.courier = courier
@@ -78,6 +81,23 @@ struct PlatformRecords: Sendable {
         return wanted
     }
 
+    /// What can be another while the platform runs.
+    func change(_ keeping: RecordKeeping, drainTime: TimeSpan) {
+        retention.value = keeping.retention
+        callbacks.listed.value = keeping.callbackNetworks
+        farewell.value = drainTime
+    }
+
+    /// Those count from now on, and no others.
+    func setApplications(_ applications: [PlatformConfiguration.Application]) async throws(PlatformError) {
+        do {
+            try await records.setApplications(
+                applications.map { .init(id: $0.id, secret: $0.secret) }, at: MonotonicClock.wallTime())
+        } catch {
+            throw .records("\(error)")
+        }
+    }
+
     /// Writes, notifies and forgets until `finish`.
     func run(of directory: StreamDirectory) async {
         let carrying = Task { await courier.run() }
@@ -92,7 +112,7 @@ struct PlatformRecords: Sendable {
         await journal.run()
         care.cancel()
         forgetting.cancel()
-        await courier.flush(within: Self.farewell)
+        await courier.flush(within: farewell.value)
         carrying.cancel()
         await carrying.value
     }
@@ -103,7 +123,7 @@ struct PlatformRecords: Sendable {
     private func forget() async {
         repeat {
             do {
-                try await records.forget(before: MonotonicClock.wallTime() - keeping.retention)
+                try await records.forget(before: MonotonicClock.wallTime() - retention.value)
                 if keeping.directory == nil { try await records.forget(keeping: Self.memoryLimit) }
             } catch {
                 logger.error("old records stay", metadata: ["why": "\(error)"])

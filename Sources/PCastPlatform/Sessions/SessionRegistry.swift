@@ -15,6 +15,8 @@ actor SessionRegistry {
 
     private struct Entry {
         let application: ApplicationID
+        /// Its place among those that there may be; nil for one of the platform that ran before.
+        var seat: Seat?
         /// Where events of the session go; nil while its connection is broken.
         var deliver: Delivery?
         /// Which connection the session is on; an older one that ends later changes nothing.
@@ -62,9 +64,10 @@ actor SessionRegistry {
 
     /// Opens a session, or takes up again the one that `previous` names, of the same application.
     ///
+    /// - Parameter seat: of a new session.
     /// - Returns: nil when there is no room.
     func open(
-        _ application: ApplicationID, previous: SessionID?, at now: Instant,
+        _ application: ApplicationID, previous: SessionID?, seat: Seat? = nil, at now: Instant,
         deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
@@ -85,10 +88,15 @@ actor SessionRegistry {
         }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
-        sessions[id] = Entry(application: application, deliver: deliver, connection: nextConnection)
+        sessions[id] = Entry(application: application, seat: seat, deliver: deliver, connection: nextConnection)
         journal?.note(
             .sessionOpened(SessionRecord(id: id, application: application, opened: MonotonicClock.wallTime())))
         return Opened(id: id, connection: nextConnection, untold: [])
+    }
+
+    /// Whether that session can be taken up again.
+    func knows(_ id: SessionID?, of application: ApplicationID) -> Bool {
+        id.flatMap { sessions[$0] }?.application == application
     }
 
     private func forget(_ id: SessionID) {

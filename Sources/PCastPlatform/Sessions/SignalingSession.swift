@@ -15,6 +15,7 @@ actor SignalingSession {
     private let registry: SessionRegistry
     private let workers: StreamWorkers
     private let relay: RelayOffers?
+    private let admission: Admission
     private let logger: Logger
     private let remoteAddress: IPAddress?
 
@@ -42,7 +43,7 @@ actor SignalingSession {
 
     init(
         _ connection: WebSocketConnection, gatekeeper: Gatekeeper, directory: StreamDirectory,
-        registry: SessionRegistry, workers: StreamWorkers, relay: RelayOffers?, logger: Logger
+        registry: SessionRegistry, workers: StreamWorkers, relay: RelayOffers?, admission: Admission, logger: Logger
     ) {
         self.connection = connection
         self.gatekeeper = gatekeeper
@@ -50,8 +51,10 @@ actor SignalingSession {
         self.registry = registry
         self.workers = workers
         self.relay = relay
+        self.admission = admission
         self.logger = logger
-        remoteAddress = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        remoteAddress = admission.address(of: peer, fields: connection.request?.fields ?? { _ in [] })
         conversation = ServerConversation(at: MonotonicClock.now())
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
@@ -163,6 +166,11 @@ actor SignalingSession {
     }
 
     private func respond(to request: SignalingRequest) async -> SignalingResponse {
+        do throws(Refusal) {
+            try admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())
+        } catch {
+            return request.response(error.status)
+        }
         switch request {
         case .authenticate(let message): return .authenticate(await authenticate(message))
         case .setupStream(let message): return .setupStream(await setUp(message))
@@ -192,8 +200,9 @@ actor SignalingSession {
             var entering = visitor
             entering.sessionID = previous
             let isForStreams = try gatekeeper.admit(grant, visitor: entering)
+            let seat = try await seat(previous, of: grant.application)
             let opened = await registry.open(
-                grant.application, previous: previous, at: MonotonicClock.now()
+                grant.application, previous: previous, seat: seat, at: MonotonicClock.now()
             ) { [weak self] news in await self?.tell(news) ?? false }
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
@@ -208,6 +217,13 @@ actor SignalingSession {
             response.status = error.status.wire
         }
         return response
+    }
+
+    /// One that was known before has its seat.
+    private func seat(_ previous: SessionID?, of application: ApplicationID) async throws(Refusal) -> Seat? {
+        try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
+        if await registry.knows(previous, of: application) { return nil }
+        return try admission.seat(.session, of: application, from: remoteAddress)
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {

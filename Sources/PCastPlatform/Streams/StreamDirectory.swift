@@ -16,6 +16,8 @@ actor StreamDirectory {
         let origin: StreamID
         let isPublisher: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
+        /// Its place among those that there may be.
+        let seat: Seat
         /// What a restart's answer is made of.
         var answer: SessionDescription?
         let onQuality: QualityAction
@@ -28,10 +30,13 @@ actor StreamDirectory {
     private let router: MediaRouter
     private let gatekeeper: Gatekeeper
     private let journal: Journal
+    private let admission: Admission
     private let logger: Logger
     private var streams: [StreamID: LiveStream] = [:]
     private var participants: [PeerID: Participant] = [:]
     private var peers: [StreamID: PeerID] = [:]
+    /// What of the bitrate each publisher may have.
+    private var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
     private var nextOrdinal = 0
     private var nextListener = 0
@@ -42,10 +47,13 @@ actor StreamDirectory {
     private static let qualityBacklog = 16
     private static let listenerLimit = 8
 
-    init(router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, logger: Logger) {
+    init(
+        router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, admission: Admission, logger: Logger
+    ) {
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
+        self.admission = admission
         self.logger = logger
     }
 
@@ -68,15 +76,18 @@ actor StreamDirectory {
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        let seat = try seat(.stream, grant, visitor)
+        guard shares.hasRoom(grant.application, seat.block, in: admission.limits) else { throw .noBitrate }
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
-        let peer = enter(id, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(id, seat, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         let stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
             startTime: MonotonicClock.wallTime(),
             ordinal: nextOrdinal)
         streams[id] = stream
+        shares.enter(id, grant.application, seat.block)
         nextOrdinal += 1
         journal.note(.streamStarting(stream.record))
         do {
@@ -85,6 +96,7 @@ actor StreamDirectory {
                 playout: grant.playoutBuffer)
             if grant.work != nil { router.addOwnCandidates(to: &answer) }
             participants[peer]?.answer = answer
+            shareBitrate()
             await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
             logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
@@ -104,9 +116,10 @@ actor StreamDirectory {
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
         let stream = try find(origin, for: grant, visitor: visitor)
+        let seat = try seat(.viewer, grant, visitor)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
-        let peer = enter(id, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(id, seat, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         do {
             var answer = try await router.view(
                 peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
@@ -162,14 +175,19 @@ actor StreamDirectory {
         try gatekeeper.authorize(grant, for: .subscribe(originStreamID: origin, tags: tags), visitor: visitor)
     }
 
+    private func seat(_ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Seat {
+        try admission.takeJoin(from: visitor.address, at: MonotonicClock.now())
+        return try admission.seat(kind, of: grant.application, from: visitor.address)
+    }
+
     private func enter(
-        _ id: StreamID, origin: StreamID, isPublisher: Bool, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
-        onQuality: @escaping QualityAction
+        _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
     ) -> PeerID {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, onQuality: onQuality)
+            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, seat: seat, onQuality: onQuality)
         peers[id] = peer
         return peer
     }
@@ -178,7 +196,17 @@ actor StreamDirectory {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
         for listener in participant.listeners.values { listener.finish() }
-        if participant.isPublisher { streams[participant.streamID] = nil }
+        guard participant.isPublisher else { return }
+        streams[participant.streamID] = nil
+        shares.leave(participant.streamID)
+        shareBitrate()
+    }
+
+    /// Has each publisher know its share, which is another whenever one comes or goes, and when the limits change.
+    func shareBitrate() {
+        for (id, share) in shares.changes(by: admission.limits) {
+            if let peer = streams[id]?.peer { router.limit(peer, to: share) }
+        }
     }
 
     private static func refusal(_ error: RelayError) -> Refusal {

@@ -11,11 +11,14 @@ struct SecureChannel: ServerChildChannel {
     typealias Value = WebSocketUpgradableChannel.Value
 
     let web: WebSocketUpgradableChannel
-    let identity: TLSIdentity
+    let certificate: TLSCertificate
     let tunnels: (any StreamAcceptor)?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        if let refused = web.turnAway(channel) { return refused }
         let promise = channel.eventLoop.makePromise(of: WebSocketUpgradableChannel.Conversation.self)
+        // That which holds now; it may be another one for the next connection.
+        let identity = certificate.identity
         return channel.eventLoop.makeCompletedFuture {
             do {
                 try channel.pipeline.syncOperations.addHandlers(

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Foundation
+import PCastMedia
+import PCastPlatform
+
+/// A limit of a platform, `NAME=NUMBER`; a bitrate also as `2500k` or `2.5M`.
+struct LimitArgument: ExpressibleByArgument, Equatable {
+    let name: String
+    private let text: String
+
+    init?(argument: String) {
+        guard let equals = argument.firstIndex(of: "=") else { return nil }
+        name = argument[..<equals].trimmingCharacters(in: .whitespaces)
+        text = argument[argument.index(after: equals)...].trimmingCharacters(in: .whitespaces)
+    }
+
+    /// - Throws: `CommandFailure` that says what is wrong, and what may have been meant.
+    func set(in limits: inout PlatformLimits) throws(CommandFailure) {
+        let names = PlatformLimits.Name.allCases.map(\.rawValue)
+        guard let limit = PlatformLimits.Name(rawValue: name) else {
+            throw CommandFailure(
+                .unusableArguments,
+                "There is no limit “\(name)”\(NearestName.suggestion(name, among: names)); "
+                    + "there are \(names.joined(separator: ", ")).")
+        }
+        let bitrate = limit.isBitrate ? BitrateArgument(argument: text)?.bitrate.bitsPerSecond : nil
+        guard let value = bitrate ?? Self.number(text) else {
+            throw CommandFailure(.unusableArguments, "The limit “\(name)” is a number, not “\(text)”.")
+        }
+        limits[limit] = value
+    }
+
+    private static func number(_ text: String) -> Int64? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let value = Int64(text), value <= 1_000_000_000_000
+        else { return nil }
+        return value
+    }
+}

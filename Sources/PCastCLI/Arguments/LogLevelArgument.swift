@@ -1,0 +1,12 @@
+import ArgumentParser
+import Logging
+
+/// `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+struct LogLevelArgument: ExpressibleByArgument {
+    let level: Logger.Level
+
+    init?(argument: String) {
+        guard let level = Logger.Level(rawValue: argument.lowercased()) else { return nil }
+        self.level = level
+    }
+}

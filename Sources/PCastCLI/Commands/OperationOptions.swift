@@ -1,0 +1,47 @@
+import ArgumentParser
+import Logging
+import PCastPlatform
+
+/// How `pcast serve` is operated: how much of it there may be, who stands before it, and how it ends.
+struct OperationOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "How much there may be at one time, or in a second, as viewers=5000; may be repeated.",
+            discussion: "The names, and what holds by itself, stand in configs/pcast.conf.", valueName: "name=number"))
+    var limit: [LimitArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A proxy that is believed when it says for whom it asks, as 10.0.0.0/8; may be repeated.",
+            valueName: "network"))
+    var trustedProxy: [NetworkArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The field in which it says so: x-forwarded-for or forwarded. (default: x-forwarded-for)",
+            valueName: "name"))
+    var proxyField: ProxyFieldArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long ending may take: everyone is told, and the last notifications are sent. (default: 10s)",
+            valueName: "duration"))
+    var drainTime: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "What is logged: trace, debug, info, notice, warning, error or critical. (default: warning)",
+            valueName: "level"))
+    var logLevel: LogLevelArgument?
+
+    func complete(_ configuration: inout PlatformConfiguration, _ settings: Settings) throws {
+        for limit in try settings.values("limit", limit) { try limit.set(in: &configuration.limits) }
+        configuration.trustedProxies = try settings.values("trusted-proxy", trustedProxy).map(\.network)
+        configuration.proxyField = try settings.value("proxy-field", proxyField)?.field ?? .forwardedFor
+        configuration.drainTime =
+            try settings.value("drain-time", drainTime)?.span ?? PlatformConfiguration.defaultDrainTime
+    }
+
+    /// Nil for what `PCAST_LOG_LEVEL` says, as with every command.
+    func level(_ settings: Settings) throws -> Logger.Level? { try settings.value("log-level", logLevel)?.level }
+}

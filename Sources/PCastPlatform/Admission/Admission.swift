@@ -1,0 +1,168 @@
+import PCastMedia
+import Synchronization
+
+/// What every door asks before it lets anybody in, whoever that is: whether there is room, whether they come too often,
+/// whether the platform is closing, and on whose word an address is believed.
+final class Admission: Sendable {
+    private struct State {
+        var limits: PlatformLimits
+        var proxies: [IPNetwork]
+        var proxyField: ProxyField
+        var isDraining = false
+        var census: [Seat.Kind: Census] = [:]
+        var connections = TokenBuckets<AddressBlock>()
+        var requests = TokenBuckets<AddressBlock>()
+        var joins = TokenBuckets<AddressBlock>()
+        var counts = Counts()
+    }
+
+    /// What was refused since the beginning.
+    struct Counts: Sendable {
+        var connections = 0
+        var rateLimited = 0
+        var capacity = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(
+        limits: PlatformLimits = PlatformLimits(), trustedProxies: [IPNetwork] = [],
+        proxyField: ProxyField = .forwardedFor
+    ) {
+        state = Mutex(State(limits: limits, proxies: trustedProxies, proxyField: proxyField))
+    }
+
+    var counts: Counts { state.withLock { $0.counts } }
+
+    var limits: PlatformLimits { state.withLock { $0.limits } }
+
+    /// From now on. Whoever is in stays, also where there are more than may be.
+    func change(limits: PlatformLimits, trustedProxies: [IPNetwork], proxyField: ProxyField) {
+        state.withLock { state in
+            state.limits = limits
+            state.proxies = trustedProxies
+            state.proxyField = proxyField
+        }
+    }
+
+    // MARK: Closing
+
+    /// The platform ends: whoever is in is told, nobody is let in any more.
+    var isDraining: Bool { state.withLock { $0.isDraining } }
+
+    func drain() { state.withLock { $0.isDraining = true } }
+
+    // MARK: Addresses
+
+    /// Who stands behind a request: our peer, or whom a trusted proxy asks for.
+    ///
+    /// - Parameter values: of the fields of a name.
+    func address(of peer: IPAddress?, fields values: (String) -> [String]) -> IPAddress? {
+        let (proxies, field) = state.withLock { ($0.proxies, $0.proxyField) }
+        guard !proxies.isEmpty else { return peer }
+        return ForwardedAddress(field, values(field.rawValue)).address(of: peer, trusting: proxies)
+    }
+
+    func isTrustedProxy(_ address: IPAddress?) -> Bool {
+        guard let address else { return false }
+        return state.withLock { $0.proxies.contains { $0.contains(address) } }
+    }
+
+    // MARK: Rates
+
+    /// One request of HTTP, or of the protocol.
+    func takeRequest(from address: IPAddress?, at now: Instant) throws(Refusal) {
+        try take(\.requests, .requestsPerSecond, AddressBlock(address), at: now)
+    }
+
+    /// One session, stream or view to begin.
+    func takeJoin(from address: IPAddress?, at now: Instant) throws(Refusal) {
+        try take(\.joins, .joinsPerSecond, AddressBlock(address), at: now)
+    }
+
+    private func take(
+        _ buckets: any WritableKeyPath<State, TokenBuckets<AddressBlock>> & Sendable, _ limit: PlatformLimits.Name,
+        _ block: AddressBlock, at now: Instant
+    ) throws(Refusal) {
+        let wait = state.withLock { state in
+            let wait = state[keyPath: buckets].take(block, perSecond: state.limits[limit], at: now)
+            if wait != nil { state.counts.rateLimited += 1 }
+            return wait
+        }
+        if let wait { throw .rateLimited(retryAfter: wait) }
+    }
+
+    // MARK: Room
+
+    /// - Throws: `Refusal`, of kind `capacity`.
+    func enter(_ kind: Seat.Kind, _ application: ApplicationID?, _ block: AddressBlock) throws(Refusal) {
+        let refusal: Refusal? = state.withLock { state in
+            if state.isDraining { return .draining }
+            let bounds = Self.bounds(of: kind, in: state.limits)
+            do throws(Census.Exceeded) {
+                try state.census[kind, default: Census()].enter(application, block, within: bounds)
+                return nil
+            } catch {
+                state.counts.capacity += 1
+                return .full(kind, error)
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    func leave(_ seat: Seat) {
+        state.withLock { $0.census[seat.kind]?.leave(seat.application, seat.block) }
+    }
+
+    /// How many there are.
+    func count(of kind: Seat.Kind) -> Int { state.withLock { Int($0.census[kind]?.count ?? 0) } }
+
+    private static func bounds(of kind: Seat.Kind, in limits: PlatformLimits) -> Census.Bounds {
+        switch kind {
+        case .session:
+            .init(
+                all: limits[.sessions], application: limits[.sessionsPerApplication],
+                address: limits[.sessionsPerAddress])
+        case .stream:
+            .init(
+                all: limits[.streams], application: limits[.streamsPerApplication],
+                address: limits[.streamsPerAddress])
+        case .viewer:
+            .init(
+                all: limits[.viewers], application: limits[.viewersPerApplication],
+                address: limits[.viewersPerAddress])
+        case .connection:
+            .init(all: limits[.connections], application: .max, address: limits[.connectionsPerAddress])
+        }
+    }
+
+    // MARK: Connections
+
+    /// Whether a connection is taken at all; before anything is read of it.
+    ///
+    /// What stands before us brings the connections of many, so that only the number of all is a limit for it.
+    func admitConnection(from address: IPAddress?, at now: Instant) -> Bool {
+        state.withLock { state in
+            let block = AddressBlock(address)
+            var bounds = Self.bounds(of: .connection, in: state.limits)
+            let isProxy = address.map { address in state.proxies.contains { $0.contains(address) } } ?? false
+            if isProxy {
+                bounds.address = .max
+            } else if state.connections.take(block, perSecond: state.limits[.connectionsPerSecond], at: now) != nil {
+                state.counts.connections += 1
+                return false
+            }
+            do throws(Census.Exceeded) {
+                try state.census[.connection, default: Census()].enter(nil, block, within: bounds)
+                return true
+            } catch {
+                state.counts.connections += 1
+                return false
+            }
+        }
+    }
+
+    func connectionClosed(from address: IPAddress?) {
+        state.withLock { $0.census[.connection]?.leave(nil, AddressBlock(address)) }
+    }
+}

@@ -1,0 +1,64 @@
+import PCastMedia
+
+/// What each publisher may send, of what all may, those of an application, and those at an address: as much as the others
+/// beside it.
+struct BitrateShares: Sendable {
+    private struct Publisher {
+        let application: ApplicationID
+        let block: AddressBlock
+    }
+
+    private var publishers: [StreamID: Publisher] = [:]
+    private var applications: [ApplicationID: Int64] = [:]
+    private var blocks: [AddressBlock: Int64] = [:]
+    private var wasLimited = false
+
+    /// A stream of which no more than this were left would be none.
+    static let least: Int64 = 64_000
+
+    /// Whether there is a share for one more.
+    func hasRoom(_ application: ApplicationID, _ block: AddressBlock, in limits: PlatformLimits) -> Bool {
+        let share = Self.share(
+            Int64(publishers.count) + 1, applications[application, default: 0] + 1, blocks[block, default: 0] + 1,
+            limits)
+        return share.map { $0 >= Self.least } ?? true
+    }
+
+    mutating func enter(_ stream: StreamID, _ application: ApplicationID, _ block: AddressBlock) {
+        publishers[stream] = Publisher(application: application, block: block)
+        applications[application, default: 0] += 1
+        blocks[block, default: 0] += 1
+    }
+
+    mutating func leave(_ stream: StreamID) {
+        guard let publisher = publishers.removeValue(forKey: stream) else { return }
+        applications[publisher.application] = Self.less(applications[publisher.application])
+        blocks[publisher.block] = Self.less(blocks[publisher.block])
+    }
+
+    private static func less(_ count: Int64?) -> Int64? { count.flatMap { $0 > 1 ? $0 - 1 : nil } }
+
+    /// Of each stream, when there are limits, or have been until now.
+    mutating func changes(by limits: PlatformLimits) -> [StreamID: Bitrate?] {
+        let isLimited = PlatformLimits.Name.allCases.contains { $0.isBitrate && limits[$0] > 0 }
+        defer { wasLimited = isLimited }
+        return isLimited || wasLimited ? shares(in: limits) : [:]
+    }
+
+    /// Of each stream; nil where nothing limits it.
+    func shares(in limits: PlatformLimits) -> [StreamID: Bitrate?] {
+        publishers.mapValues { publisher in
+            Self.share(
+                Int64(publishers.count), applications[publisher.application] ?? 1, blocks[publisher.block] ?? 1, limits
+            ).map { Bitrate(bitsPerSecond: $0) }
+        }
+    }
+
+    /// - Parameters: how many there are in all, of its application and at its address.
+    private static func share(_ all: Int64, _ application: Int64, _ block: Int64, _ limits: PlatformLimits) -> Int64? {
+        let bounds: [(PlatformLimits.Name, Int64)] = [
+            (.bitrate, all), (.bitratePerApplication, application), (.bitratePerAddress, block), (.bitratePerStream, 1),
+        ]
+        return bounds.filter { limits[$0.0] > 0 }.map { limits[$0.0] / max($0.1, 1) }.min()
+    }
+}

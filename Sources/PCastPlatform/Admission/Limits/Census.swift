@@ -1,0 +1,43 @@
+import PCastMedia
+
+/// How many of a kind there are at the moment: in all, of each application, and of each address.
+struct Census: Sendable {
+    /// How many there may be.
+    struct Bounds: Sendable {
+        var all: Int64
+        var application: Int64
+        var address: Int64
+    }
+
+    /// Which bound was reached.
+    enum Exceeded: Error { case all, application, address }
+
+    private(set) var count: Int64 = 0
+    private var applications: [ApplicationID: Int64] = [:]
+    private var addresses: [AddressBlock: Int64] = [:]
+
+    mutating func enter(
+        _ application: ApplicationID?, _ address: AddressBlock, within bounds: Bounds
+    ) throws(Exceeded) {
+        guard count < bounds.all else { throw .all }
+        if let application, applications[application, default: 0] >= bounds.application { throw .application }
+        guard addresses[address, default: 0] < bounds.address else { throw .address }
+        count += 1
+        if let application { applications[application, default: 0] += 1 }
+        addresses[address, default: 0] += 1
+    }
+
+    mutating func leave(_ application: ApplicationID?, _ address: AddressBlock) {
+        count -= 1
+        precondition(count >= 0, "who leaves has entered")
+        if let application { Self.decrease(&applications[application]) }
+        Self.decrease(&addresses[address])
+    }
+
+    private static func decrease(_ count: inout Int64?) {
+        count = count.flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+
+    /// How many applications and addresses are remembered.
+    var size: Int { applications.count + addresses.count }
+}

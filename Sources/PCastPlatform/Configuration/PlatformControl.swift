@@ -1,0 +1,69 @@
+import PCastIO
+import PCastMedia
+import PCastRecords
+
+/// The hand on a platform that runs: gives it another configuration, as far as it can have one without dropping anybody.
+actor PlatformControl {
+    /// What can be set while the platform runs.
+    struct Running: Sendable {
+        let gatekeeper: Gatekeeper
+        let admission: Admission
+        let kept: PlatformRecords
+        let relay: RelayOffers?
+        let certificate: CertificateFiles?
+        let directory: StreamDirectory
+    }
+
+    private var configuration: PlatformConfiguration
+    private var running: Running?
+
+    init(_ configuration: PlatformConfiguration) { self.configuration = configuration }
+
+    func begin(_ running: Running) { self.running = running }
+
+    /// All of it that can change, or, where some of that cannot be used, nothing.
+    ///
+    /// - Throws: `PlatformError`.
+    func apply(_ new: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
+        var new = new
+        // Without any, those count that did last.
+        if new.applications.isEmpty { new.applications = configuration.applications }
+        let changes = PlatformChanges(from: configuration, to: new)
+        guard let running else { return changes }
+        // What may fail comes first.
+        let paths = try CertificateFiles.Paths(new)
+        let identity = try running.certificate?.read(paths)
+        if changes.applied.contains(.application) {
+            try await running.kept.setApplications(new.applications)
+            running.gatekeeper.change(new.applications)
+        }
+        if let identity { running.certificate?.use(identity, of: paths) }
+        running.relay?.change(name: new.tlsName)
+        running.admission.change(
+            limits: new.limits, trustedProxies: new.trustedProxies, proxyField: new.proxyField)
+        if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
+        running.kept.change(new.records, drainTime: new.drainTime)
+        // What needs a restart is compared with what runs at the next change, too.
+        var kept = new
+        for setting in changes.needRestart { setting.copy(from: configuration, to: &kept) }
+        configuration = kept
+        return changes
+    }
+}
+
+extension PlatformSetting {
+    /// Of those that need a restart.
+    fileprivate func copy(from old: PlatformConfiguration, to new: inout PlatformConfiguration) {
+        switch self {
+        case .listen: (new.host, new.port) = (old.host, old.port)
+        case .rtcPort: new.rtcPort = old.rtcPort
+        case .advertise: new.advertise = old.advertise
+        case .stun: new.stunServers = old.stunServers
+        case .tlsPort: new.tlsPort = old.tlsPort
+        case .data: new.records.directory = old.records.directory
+        case .dataKey: new.records.keyFile = old.records.keyFile
+        case .uriNetwork, .uriPorts, .uriDirectory, .uriWorkers: new.workers = old.workers
+        default: preconditionFailure("\(self) needs no restart")
+        }
+    }
+}

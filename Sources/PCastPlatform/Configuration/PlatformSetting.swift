@@ -1,0 +1,79 @@
+import PCastMedia
+
+/// What a configuration sets; each is called as its option of `pcast serve`.
+public enum PlatformSetting: String, CaseIterable, Sendable {
+    case listen
+    case rtcPort = "rtc-port"
+    case advertise
+    case stun
+    case application
+    case tlsPort = "tls-port"
+    case tlsCertificate = "tls-certificate"
+    case tlsKey = "tls-key"
+    case tlsName = "tls-name"
+    case data
+    case dataKey = "data-key"
+    case retention
+    case callbackNetwork = "callback-network"
+    case uriNetwork = "uri-network"
+    case uriPorts = "uri-ports"
+    case uriDirectory = "uri-directory"
+    case uriWorkers = "uri-workers"
+    case limit
+    case trustedProxy = "trusted-proxy"
+    case proxyField = "proxy-field"
+    case drainTime = "drain-time"
+
+    /// Sockets, the directory of the records and what workers may reach stay as they are while the platform runs.
+    public var needsRestart: Bool {
+        switch self {
+        case .listen, .rtcPort, .advertise, .stun, .tlsPort, .data, .dataKey, .uriNetwork, .uriPorts, .uriDirectory,
+            .uriWorkers:
+            true
+        case .application, .tlsCertificate, .tlsKey, .tlsName, .retention, .callbackNetwork, .limit, .trustedProxy,
+            .proxyField, .drainTime:
+            false
+        }
+    }
+
+    /// Whether it is the same in both.
+    func isSame(_ left: PlatformConfiguration, _ right: PlatformConfiguration) -> Bool {
+        switch self {
+        case .listen: left.host == right.host && left.port == right.port
+        case .rtcPort: left.rtcPort == right.rtcPort
+        case .advertise: left.advertise == right.advertise
+        case .stun: left.stunServers == right.stunServers
+        case .application: left.applications == right.applications
+        case .tlsPort: left.tlsPort == right.tlsPort
+        case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
+        case .tlsKey: left.tlsKey == right.tlsKey
+        case .tlsName: left.tlsName == right.tlsName
+        case .data: left.records.directory == right.records.directory
+        case .dataKey: left.records.keyFile == right.records.keyFile
+        case .retention: left.records.retention == right.records.retention
+        case .callbackNetwork: left.records.callbackNetworks == right.records.callbackNetworks
+        case .uriNetwork: left.workers?.networks == right.workers?.networks
+        case .uriPorts: left.workers?.listenerPorts == right.workers?.listenerPorts
+        case .uriDirectory: left.workers?.folder == right.workers?.folder
+        case .uriWorkers: left.workers?.limit == right.workers?.limit
+        case .limit: left.limits == right.limits
+        case .trustedProxy: left.trustedProxies == right.trustedProxies
+        case .proxyField: left.proxyField == right.proxyField
+        case .drainTime: left.drainTime == right.drainTime
+        }
+    }
+}
+
+/// What became of a new configuration of a platform that runs.
+public struct PlatformChanges: Hashable, Sendable {
+    /// What is another from now on.
+    public var applied: [PlatformSetting]
+    /// What would be another after a restart, and is as it was.
+    public var needRestart: [PlatformSetting]
+
+    init(from old: PlatformConfiguration, to new: PlatformConfiguration) {
+        let changed = PlatformSetting.allCases.filter { !$0.isSame(old, new) }
+        applied = changed.filter { !$0.needsRestart }
+        needRestart = changed.filter(\.needsRestart)
+    }
+}

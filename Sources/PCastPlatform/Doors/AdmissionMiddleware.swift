@@ -1,0 +1,40 @@
+import HTTPTypes
+import Hummingbird
+import PCastIO
+import PCastSignaling
+import PCastWeb
+
+/// Tells doors who asks, and refuses those who ask too often before anything is done for them.
+struct AdmissionMiddleware: RouterMiddleware {
+    let admission: Admission
+
+    /// What an operator watches is answered always.
+    private static let free: Set<String> = ["/healthz", "/metrics"]
+
+    func handle(
+        _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
+    ) async throws -> Response {
+        var context = context
+        context.clientAddress = admission.address(of: context.clientAddress) { name in
+            HTTPField.Name(name).map { request.headers[values: $0] } ?? []
+        }
+        guard !Self.free.contains(request.uri.path) else { return try await next(request, context) }
+        do throws(Refusal) {
+            try admission.takeRequest(from: context.clientAddress, at: MonotonicClock.now())
+        } catch {
+            return DoorResponse.refusal(error, at: request.uri.path)
+        }
+        return try await next(request, context)
+    }
+}
+
+extension DoorResponse {
+    /// As the door at that path says it: in JSON where backends ask.
+    static func refusal(_ refusal: Refusal, at path: String) -> Response {
+        guard path.hasPrefix("/pcast/") else { return Self.refusal(refusal) }
+        let status: HTTPResponse.Status = refusal.kind == .rateLimited ? .tooManyRequests : .serviceUnavailable
+        var response = ApplicationFailure(status, refusal.status.wire, refusal.message).response
+        response.headers[.retryAfter] = refusal.retryAfterText
+        return response
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import PCastPlatform
+import Testing
+
+@testable import PCastCLI
+
+/// What somebody may have meant.
+struct NearestNameTests {
+    private let names = ["listen", "rtc-port", "limit", "tls-port", "trusted-proxy"]
+
+    @Test(
+        "The nearest name is found, by letters changed, missing, doubled or swapped",
+        arguments: [
+            ("lsiten", "listen"), ("listn", "listen"), ("rtcport", "rtc-port"), ("limits", "limit"),
+            ("trusted_proxy", "trusted-proxy"), ("tls-prot", "tls-port"),
+        ])
+    func nearest(_ written: String, _ meant: String) { #expect(NearestName.find(written, among: names) == meant) }
+
+    @Test("What is near to nothing is near to nothing", arguments: ["", "x", "colour", "application"])
+    func nothing(_ written: String) { #expect(NearestName.find(written, among: names) == nil) }
+
+    @Test("An unknown key of the file, or variable, is an error that says which one was meant") func told() {
+        let key = #expect(throws: CommandFailure.self) {
+            try ConfigurationFile(text: "[serve]\nlisen = 127.0.0.1:1", path: "F")
+        }
+        #expect(key?.sentence == "F, line 2: “pcast serve” has no option “lisen”; perhaps “listen” is meant.")
+        let section = #expect(throws: CommandFailure.self) { try ConfigurationFile(text: "[server]", path: "F") }
+        #expect(section?.sentence?.contains("perhaps “[serve]” is meant") == true)
+        let variable = #expect(throws: CommandFailure.self) {
+            try Settings.checkVariables(
+                of: "serve", in: ["PCAST_SERVE_LIMITS": "viewers=1", "PCAST_LOG_LEVEL": "info"])
+        }
+        #expect(variable?.sentence?.contains("perhaps “PCAST_SERVE_LIMIT” is meant") == true)
+        #expect(variable?.status == .unusableArguments)
+    }
+
+    @Test("Limits are set by their names; an unknown one is an error that says which one was meant") func limits()
+        throws
+    {
+        var limits = PlatformLimits()
+        try #require(LimitArgument(argument: "viewers-per-address = 7")).set(in: &limits)
+        try #require(LimitArgument(argument: "bitrate-per-stream=2.5M")).set(in: &limits)
+        try #require(LimitArgument(argument: "bitrate=0")).set(in: &limits)
+        #expect(limits[.viewersPerAddress] == 7 && limits[.bitratePerStream] == 2_500_000)
+        #expect(limits.changed == [.viewersPerAddress, .bitratePerStream])
+        for (text, part) in [
+            ("viewer=1", "perhaps “viewers” is meant"), ("viewers=many", "is a number"), ("viewers=-1", "is a number"),
+            ("viewers=2.5M", "is a number"),
+        ] {
+            let argument = try #require(LimitArgument(argument: text))
+            let failure = #expect(throws: CommandFailure.self) { try argument.set(in: &limits) }
+            #expect(failure?.sentence?.contains(part) == true, "\(text)")
+        }
+        #expect(LimitArgument(argument: "viewers") == nil)
+    }
+
+    @Test("configs/pcast.conf has every key, and is a file that can be read, with each remark made a line")
+    func documented() throws {
+        let repository = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let path = repository.appendingPathComponent("configs/pcast.conf").path
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        _ = try ConfigurationFile(text: text, path: path)
+        var command = ""
+        var lines: [String] = []
+        var documented: [String: Set<String>] = [:]
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("[") { command = String(line.dropFirst().dropLast()) }
+            guard let match = line.wholeMatch(of: /(# )?([a-z0-9-]+) = .+/) else {
+                lines.append(String(line))
+                continue
+            }
+            documented[command, default: []].insert(String(match.2))
+            lines.append(String(line.drop { $0 == "#" || $0 == " " }))
+        }
+        #expect(documented == ConfigurationFile.options)
+        let all = try ConfigurationFile(text: lines.joined(separator: "\n"), path: path)
+        var limits = PlatformLimits()
+        let written = try #require(all.values["serve.limit"])
+        for value in written { try #require(LimitArgument(argument: value)).set(in: &limits) }
+        // What stands there is what holds by itself.
+        #expect(limits == PlatformLimits() && written.count == PlatformLimits.Name.allCases.count)
+    }
+}

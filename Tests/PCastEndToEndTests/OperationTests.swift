@@ -1,0 +1,240 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A platform in operation: configured anew while it runs, flooded, and ended.
+    @Suite("Operation")
+    struct OperationTests {
+        /// A platform with a configuration file, a publisher and a viewer.
+        private struct Broadcast {
+            let platform: LocalPlatform
+            let publisher: RunningProgram
+            let viewer: RunningProgram
+            let file: String
+
+            static func start(in place: Workplace, _ lines: [String] = []) async throws -> Broadcast {
+                let file = place.path("pcast.conf")
+                try write(lines, to: file)
+                let program = try place.pcast("serve", "--config", file, limit: .seconds(150))
+                let platform = try await LocalPlatform(program, in: place)
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic",
+                    limit: .seconds(120))
+                _ = try await publisher.event("publishing", within: .seconds(40))
+                let broadcast = Broadcast(
+                    platform: platform, publisher: publisher,
+                    viewer: try await watch(platform, try await platform.stream()), file: file)
+                _ = try await broadcast.viewer.event("firstFrame", within: .seconds(40))
+                return broadcast
+            }
+
+            static func watch(_ platform: LocalPlatform, _ stream: String) async throws -> RunningProgram {
+                try platform.place.pcast(
+                    "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.viewingToken(stream), limit: .seconds(120))
+            }
+
+            func anotherViewer() async throws -> RunningProgram {
+                let stream = try #require(publisher.events("publishing").first?["streamId"].text)
+                return try await Self.watch(platform, stream)
+            }
+
+            static func write(_ lines: [String], to file: String) throws {
+                let always = [
+                    "[serve]", "listen = 127.0.0.1:0", "rtc-port = 0", "application = \(LocalPlatform.application)",
+                ]
+                try (always + lines).joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
+            }
+
+            /// That pictures still arrive: in the second after the one that begins now.
+            func awaitPictures() async throws {
+                let known = viewer.events("stats").count
+                _ = try await viewer.event("stats", within: .seconds(30)) { event in
+                    viewer.events("stats").count >= known + 2 && event["bitrate"].number ?? 0 > 50_000
+                }
+                #expect(viewer.isRunning && publisher.isRunning)
+            }
+
+            /// What somebody is answered who would watch: 503 where there is no room, and 400 where there is, for the offer
+            /// is none that could be watched with.
+            func knock() async throws -> String? {
+                try await ask(
+                    "POST", "/whep", "--type", "application/sdp", "--body",
+                    "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n")
+            }
+
+            /// The status of an answer.
+            func ask(_ method: String, _ path: String, _ arguments: String...) async throws -> String? {
+                let all = [method, platform.uri + path] + arguments
+                return try await platform.place.run("\(BuiltProgram.peers)/ask.py", all).output.first
+            }
+
+            func end() async throws {
+                viewer.send(SIGINT)
+                publisher.send(SIGINT)
+                #expect(try await viewer.exitStatus(within: .seconds(20)) == 0)
+                #expect(try await publisher.exitStatus(within: .seconds(20)) == 0)
+            }
+        }
+
+        @Test(
+            "The configuration is read again when its file changes and on SIGHUP, and nobody is dropped",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(3)))
+        func reload() async throws {
+            try await Workplace.run { place in
+                let broadcast = try await Broadcast.start(in: place)
+                let program = broadcast.platform.program
+                // The file alone.
+                try Broadcast.write(["limit = viewers=1", "rtc-port = 4711"], to: broadcast.file)
+                let first = try await program.event("reloaded", within: .seconds(20))
+                #expect(first["changed"].list.compactMap(\.text) == ["limit"])
+                #expect(first["needRestart"].list.compactMap(\.text) == ["rtc-port"])
+                _ = try await program.message(containing: "until a restart: rtc-port", within: .seconds(5))
+                #expect(try await broadcast.knock() == "503")
+                try await broadcast.awaitPictures()
+
+                // A mistake.
+                try Broadcast.write(["limits = viewers=100"], to: broadcast.file)
+                let failed = try await program.event("reloadFailed", within: .seconds(20))["reason"].text ?? ""
+                #expect(failed.contains("line 5") && failed.contains("perhaps “limit”"))
+                #expect(try await broadcast.knock() == "503")
+
+                // The mistake mended, and what is to be logged with it.
+                try Broadcast.write(["limit = viewers=5", "log-level = debug"], to: broadcast.file)
+                program.send(SIGHUP)
+                _ = try await program.event("reloaded", within: .seconds(20)) { event in
+                    event["needRestart"].list.isEmpty && event["changed"].list.compactMap(\.text) == ["limit"]
+                }
+                #expect(try await broadcast.knock() == "400")
+                let welcome = try await broadcast.anotherViewer()
+                _ = try await welcome.event("firstFrame", within: .seconds(40))
+                _ = try await program.message(containing: " debug platform: connected", within: .seconds(20))
+                welcome.send(SIGINT)
+                #expect(try await welcome.exitStatus(within: .seconds(20)) == 0)
+                try await broadcast.awaitPictures()
+                #expect(broadcast.viewer.events("subscribed").count == 1)
+                try await broadcast.end()
+            }
+        }
+
+        @Test(
+            "SIGTERM: everyone is told of the maintenance, and the platform ends with status 0", .timeLimit(.minutes(2))
+        )
+        func termination() async throws {
+            try await Workplace.run { place in
+                let broadcast = try await Broadcast.start(in: place)
+                broadcast.platform.program.send(SIGTERM)
+                for program in [broadcast.viewer, broadcast.publisher] {
+                    let ended = try await program.event("ended", within: .seconds(20))
+                    #expect(ended["reason"].text == "maintenance")
+                    #expect(try await program.exitStatus(within: .seconds(20)) == 7)
+                }
+                #expect(try await broadcast.platform.program.exitStatus(within: .seconds(25)) == 0)
+            }
+        }
+
+        @Test(
+            "A backend that does not answer holds the end up no longer than the drain time; a second signal ends it at once",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(3)))
+        func boundedEnd() async throws {
+            for isAskedTwice in [false, true] {
+                try await Workplace.run { place in
+                    let silent = try place.start(
+                        "\(BuiltProgram.peers)/silent.py", [], limit: .seconds(90))
+                    let port = try #require(await silent.output.lines.first(within: .seconds(20)))
+                    let broadcast = try await Broadcast.start(
+                        in: place,
+                        ["callback-network = 127.0.0.1", "drain-time = \(isAskedTwice ? "60s" : "3s")"])
+                    let path = "/pcast/application/studio/callback"
+                    let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/"}}"#
+                    let user = LocalPlatform.application
+                    #expect(try await broadcast.ask("PUT", path, "--user", user, "--body", callback) == "200")
+                    let program = broadcast.platform.program
+                    program.send(SIGTERM)
+                    _ = try await broadcast.viewer.event("ended", within: .seconds(20))
+                    if isAskedTwice {
+                        #expect(program.isRunning)
+                        // One right behind the first is taken for its echo, as a shell and a program between hand on the
+                        // same signal.
+                        var status: Int32?
+                        for _ in 0..<20 where status == nil {
+                            program.send(SIGTERM)
+                            status = try? await program.exitStatus(within: .seconds(1))
+                        }
+                        #expect(status == 128 + SIGTERM)
+                    } else {
+                        #expect(try await program.exitStatus(within: .seconds(30)) == 0)
+                    }
+                }
+            }
+        }
+
+        @Test(
+            "A flood from one address is refused early, gets no more bytes back than it sends, and hurts nobody else",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(3)))
+        func flood() async throws {
+            try await Workplace.run { place in
+                let broadcast = try await Broadcast.start(
+                    in: place,
+                    [
+                        "limit = connections-per-address=80", "limit = connections-per-second=100",
+                        "limit = requests-per-second=20",
+                    ])
+                let platform = broadcast.platform
+                let rtcPort = try #require(platform.program.events("listening").first?["rtcPort"].number)
+                let seconds = ThisMachine.isFull ? 30 : 6
+                let flood = try place.start(
+                    "\(BuiltProgram.peers)/flood.py",
+                    [
+                        "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "\(Int(rtcPort))",
+                        "--seconds", "\(seconds)",
+                    ], limit: .seconds(seconds + 60))
+                // In the middle of it somebody comes to watch.
+                let welcome = try await broadcast.anotherViewer()
+                _ = try await welcome.event("firstFrame", within: .seconds(40))
+                try await broadcast.awaitPictures()
+                #expect(try await flood.exitStatus(within: .seconds(seconds + 50)) == 0)
+                let figures = try #require(flood.output.lines.values.last.flatMap(JSON.init(line:)))
+                print("flood: \(flood.output.lines.values.last ?? "")")
+                #expect(figures["refusedConnections"].number ?? 0 > 100)
+                #expect(figures["datagrams"].number ?? 0 > 100)
+                // Nobody had passed a check: not one byte.
+                #expect(figures["answeredBytes"] == .number(0))
+                #expect(broadcast.viewer.events("subscribed").count == 1 && platform.program.isRunning)
+                welcome.send(SIGINT)
+                #expect(try await welcome.exitStatus(within: .seconds(20)) == 0)
+                try await broadcast.end()
+            }
+        }
+
+        @Test(
+            "A process that has no descriptors left goes on with whom it has, and takes others when there are some again",
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(3)))
+        func descriptors() async throws {
+            try await Workplace.run { place in
+                let program = try place.start(
+                    "prlimit",
+                    [
+                        "--nofile=200", BuiltProgram.path("pcast"), "serve", "--listen", "127.0.0.1:0", "--rtc-port",
+                        "0", "--application", LocalPlatform.application, "--json",
+                    ])
+                let platform = try await LocalPlatform(program, in: place)
+                let flood = try place.start(
+                    "\(BuiltProgram.peers)/flood.py",
+                    [
+                        "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "9", "--seconds",
+                        "5",
+                    ], limit: .seconds(60))
+                #expect(try await flood.exitStatus(within: .seconds(50)) == 0)
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(), "--video", "synthetic", "--audio", "null")
+                _ = try await publisher.event("publishing", within: .seconds(40))
+                publisher.send(SIGINT)
+                #expect(try await publisher.exitStatus(within: .seconds(20)) == 0)
+                #expect(program.isRunning)
+            }
+        }
+    }
+}

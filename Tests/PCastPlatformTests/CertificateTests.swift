@@ -1,0 +1,112 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastPlatform
+import PCastWebRTC
+import Testing
+
+/// The certificate of the TLS port, which is another one when its files are.
+@Suite struct CertificateTests {
+    /// A certificate and its key in files.
+    private struct Pair {
+        let folder: URL
+        private(set) var certificate: [UInt8] = []
+
+        init() throws {
+            folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try renew()
+        }
+
+        var certificatePath: String { folder.appendingPathComponent("certificate.pem").path }
+        var keyPath: String { folder.appendingPathComponent("key.pem").path }
+
+        /// As certificate agents do it: each file is replaced at once.
+        mutating func renew() throws {
+            let made = try SelfSignedCertificate.generate(at: MonotonicClock.wallTime())
+            certificate = made.certificate
+            try Self.pem("CERTIFICATE", made.certificate).write(
+                toFile: certificatePath, atomically: true, encoding: .utf8)
+            try Self.pem("PRIVATE KEY", made.key, as: "EC").write(toFile: keyPath, atomically: true, encoding: .utf8)
+        }
+
+        func breakKey() throws {
+            try "no key at all".write(toFile: keyPath, atomically: true, encoding: .utf8)
+        }
+
+        private static func pem(_ what: String, _ bytes: [UInt8], as kind: String = "") -> String {
+            let name = kind.isEmpty ? what : "\(kind) \(what)"
+            let text = Data(bytes).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+            return "-----BEGIN \(name)-----\n\(text)\n-----END \(name)-----\n"
+        }
+
+        func remove() { try? FileManager.default.removeItem(at: folder) }
+    }
+
+    private func port(_ platform: TestPlatform) throws -> Int { try #require(platform.listening.tlsPort) }
+
+    @Test("A renewed pair is what new connections get, and who is connected goes on", .timeLimit(.minutes(1)))
+    func renewed() async throws {
+        var pair = try Pair()
+        defer { pair.remove() }
+        let log = LogRecord()
+        let configure: (inout PlatformConfiguration) -> Void = {
+            ($0.tlsCertificate, $0.tlsKey) = (pair.certificatePath, pair.keyPath)
+        }
+        try await TestPlatform.run(tlsPort: 0, logger: log.logger, configure: configure) { platform in
+            let first = pair.certificate
+            let old = try await TLSConnection(port: try port(platform))
+            #expect(old.certificate == first)
+            #expect(try await old.isAnswered())
+            try pair.renew()
+            #expect(
+                try await eventually {
+                    let new = try await TLSConnection(port: try port(platform))
+                    defer { Task { await new.close() } }
+                    return new.certificate == pair.certificate
+                })
+            #expect(try await old.isAnswered())
+
+            // One that is broken is told, and the last good one stays.
+            try pair.breakKey()
+            #expect(try await eventually { log.lines.contains { $0.contains("the certificate of before stays") } })
+            let still = try await TLSConnection(port: try port(platform))
+            #expect(still.certificate == pair.certificate)
+            await still.close()
+            await old.close()
+        }
+    }
+
+    @Test("Asked to apply the same configuration, it reads the pair again at once", .timeLimit(.minutes(1)))
+    func asked() async throws {
+        var pair = try Pair()
+        defer { pair.remove() }
+        let configure: (inout PlatformConfiguration) -> Void = {
+            ($0.tlsCertificate, $0.tlsKey) = (pair.certificatePath, pair.keyPath)
+        }
+        try await TestPlatform.run(tlsPort: 0, configure: configure) { platform in
+            try pair.renew()
+            _ = try await platform.platform.apply(platform.configuration)
+            let new = try await TLSConnection(port: try port(platform))
+            #expect(new.certificate == pair.certificate)
+            await new.close()
+        }
+    }
+
+    @Test("A certificate without its key, or with another's, is no start")
+    func halves() async throws {
+        var pair = try Pair()
+        defer { pair.remove() }
+        let other = try Pair()
+        defer { other.remove() }
+        for key in [nil, other.keyPath] {
+            let error = await #expect(throws: PlatformError.self) {
+                var configuration = PlatformConfiguration(port: 0, rtcPort: 0, tlsPort: 0)
+                (configuration.tlsCertificate, configuration.tlsKey) = (pair.certificatePath, key)
+                try await Platform(configuration).run { _ in }
+            }
+            #expect("\(try #require(error))".hasPrefix("the TLS port could not be secured: "))
+        }
+        try pair.renew()
+    }
+}

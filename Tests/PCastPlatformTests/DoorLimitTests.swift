@@ -1,0 +1,125 @@
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+import PCastSignaling
+import PCastWeb
+import Testing
+
+/// Limits, as they are told at every door.
+@Suite struct DoorLimitTests {
+    @Test("A platform that is full says `capacity` at every door, and takes the next when somebody leaves")
+    func capacity() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.limits[.streams] = 1
+            $0.limits[.viewers] = 1
+            $0.limits[.sessions] = 1
+        }
+        try await TestPlatform.run(configure: configure) { platform in
+            let (stream, publisher) = try await platform.publish()
+            let view = try await platform.post("/whep/\(stream)", try Offers.viewer())
+            #expect(view.status == 201)
+            for (path, offer) in [("/whip", try Offers.publisher()), ("/whep/\(stream)", try Offers.viewer())] {
+                let answer = try await platform.post(path, offer)
+                #expect(answer.status == 503 && answer.header("Retry-After") != nil, "\(path)")
+                #expect(answer.header("Access-Control-Allow-Origin") == "*")
+            }
+            try await ProtocolClient.run(platform) { client in
+                #expect(try await client.authenticate() != nil)
+                #expect(try await client.ask(try Requests.publish()) == .capacity)
+                #expect(try await client.ask(try Requests.view(origin: stream)) == .capacity)
+                try await ProtocolClient.run(platform) { other async throws in
+                    #expect(try await other.ask(Requests.authenticate("")) == .capacity)
+                }
+                #expect(try await platform.send("DELETE", try #require(view.header("Location"))).status == 200)
+                #expect(
+                    try await eventually { try await client.ask(try Requests.view(origin: stream)) == .ok })
+                #expect(try await platform.send("DELETE", publisher).status == 200)
+                #expect(try await eventually { try await client.ask(try Requests.publish()) == .ok })
+            }
+        }
+    }
+
+    @Test("A session that comes back has its place, also where there is none left") func comesBack() async throws {
+        try await TestPlatform.run(configure: { $0.limits[.sessions] = 1 }) { platform in
+            try await ProtocolClient.run(platform) { client in
+                let session = try #require(try await client.authenticate())
+                try await ProtocolClient.run(platform) { again async throws in
+                    #expect(try await again.authenticate("", session: session) == session)
+                }
+            }
+        }
+    }
+
+    @Test("Who asks too often is told `rate-limited` at every door, and health is told always")
+    func rateLimited() async throws {
+        // Five at once, and one more each second.
+        try await TestPlatform.run(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
+            var statuses: [Int] = []
+            for _ in 0..<12 { statuses.append(try await platform.send("GET", "/publish").status) }
+            #expect(statuses.prefix(5).allSatisfy { $0 == 200 })
+            #expect(statuses.contains(429) && Set(statuses) == [200, 429])
+            let limited = try await platform.post("/whip", try Offers.publisher())
+            #expect(limited.status == 429 && (limited.header("Retry-After").flatMap { Int($0) } ?? 0) >= 1)
+            #expect(limited.header("Access-Control-Allow-Origin") == "*")
+            let rest = try await platform.ask("GET", "/pcast/streams")
+            #expect(rest.status == 429 && rest.body.contains(#""status":"rate-limited""#))
+            #expect(rest.header("Retry-After") != nil)
+            for _ in 0..<20 { #expect(try await platform.send("GET", "/healthz").status == 200) }
+            // A WebSocket is a request like another.
+            await #expect(throws: (any Error).self) {
+                for _ in 0..<10 {
+                    try await ProtocolClient.run(platform) { client async throws in
+                        _ = try #require(try await client.authenticate())
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Sessions, streams and views are begun no more often than they may, on any door") func joins() async throws {
+        try await TestPlatform.run(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
+            try await ProtocolClient.run(platform) { client in
+                _ = try #require(try await client.authenticate())
+                var statuses: [RequestStatus?] = []
+                for _ in 0..<12 { statuses.append(try await client.ask(try Requests.publish())) }
+                #expect(statuses.prefix(4).allSatisfy { $0 == .ok } && statuses.contains(.rateLimited))
+                #expect(Set(statuses) == [.ok, .rateLimited])
+            }
+        }
+    }
+
+    @Test("Behind a proxy that is trusted each client has limits of its own, and tokens see the client's address")
+    func proxied() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.limits[.streamsPerAddress] = 1
+            $0.trustedProxies = [IPNetwork("127.0.0.1")!]
+        }
+        try await TestPlatform.run(configure: configure) { platform in
+            let token = try Tokens.make { $0.forPublishingOnly().forRemoteAddress("192.0.2.1") }
+            func publish(_ address: String, _ token: String) async throws -> Int {
+                try await platform.post(
+                    "/whip", try Offers.publisher(), token: token, headers: ["X-Forwarded-For": address]
+                ).status
+            }
+            let any = try Tokens.publishing()
+            #expect(try await publish("192.0.2.7", token) == 401)
+            #expect(try await publish("192.0.2.1", token) == 201)
+            #expect(try await publish("192.0.2.1", any) == 503)
+            #expect(try await publish("192.0.2.1, 192.0.2.2", any) == 201)
+            #expect(try await publish("192.0.2.9, 192.0.2.2", any) == 503)
+            // Somebody elsewhere is not on this machine, where no token is needed.
+            let stranger = try await platform.post(
+                "/whip", try Offers.publisher(), headers: ["X-Forwarded-For": "192.0.2.3"])
+            #expect(stranger.status == 401)
+        }
+    }
+
+    @Test("A proxy that nobody has named is not believed") func unnamed() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Tokens.make { $0.forPublishingOnly().forRemoteAddress("192.0.2.1") }
+            let answer = try await platform.post(
+                "/whip", try Offers.publisher(), token: token, headers: ["X-Forwarded-For": "192.0.2.1"])
+            #expect(answer.status == 401)
+        }
+    }
+}

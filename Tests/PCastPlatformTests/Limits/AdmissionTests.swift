@@ -1,0 +1,114 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlatform
+
+/// Room for so many, and no more.
+@Suite struct AdmissionTests {
+    private func admission(_ limits: [PlatformLimits.Name: Int64]) -> Admission {
+        var all = PlatformLimits()
+        for (name, value) in limits { all[name] = value }
+        return Admission(limits: all)
+    }
+
+    private let first = ApplicationID("first")
+    private let second = ApplicationID("second")
+    private let here = IPAddress("192.0.2.1")
+    private let there = IPAddress("192.0.2.2")
+
+    /// Why there is no place; nil when there is one.
+    private func refusal(
+        _ admission: Admission, _ kind: Seat.Kind, _ application: ApplicationID, _ address: IPAddress?
+    ) -> Refusal? {
+        do throws(Refusal) {
+            _ = try admission.seat(kind, of: application, from: address)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("What is full is full for all, for an application or for an address; others come in") func bounds() throws {
+        let admission = admission([.streams: 4, .streamsPerApplication: 3, .streamsPerAddress: 2])
+        var seats = [
+            try admission.seat(.stream, of: first, from: here), try admission.seat(.stream, of: first, from: here),
+        ]
+        let ofAddress = refusal(admission, .stream, second, here)
+        #expect(ofAddress?.kind == .capacity && ofAddress?.message.hasPrefix("Your address") == true)
+        seats.append(try admission.seat(.stream, of: first, from: there))
+        let ofApplication = refusal(admission, .stream, first, there)
+        #expect(ofApplication?.kind == .capacity && ofApplication?.message.hasPrefix("The application") == true)
+        seats.append(try admission.seat(.stream, of: second, from: there))
+        let ofAll = refusal(admission, .stream, second, IPAddress("192.0.2.3"))
+        #expect(ofAll?.kind == .capacity && ofAll?.message.hasPrefix("The platform") == true)
+        // Viewers are others than streams.
+        let viewer = try admission.seat(.viewer, of: first, from: here)
+        #expect(admission.count(of: .stream) == 4 && admission.count(of: .viewer) == 1)
+        withExtendedLifetime((seats, viewer)) {}
+    }
+
+    @Test("A seat that is let go of is free, and nothing is remembered of who had it") func leaving() throws {
+        let admission = admission([.sessions: 1])
+        for number in 0..<1_000 {
+            let address = IPAddress(v4: UInt32(number))
+            let seat = try admission.seat(.session, of: ApplicationID("app\(number)"), from: address)
+            #expect(refusal(admission, .session, first, here) != nil)
+            withExtendedLifetime(seat) {}
+        }
+        #expect(admission.count(of: .session) == 0)
+    }
+
+    @Test("A census remembers those alone who are there") func census() throws {
+        var census = Census()
+        let bounds = Census.Bounds(all: 10, application: 10, address: 10)
+        for number in 0..<10 { try census.enter(first, AddressBlock(IPAddress(v4: UInt32(number))), within: bounds) }
+        #expect(census.size == 11)
+        for number in 0..<10 { census.leave(first, AddressBlock(IPAddress(v4: UInt32(number)))) }
+        #expect(census.size == 0 && census.count == 0)
+    }
+
+    @Test("A lower limit sends nobody away") func lowered() throws {
+        let admission = admission([.viewers: 2])
+        let seats = [
+            try admission.seat(.viewer, of: first, from: here), try admission.seat(.viewer, of: first, from: here),
+        ]
+        var limits = PlatformLimits()
+        limits[.viewers] = 1
+        admission.change(limits: limits, trustedProxies: [], proxyField: .forwardedFor)
+        #expect(admission.count(of: .viewer) == 2)
+        #expect(refusal(admission, .viewer, first, here)?.kind == .capacity)
+        withExtendedLifetime(seats) {}
+    }
+
+    @Test("A platform that closes lets nobody in, and says when to come again") func draining() throws {
+        let admission = admission([:])
+        admission.drain()
+        let refused = refusal(admission, .stream, first, here)
+        #expect(refused?.kind == .capacity && refused?.retryAfterText == "5")
+    }
+
+    @Test("Who asks too often is rate-limited, and told for how long; another address is not") func rates() throws {
+        let admission = admission([.requestsPerSecond: 2])
+        let now = Instant(nanoseconds: 0)
+        for _ in 0..<10 { try admission.takeRequest(from: here, at: now) }
+        var refused: Refusal?
+        do throws(Refusal) { try admission.takeRequest(from: here, at: now) } catch { refused = error }
+        #expect(refused?.kind == .rateLimited && refused?.status == .rateLimited && refused?.retryAfterText == "1")
+        try admission.takeRequest(from: there, at: now)
+        try admission.takeRequest(from: here, at: now + .milliseconds(500))
+    }
+
+    @Test("Connections are bounded for each address, but not for a proxy, which brings many") func connections() {
+        var limits = PlatformLimits()
+        limits[.connectionsPerAddress] = 3
+        limits[.connections] = 10
+        let admission = Admission(limits: limits, trustedProxies: [IPNetwork("10.0.0.0/8")!])
+        let now = Instant(nanoseconds: 0)
+        #expect((0..<5).count { _ in admission.admitConnection(from: here, at: now) } == 3)
+        let proxy = IPAddress("10.0.0.1")
+        #expect((0..<20).count { _ in admission.admitConnection(from: proxy, at: now) } == 7)
+        admission.connectionClosed(from: here)
+        #expect(admission.admitConnection(from: there, at: now))
+        #expect(admission.counts.connections == 15)
+    }
+}

@@ -1,0 +1,55 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlatform
+
+/// What there is of bitrate, and who gets how much of it.
+@Suite struct BitrateSharesTests {
+    private let first = ApplicationID("first")
+    private let second = ApplicationID("second")
+    private let here = AddressBlock(IPAddress("192.0.2.1"))
+    private let there = AddressBlock(IPAddress("192.0.2.2"))
+
+    private func limits(_ values: [PlatformLimits.Name: Int64]) -> PlatformLimits {
+        var limits = PlatformLimits()
+        for (name, value) in values { limits[name] = value }
+        return limits
+    }
+
+    @Test("By itself nobody is limited") func none() {
+        var shares = BitrateShares()
+        shares.enter(StreamID("a"), first, here)
+        #expect(shares.shares(in: PlatformLimits()) == [StreamID("a"): nil])
+        #expect(shares.hasRoom(first, here, in: PlatformLimits()))
+    }
+
+    @Test("The tightest of the limits counts, shared among those under it") func shared() {
+        var shares = BitrateShares()
+        shares.enter(StreamID("a"), first, here)
+        shares.enter(StreamID("b"), first, there)
+        shares.enter(StreamID("c"), second, there)
+        let bounds = limits([
+            .bitrate: 9_000_000, .bitratePerApplication: 4_000_000, .bitratePerAddress: 5_000_000,
+            .bitratePerStream: 2_800_000,
+        ])
+        let got = shares.shares(in: bounds).mapValues { $0?.bitsPerSecond }
+        #expect(got == [StreamID("a"): 2_000_000, StreamID("b"): 2_000_000, StreamID("c"): 2_500_000])
+        shares.leave(StreamID("b"))
+        #expect(
+            shares.shares(in: bounds).mapValues { $0?.bitsPerSecond }
+                == [StreamID("a"): 2_800_000, StreamID("c"): 2_800_000])
+    }
+
+    @Test("Where a share would be none, there is no room") func room() {
+        var shares = BitrateShares()
+        let bounds = limits([.bitratePerApplication: 200_000])
+        for number in 0..<3 {
+            #expect(shares.hasRoom(first, here, in: bounds))
+            shares.enter(StreamID("\(number)"), first, here)
+        }
+        #expect(!shares.hasRoom(first, here, in: bounds) && shares.hasRoom(second, here, in: bounds))
+        for number in 0..<3 { shares.leave(StreamID("\(number)")) }
+        shares.leave(StreamID("nobody"))
+        #expect(shares.hasRoom(first, here, in: bounds))
+    }
+}

@@ -1,0 +1,70 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlatform
+
+/// Whom proxies ask for, and whose word counts.
+@Suite struct ForwardedAddressTests {
+    private static let proxies = ["127.0.0.1", "10.0.0.0/8", "2001:db8:ff::/48"].map { IPNetwork($0)! }
+
+    private func judge(_ peer: String, _ field: ProxyField, _ values: String...) -> String? {
+        ForwardedAddress(field, values).address(of: IPAddress(peer), trusting: Self.proxies)?.description
+    }
+
+    @Test("A stranger's word is not taken") func stranger() {
+        #expect(judge("198.51.100.7", .forwardedFor, "192.0.2.1") == "198.51.100.7")
+        #expect(judge("198.51.100.7", .forwarded, "for=192.0.2.1") == "198.51.100.7")
+    }
+
+    @Test("A trusted proxy's is, as far to the left as everyone is trusted") func proxies() {
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1") == "192.0.2.1")
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1, 10.1.1.1") == "192.0.2.1")
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1", "10.1.1.1") == "192.0.2.1")
+        #expect(judge("127.0.0.1", .forwardedFor) == "127.0.0.1")
+    }
+
+    @Test("What a client has written itself stands further left, and is not believed") func forged() {
+        #expect(judge("127.0.0.1", .forwardedFor, "127.0.0.1, 192.0.2.1") == "192.0.2.1")
+        #expect(judge("10.0.0.1", .forwardedFor, "203.0.113.9, 10.9.9.9, 192.0.2.1, 10.1.1.1") == "192.0.2.1")
+        #expect(judge("127.0.0.1", .forwarded, "for=127.0.0.1, for=192.0.2.1") == "192.0.2.1")
+    }
+
+    @Test("Forwarded is read as RFC 7239 writes it") func forwarded() {
+        #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.43") == "192.0.2.43")
+        #expect(judge("127.0.0.1", .forwarded, "proto=https;FOR=\"192.0.2.43:4711\";by=x") == "192.0.2.43")
+        #expect(judge("127.0.0.1", .forwarded, "for=\"[2001:db8:cafe::17]:4711\"") == "2001:db8:cafe::17")
+        #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1;host=\"a,for=6.6.6.6\"") == "192.0.2.1")
+    }
+
+    @Test("Who is not named is as far as it is known") func unnamed() {
+        #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1, for=unknown") == "127.0.0.1")
+        #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1, for=_hidden, for=10.1.1.1") == "10.1.1.1")
+        #expect(judge("127.0.0.1", .forwarded, "proto=https") == "127.0.0.1")
+        #expect(judge("127.0.0.1", .forwardedFor, "nonsense") == "127.0.0.1")
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1,") == "127.0.0.1")
+    }
+
+    @Test("Ports and brackets are left out, and IPv6 proxies are known") func forms() {
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1:80") == "192.0.2.1")
+        #expect(judge("127.0.0.1", .forwardedFor, "[2001:db8::1]:80") == "2001:db8::1")
+        #expect(judge("127.0.0.1", .forwardedFor, "2001:db8::1") == "2001:db8::1")
+        #expect(judge("2001:db8:ff::9", .forwardedFor, "2001:db8::1") == "2001:db8::1")
+        #expect(judge("::ffff:127.0.0.1", .forwardedFor, "192.0.2.1") == "192.0.2.1")
+    }
+
+    @Test("A field without end is read at its end alone") func long() {
+        let many = Array(repeating: "10.0.0.1", count: 100_000).joined(separator: ",")
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1," + many) == "10.0.0.1")
+    }
+
+    @Test("The field that the operator's proxy does not write is not read") func otherField() {
+        let admission = Admission(trustedProxies: Self.proxies)
+        let fields = ["forwarded": ["for=6.6.6.6"], "x-forwarded-for": ["192.0.2.1"]]
+        let peer = IPAddress("127.0.0.1")
+        #expect(admission.address(of: peer) { fields[$0] ?? [] } == IPAddress("192.0.2.1"))
+        admission.change(limits: PlatformLimits(), trustedProxies: Self.proxies, proxyField: .forwarded)
+        #expect(admission.address(of: peer) { fields[$0] ?? [] } == IPAddress("6.6.6.6"))
+        admission.change(limits: PlatformLimits(), trustedProxies: [], proxyField: .forwarded)
+        #expect(admission.address(of: peer) { fields[$0] ?? [] } == peer)
+    }
+}

@@ -6,7 +6,8 @@ import PCastIO
 /// Reads the configuration again when its file has become another, and whenever a SIGHUP asks for it. What cannot be used is
 /// told, and everything stays as it was.
 final class Reloading {
-    private let tasks: [Task<Void, Never>]
+    private let reading: Task<Void, Never>
+    private let watching: Task<Void, Never>
     private let hangup: any DispatchSourceSignal
 
     private static let interval = Duration.seconds(1)
@@ -20,20 +21,18 @@ final class Reloading {
         hangup = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hangup"))
         hangup.setEventHandler { wish.yield() }
         hangup.resume()
-        let reading = Task {
-            for await _ in wishes { await Self.attempt(reload, console) }
-        }
-        let looking = Task {
+        reading = Task { for await _ in wishes { await Reloading.attempt(reload, console) } }
+        watching = Task {
             var changes = FileChanges(path.map { [$0] } ?? [])
-            while (try? await Task.sleep(for: Self.interval)) != nil {
+            while (try? await Task.sleep(for: Reloading.interval)) != nil {
                 if changes.look() { wish.yield() }
             }
         }
-        tasks = [reading, looking]
     }
 
     func stop() {
-        for task in tasks { task.cancel() }
+        watching.cancel()
+        reading.cancel()
         hangup.cancel()
     }
 

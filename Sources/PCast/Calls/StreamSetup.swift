@@ -166,7 +166,7 @@ struct StreamSetup: Sendable {
         }
         var message = PCastDestroyStream()
         message.streamID = stream.description
-        message.reason = info.reason.wire(description: info.reasonDescription)
+        message.reason = info.reason == .custom ? info.reasonDescription : info.reason.rawValue
         session.request(.destroyStream(message)) { _ in said.settle(true) }
         Task {
             try? await Task.sleep(for: patience)

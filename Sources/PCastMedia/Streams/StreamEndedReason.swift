@@ -23,18 +23,4 @@ public enum StreamEndedReason: String, Sendable, CaseIterable {
         default: self = StreamEndedReason(rawValue: text) ?? .custom
         }
     }
-
-    /// Kinds of failure that the wire tells apart, and what they are told to.
-    private static let finerWords: Set<String> = ["egress-failed", "egress-setup-failed"]
-
-    /// The reason string of the wire, which ``init(wire:)`` reads as this.
-    ///
-    /// - Parameter description: the text of a custom reason; of others it counts where it says more than they do.
-    public func wire(description: String) -> String {
-        switch self {
-        case .custom: description
-        case .failed where Self.finerWords.contains(description): description
-        default: rawValue
-        }
-    }
 }

@@ -48,12 +48,16 @@ extension MetricsText {
         _ name: String, _ help: String, _ kind: Kind = .gauge, of streams: [StreamSource],
         _ samples: (StreamFigures) -> [Sample]
     ) {
-        add(
-            name, kind, help,
-            streams.flatMap { source in
-                let labels = [("application", "\(source.application)"), ("stream", "\(source.figures.stream)")]
-                return samples(source.figures).map { (labels + $0.labels, $0.value) }
-            })
+        let all = streams.flatMap { source in
+            samples(source.figures).map { sample -> Sample in
+                let whose = [
+                    (name: "application", value: "\(source.application)"),
+                    (name: "stream", value: "\(source.figures.stream)"),
+                ]
+                return (whose + sample.labels, sample.value)
+            }
+        }
+        add(name, kind, help, all)
     }
 
     private static func bytes(_ bitrate: Bitrate) -> String { "\(Double(bitrate.bitsPerSecond) / 8)" }

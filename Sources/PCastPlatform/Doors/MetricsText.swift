@@ -12,7 +12,7 @@ struct MetricsText {
     typealias Sample = (labels: [(name: String, value: String)], value: String)
 
     /// One figure of the whole platform.
-    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some CustomStringConvertible) {
+    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some Numeric & CustomStringConvertible) {
         add(name, kind, help, [([], value.description)])
     }
 

@@ -20,19 +20,13 @@ final class StreamHistories: Sendable {
     /// Notes what streams are like, and forgets those that are gone.
     func note(_ figures: [StreamFigures], at time: WallTime) {
         all.withLock { all in
-            var present: [StreamID: StreamHistory] = [:]
-            for stream in figures {
-                guard var history = all.removeValue(forKey: stream.stream) ?? Self.new(present.count + all.count) else {
-                    continue
-                }
-                history.add(stream, at: time)
-                present[stream.stream] = history
+            let present = Set(figures.map(\.stream))
+            all = all.filter { present.contains($0.key) }
+            for stream in figures where all[stream.stream] != nil || all.count < Self.capacity {
+                all[stream.stream, default: StreamHistory()].add(stream, at: time)
             }
-            all = present
         }
     }
-
-    private static func new(_ count: Int) -> StreamHistory? { count < capacity ? StreamHistory() : nil }
 
     /// Nil when there is no such stream, or no room for its history.
     func history(of stream: StreamID) -> StreamHistory? { all.withLock { $0[stream] } }

@@ -98,6 +98,8 @@ export class StreamCard {
     parts.watching.title = `${count(viewers, "viewer")} beside this page; ${stream.mostViewers} at most`;
     setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
+    // What went by while nobody asked is read from the platform.
+    if (this.#historyRead && now - (this.#plot.last?.time ?? now) > 4000) this.#readHistory();
     if (stream.bitrate !== undefined && this.#historyRead) {
       const { roundTrip, loss, dataQuality } = stream;
       this.#plot.add([{ bitrate: stream.bitrate, roundTrip, loss, dataQuality, time: Math.floor(now / 1000) * 1000 }]);
@@ -150,8 +152,10 @@ export class StreamCard {
 
   async #readHistory() {
     this.#historyAsked = true;
+    this.#historyRead = false;
     try {
-      const { samples } = await this.#ask("GET", `/pcast/stream/${encodeURIComponent(this.#stream.streamId)}/history`);
+      const path = `/pcast/stream/${encodeURIComponent(this.#stream.streamId)}/history`;
+      const { samples } = await this.#ask("GET", `${path}?after=${this.#plot.last?.time ?? 0}`);
       this.#plot.add(samples);
       this.#historyRead = true;
     } catch {

@@ -278,6 +278,7 @@ class Page:
 
     def screenshot(self, path, whole=False):
         """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
+        self.command("Page.bringToFront")  # a page behind another may never draw again
         picture = self.command("Page.captureScreenshot", timeout=60, format="png", captureBeyondViewport=whole,
                                **({"clip": self._whole()} if whole else {}))
         with open(path, "wb") as file:

@@ -117,6 +117,7 @@ class Story:
             page.resize(*width_height, mobile=size == "phone")
             for scheme in ("light", "dark"):
                 page.prefer(scheme)
+                page.evaluate("scrollTo(0, 0)")
                 page.rest(0.5)
                 page.screenshot(os.path.join(self.options.screenshots, f"{name}-{size}-{scheme}.png"), whole=whole)
         page.resize(*DESK)

@@ -225,8 +225,8 @@ public struct Platform: Sendable {
         }
         PageDoor().addRoutes(to: routes)
         AdministrationDoor(
-            directory: directory, registry: registry, router: router, kept: kept, statistics: statistics,
-            applications: kept.applications, admission: admission
+            directory: directory, registry: registry, router: router, kept: kept, admission: admission,
+            statistics: statistics, gatekeeper: gatekeeper
         ).addRoutes(to: routes)
         let dashboard = DashboardAccess(gatekeeper: gatekeeper)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)

@@ -64,7 +64,7 @@ import Testing
             logger.error("failed")
             #expect(lines.all == (isEnabled ? ["error failed"] : []))
             #expect(ring.lines.count == 2)
-            #expect(ring.lines.first?.hasSuffix("info began token=token=…") == true)
+            #expect(ring.lines.first?.hasSuffix("info began token=…") == true)
             #expect(ring.lines.last?.hasSuffix("error failed") == true)
         }
     }

@@ -16,8 +16,9 @@ struct Grant: Sendable {
     var capabilities: [String] { token?.capabilities ?? [] }
 
     /// Who publishes with this, so that who comes back is known: everybody whose tokens apply the same tags, where they
-    /// apply any; else whoever has this token.
+    /// apply any; else whoever has this token; nil for a worker, of whose streams its own makes another.
     var publisher: String? {
+        guard work == nil else { return nil }
         guard token != nil else { return "this machine" }
         return tags.isEmpty ? fingerprint : "tags " + tags.sorted().joined(separator: "\n")
     }

@@ -50,7 +50,9 @@ final class DashboardAccess: Sendable {
     /// Whose dashboard a page is of; nil for who has not logged in.
     func application(of request: Request, _ context: WebRequestContext) -> ApplicationID? {
         guard let ticket = LoginCookie.ticket(of: request, context) else { return nil }
-        return state.withLock { $0.logins.application(of: ticket, at: MonotonicClock.now()) }
+        let application = state.withLock { $0.logins.application(of: ticket, at: MonotonicClock.now()) }
+        // It may not count any more.
+        return application.flatMap { gatekeeper.applicationIDs.contains($0) ? $0 : nil }
     }
 
     /// The same for what a page asks, which must be our own.

@@ -9,9 +9,9 @@ struct AdministrationDoor: Sendable {
     let registry: SessionRegistry
     let router: MediaRouter
     let kept: PlatformRecords
-    let statistics: PlatformStatistics
-    let applications: [PlatformConfiguration.Application]
     let admission: Admission
+    let statistics: PlatformStatistics
+    let gatekeeper: Gatekeeper
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/healthz") { _, _ in
@@ -41,7 +41,7 @@ struct AdministrationDoor: Sendable {
         metrics.add("pcast_sessions_absent", .gauge, "Sessions whose client has no connection.", sessions.absent)
         metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
         metrics.add(
-            statistics.figures, applications: applications.map(\.id),
+            statistics.figures, applications: gatekeeper.applicationIDs,
             present: await directory.countsOfApplications)
         metrics.add(kept.journal.counts)
         metrics.add(await kept.courier.counts)

@@ -39,8 +39,6 @@ enum StreamEvents {
                 let beating = Task {
                     while (try? await Task.sleep(for: heartbeat)) != nil { told.yield(":\n\n") }
                 }
-                // After a restart a page shall not wait for the seconds that browsers take by themselves.
-                told.yield("retry: 500\n\n")
                 defer {
                     following.cancel()
                     beating.cancel()

@@ -41,10 +41,9 @@ struct PlatformRecords: Sendable {
             var interrupted = InterruptedStreams(lastSeen: now)
             if let seen = try await records.lastSeen() {
                 let open = try await records.interrupted()
-                interrupted = InterruptedStreams(
-                    streams: open.streams, viewings: open.viewings, lastSeen: min(seen, now))
+                interrupted = InterruptedStreams(open.streams, open.viewings, lastSeen: min(seen, now))
                 let ended = try await records.endAbandoned(
-                    at: interrupted.lastSeen, sparing: Set(open.streams.map(\.id)))
+                    at: interrupted.lastSeen, sparing: Set(interrupted.streams.map(\.id)))
                 for stream in ended {
                     logger.warning("ended with the platform before", metadata: ["stream": "\(stream)"])
                 }

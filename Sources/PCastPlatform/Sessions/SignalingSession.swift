@@ -22,7 +22,7 @@ actor SignalingSession {
     private var conversation: ServerConversation
     private var session: SessionRegistry.Opened?
     private var untold: [SessionRegistry.News] = []
-    /// Whose session it is; nil before there is one.
+    /// Whose token opened the session; nil where there was none.
     private var application: ApplicationID?
     /// A session that was opened with a token for streams may do what that token allows, and nothing else.
     private var onlyToken: String?
@@ -212,7 +212,7 @@ actor SignalingSession {
             if session?.id != opened.id { await leaveSession() }
             session = opened
             untold = opened.untold
-            application = grant.application
+            application = grant.token == nil ? nil : grant.application
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
@@ -260,7 +260,9 @@ actor SignalingSession {
             throw .token("the session was opened with another token, which is for its own stream alone")
         }
         let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
-        guard grant.application == application else { throw .token("another application's token") }
+        if let application, grant.token != nil, grant.application != application {
+            throw .token("another application's token")
+        }
         if create.hasConnectUri {
             let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
             return Self.response(try await workers.start(request))

@@ -9,6 +9,16 @@ struct InterruptedStreams: Sendable {
     /// When that platform was last known to run.
     let lastSeen: WallTime
 
+    init(lastSeen: WallTime) { self.lastSeen = lastSeen }
+
+    /// Streams of the platform's own workers, which nobody else publishes, have ended with it.
+    init(_ streams: [StreamRecord], _ viewings: [ViewingRecord], lastSeen: WallTime) {
+        self.streams = streams.filter { $0.publisher != nil }
+        let kept = Set(self.streams.map(\.id))
+        self.viewings = viewings.filter { kept.contains($0.stream) }
+        self.lastSeen = lastSeen
+    }
+
     /// The streams and viewings of each session.
     var bySession: [SessionID: Set<StreamID>] {
         var found: [SessionID: Set<StreamID>] = [:]

@@ -117,7 +117,8 @@ actor StreamDirectory {
         var stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
-            startTime: MonotonicClock.wallTime(), address: visitor.address, ordinal: nextOrdinal,
+            startTime: MonotonicClock.wallTime(), address: grant.work == nil ? visitor.address : nil,
+            ordinal: nextOrdinal,
             publisher: grant.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
@@ -131,7 +132,9 @@ actor StreamDirectory {
             if offer != nil { await noteStart(of: id) }
             statistics.streamStarted(grant.application)
             shareBitrate()
-            logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
+            logger.info(
+                "publisher admitted",
+                metadata: Self.metadata(["stream": "\(id)", "application": "\(grant.application)"], visitor))
             warn(of: capabilities, stream: id)
             return Participation(
                 peer: peer, streamID: id, isPublisher: true, description: description,
@@ -178,7 +181,8 @@ actor StreamDirectory {
             if grant.work != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             noteView(id, of: stream.id, grant, visitor)
-            logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
+            logger.info(
+                "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], visitor))
             warn(of: capabilities, stream: id)
             return Participation(
                 peer: peer, streamID: id, isPublisher: false, description: description,
@@ -187,6 +191,11 @@ actor StreamDirectory {
             forget(peer)
             throw Self.refusal(error)
         }
+    }
+
+    private static func metadata(_ metadata: Logger.Metadata, _ visitor: Visitor) -> Logger.Metadata {
+        guard let session = visitor.sessionID else { return metadata }
+        return metadata.merging(["session": "\(session)"]) { $1 }
     }
 
     /// The stream that a viewer may see: asked for, named by the token, tagged as the token says, or the newest.

@@ -188,7 +188,7 @@ let package = Package(
             name: "PCastTests",
             dependencies: [
                 "PCast", "PCastMedia", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastRTP",
-                "PCastRendering", "PCastIO",
+                "PCastRendering", "PCastIO", .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         tests(
             "CLI",

@@ -1,13 +1,16 @@
 import PCast
 
 // Publishes the test picture, or the file or address that is named, until it ends.
-// Usage: PublishExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [SOURCE [SECONDS]]
+// Usage: PublishExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [SOURCE [SECONDS|handle-signals]]
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3 else { fatalError("usage: PublishExample URI AUTH-TOKEN STREAM-TOKEN [SOURCE [SECONDS]]") }
 let values = Array(arguments)
 let source = values.count > 3 ? values[3] : "synthetic"
 
-let pcast = PCast(PCastOptions(uri: values[0]))
+var options = PCastOptions(uri: values[0])
+// Ctrl-C ends the program either way; with this, viewers know at once.
+options.processTerminationSignalHandling = values.last == "handle-signals"
+let pcast = PCast(options)
 do {
     print("session", try await pcast.start(authenticationToken: values[1]))
     let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: source, audioSource: source))

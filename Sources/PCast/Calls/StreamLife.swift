@@ -20,6 +20,8 @@ final class StreamLife: StreamListener {
         var look = ConnectionQuality.Observation(lastHeard: nil, packetsSent: 0)
     }
 
+    /// Nil until the stream has ended.
+    let observableEndedInfo = ObservableValue<StreamEndedInfo?>(nil)
     /// Each change of the data quality.
     let qualities = Broadcast<DataQuality>()
     private let state: Mutex<State>
@@ -67,6 +69,7 @@ final class StreamLife: StreamListener {
         }
         guard isFirst else { return }
         let said = farewell?(info)
+        observableEndedInfo.set(info)
         qualities.finish()
         Task {
             _ = await said?.settled
@@ -85,6 +88,11 @@ final class StreamLife: StreamListener {
 
     func sessionStopped() {
         end(StreamEndedInfo(ender: .stop, reason: .pcastStop, reasonDescription: StreamEndedReason.pcastStop.rawValue))
+    }
+
+    func applicationWentToBackground() {
+        let reason = StreamEndedReason.appBackground
+        end(StreamEndedInfo(ender: .stop, reason: reason, reasonDescription: reason.rawValue))
     }
 
     func isOver() async { _ = await ended }

@@ -1,3 +1,4 @@
+import Logging
 import PCastMedia
 import PCastSignaling
 
@@ -26,11 +27,38 @@ struct StreamSetup: Sendable {
             life.setFarewell { info in Self.sayGoodbye(to: stream, info, session) }
             call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
             try await call.accept(answer, relays: relays)
+            note(stream, life, session)
             return stream
         } catch {
+            session.logger.info(
+                "stream refused", metadata: ["direction": "\(direction.rawValue)", "why": "\(error.description)"])
             life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
             call.close()
             throw error
+        }
+    }
+
+    private func note(_ stream: StreamID, _ life: StreamLife, _ session: SignalingSession) {
+        let (logger, stream) = (session.logger, "\(stream)")
+        logger.info("stream set up", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
+        life.whenEnded { info in
+            logger.info(
+                "stream ended",
+                metadata: [
+                    "stream": "\(stream)", "by": "\(info.ender.rawValue)", "reason": "\(info.reason.rawValue)",
+                    "description": "\(info.reasonDescription)",
+                ])
+        }
+        let qualities = life.qualities.listen()
+        Task {
+            for await quality in qualities {
+                logger.info(
+                    "data quality",
+                    metadata: [
+                        "stream": "\(stream)", "status": "\(quality.status.rawValue)",
+                        "reason": "\(quality.reason.rawValue)",
+                    ])
+            }
         }
     }
 

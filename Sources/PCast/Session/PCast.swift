@@ -1,3 +1,4 @@
+import Logging
 public import PCastCodecs
 public import PCastDevices
 public import PCastMedia
@@ -17,13 +18,24 @@ public final class PCast: Sendable {
     public let options: PCastOptions
 
     let session: SignalingSession
+    /// What ``collectLogMessages(_:)`` answers.
+    let log: LogRing
+    /// Nil unless the options ask for it.
+    private let signals: Disposable?
     private let address = Mutex<PlatformAddress?>(nil)
     /// Of the callback form of `start`: ends with the next start.
     let callbacks = Mutex<Task<Void, Never>?>(nil)
 
     public init(_ options: PCastOptions = PCastOptions()) {
         self.options = options
-        session = SignalingSession(identity: ClientIdentity(deviceID: options.deviceID), logger: options.logger)
+        let log = LogRing()
+        let logger = Logger(label: "pcast") { _ in CollectingLogHandler(log, configuration: options.logging) }
+        let session = SignalingSession(identity: ClientIdentity(deviceID: options.deviceID), logger: logger)
+        self.log = log
+        self.session = session
+        signals =
+            options.processTerminationSignalHandling
+            ? TerminationSignals.shared.handle { [weak session] in await session?.stop(forGood: true) } : nil
     }
 
     deinit { session.abandon() }

@@ -1,6 +1,6 @@
 public import Logging
 
-/// How a ``PCast`` is set up (Phenix: `PhenixPCastInitializeOptions`).
+/// How a ``PCast`` is set up (seed 004; Phenix: `PhenixPCastInitializeOptions`).
 public struct PCastOptions: Sendable {
     /// The platform, `http(s)://HOST[:PORT]`; nil takes the address that the authentication token names.
     public var uri: String?
@@ -8,28 +8,40 @@ public struct PCastOptions: Sendable {
     /// Tells this device from others in the platform's records; random unless set.
     public var deviceID: String
 
-    /// Whether the SDK ends its streams by itself on SIGINT and SIGTERM. It installs no handler of its own: a program
-    /// that sets this calls ``PCast/shutdown()`` from its own handler, and false says that it does not.
+    /// Whether the SDK handles the signals that ask the process to end (SIGINT and SIGTERM): it then shuts down, so that
+    /// platform and viewers know that its streams have ended (`pcast-stop`), and lets the process go on to end, as the
+    /// signal would have had it without the SDK. A second signal is not held up. Without this, the SDK installs no handler.
     public var processTerminationSignalHandling: Bool
 
     /// Redirects requests for playlists to an own delivery network; of effect for streams with the `streaming`
     /// capability only (seed 004, "Stream Source Mapping").
     public var streamingSourceMapping: StreamingSourceMapping?
 
-    /// Where the SDK writes its log; it never holds tokens or keys. Silent unless ``configureLogging(_:)`` is called.
-    public private(set) var logger: Logger
+    /// What the SDK logs, and where to; nothing, unless configured.
+    public var logging: LoggingConfiguration
 
     public init(
         uri: String? = nil, deviceID: String? = nil, processTerminationSignalHandling: Bool = false,
-        streamingSourceMapping: StreamingSourceMapping? = nil
+        streamingSourceMapping: StreamingSourceMapping? = nil, logging: LoggingConfiguration = .off
     ) {
         self.uri = uri
         self.deviceID = deviceID ?? RandomText.identifier()
         self.processTerminationSignalHandling = processTerminationSignalHandling
         self.streamingSourceMapping = streamingSourceMapping
-        logger = Logger(label: "pcast", factory: { _ in SwiftLogNoOpLogHandler() })
+        self.logging = logging
     }
 
-    /// Turns logging on (seed 004, `configureLogging`), into a logger of the program's own.
-    public mutating func configureLogging(_ logger: Logger) { self.logger = logger }
+    /// Turns logging on or off (seed 004, `configureLogging`).
+    ///
+    /// - Parameter handler: as for ``LoggingConfiguration``.
+    public mutating func configureLogging(
+        _ isEnabled: Bool, level: Logger.Level = .info, handler: (@Sendable (_ label: String) -> any LogHandler)? = nil
+    ) {
+        logging = LoggingConfiguration(isEnabled: isEnabled, level: level, handler: handler)
+    }
+
+    /// Turns logging on, into a logger of the program's own and from its level on.
+    public mutating func configureLogging(_ logger: Logger) {
+        logging = LoggingConfiguration(level: logger.logLevel) { _ in logger.handler }
+    }
 }

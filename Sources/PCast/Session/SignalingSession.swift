@@ -26,7 +26,7 @@ final class SignalingSession: Sendable {
 
     let identity: ClientIdentity
     let events = Broadcast<PCastEvent>()
-    private let logger: Logger
+    let logger: Logger
     private let state: Mutex<State>
 
     init(identity: ClientIdentity, logger: Logger) {
@@ -138,6 +138,11 @@ final class SignalingSession: Sendable {
         await withCheckedContinuation { continuation in
             self.request(request, listener: listener) { continuation.resume(returning: $0) }
         }
+    }
+
+    /// Those that were set up, and those that are being so.
+    var streams: [any StreamListener] {
+        state.withLock { Array($0.listeners.values) + Array($0.expected.values) }
     }
 
     func forget(_ stream: StreamID) {

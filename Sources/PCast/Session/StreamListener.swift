@@ -7,6 +7,8 @@ protocol StreamListener: AnyObject, Sendable {
     func dataQualityChanged(_ quality: DataQuality)
     /// The application stops the session that the stream belongs to.
     func sessionStopped()
+    /// The application says that it does.
+    func applicationWentToBackground()
     /// Returns when nothing of the stream is left: its connection is closed, its files are written.
     func isOver() async
 }

@@ -53,6 +53,10 @@ public final class MediaStream: Sendable {
     /// How the stream ended; nil while it goes on.
     public var endedInfo: StreamEndedInfo? { life.endedInfo }
 
+    /// The same as a value that is observed: nil at first, and how the stream ended from then on (Phenix:
+    /// `getObservableEndedInfo`).
+    public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { life.observableEndedInfo }
+
     /// Returns when the stream has ended.
     public var ended: StreamEndedInfo { get async { await life.ended } }
 

@@ -21,6 +21,8 @@ actor SignalingSession {
 
     private var conversation: ServerConversation
     private var session: SessionRegistry.Opened?
+    /// Whose token opened the session; nil where there was none.
+    private var application: ApplicationID?
     /// A session that was opened with a token for streams may do what that token allows, and nothing else.
     private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
@@ -207,6 +209,7 @@ actor SignalingSession {
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
+            application = grant.token == nil ? nil : grant.application
             for news in opened.untold { _ = tell(news) }
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
@@ -249,6 +252,9 @@ actor SignalingSession {
             throw .token("the session was opened with another token, which is for its own stream alone")
         }
         let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
+        if let application, grant.token != nil, grant.application != application {
+            throw .token("another application's token")
+        }
         if create.hasConnectUri {
             let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
             return Self.response(try await workers.start(request))

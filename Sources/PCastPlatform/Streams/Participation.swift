@@ -18,6 +18,15 @@ struct StreamEnd: Sendable {
     /// The text of a custom reason.
     let description: String
 
-    /// As `StreamEnded.reason` on the wire.
-    var wire: String { reason == .custom ? description : reason.rawValue }
+    /// Failures that the wire tells apart, and what they are told to.
+    private static let finerWords: Set<String> = ["egress-failed", "egress-setup-failed"]
+
+    /// As `StreamEnded.reason` on the wire, which `StreamEndedReason.init(wire:)` reads as ``reason``.
+    var wire: String {
+        switch reason {
+        case .custom: description
+        case .failed where Self.finerWords.contains(description): description
+        default: reason.rawValue
+        }
+    }
 }

@@ -1,0 +1,62 @@
+import FoundationEssentials
+import Logging
+import PCastIO
+import PCastMedia
+
+/// Keeps what the SDK logs for ``PCast/collectLogMessages(_:)``, without tokens and keys, and hands it on to the
+/// application's handler where there is one.
+struct CollectingLogHandler: LogHandler {
+    private let ring: LogRing
+    private var next: (any LogHandler)?
+    /// From which level on the application's handler is told.
+    private let level: Logger.Level
+    private var own: Logger.Metadata = [:]
+
+    /// What the ring takes, whatever the application wants to hear of.
+    private static let keptLevel = Logger.Level.debug
+
+    init(_ ring: LogRing, configuration: LoggingConfiguration) {
+        self.ring = ring
+        level = configuration.level
+        next = configuration.isEnabled ? configuration.makeHandler("pcast") : nil
+        next?.logLevel = configuration.level
+    }
+
+    /// Of the ring and the handler together.
+    var logLevel: Logger.Level {
+        get { min(Self.keptLevel, next == nil ? Self.keptLevel : level) }
+        set {}
+    }
+
+    var metadata: Logger.Metadata {
+        get { own }
+        set {
+            own = newValue
+            next?.metadata = newValue
+        }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { own[key] }
+        set {
+            own[key] = newValue
+            next?[metadataKey: key] = newValue
+        }
+    }
+
+    func log(event: LogEvent) {
+        if event.level >= Self.keptLevel {
+            let all = own.merging(event.metadata ?? [:]) { _, new in new }
+            let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+            let line = "\(Self.timestamp()) \(event.level) \(event.message)\(details)"
+            ring.add(SecretRedaction.redact(line))
+        }
+        if let next, event.level >= level { next.log(event: event) }
+    }
+
+    private static func timestamp() -> String {
+        let milliseconds = MonotonicClock.wallTime().millisecondsSinceEpoch
+        return Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
+            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+}

@@ -1,0 +1,69 @@
+import PCastMedia
+import PCastRTP
+import Testing
+
+@testable import PCast
+
+@Suite struct ObservableValueTests {
+    @Test func whoSubscribesIsToldTheValueAndThenEachChangeOnce() async {
+        let value = ObservableValue(1)
+        var first = value.values.makeAsyncIterator()
+        value.set(1)
+        value.set(2)
+        var second = value.values.makeAsyncIterator()
+        value.set(2)
+        value.set(3)
+        #expect(value.value == 3)
+        #expect([await first.next(), await first.next(), await first.next()] == [1, 2, 3])
+        #expect([await second.next(), await second.next()] == [2, 3])
+    }
+
+    @Test func aSubscriptionLastsAsLongAsItIsHeld() async {
+        let value = ObservableValue("a")
+        let (told, teller) = AsyncStream.makeStream(of: String.self)
+        let (others, other) = AsyncStream.makeStream(of: String.self)
+        var subscription: Disposable? = value.subscribe { teller.yield($0) }
+        let kept = value.subscribe { other.yield($0) }
+        var iterator = told.makeAsyncIterator()
+        var otherIterator = others.makeAsyncIterator()
+        #expect(await iterator.next() == "a")
+        value.set("b")
+        #expect(await iterator.next() == "b")
+        subscription?.dispose()
+        subscription = nil
+        value.set("c")
+        // Who is still subscribed has been told; the other would have been before.
+        #expect(
+            [await otherIterator.next(), await otherIterator.next(), await otherIterator.next()] == ["a", "b", "c"])
+        teller.finish()
+        #expect(await iterator.next() == nil)
+        kept.dispose()
+    }
+
+    @Test func itsSubscribersAreDoneWhenItIsGone() async {
+        var value: ObservableValue<Int>? = ObservableValue(1)
+        let values = value!.values
+        value = nil
+        var all: [Int] = []
+        for await number in values { all.append(number) }
+        #expect(all == [1])
+    }
+
+    @Test func theEndOfAStreamIsAnObservableValue() async {
+        let life = StreamLife(.viewer)
+        var told = life.observableEndedInfo.values.makeAsyncIterator()
+        #expect(await told.next() == .some(nil))
+        life.streamEnded(reason: "capacity")
+        life.streamEnded(reason: "censored")
+        let info = StreamEndedInfo(ender: .platform, reason: .capacity, reasonDescription: "capacity")
+        #expect(await told.next() == info)
+        #expect(life.observableEndedInfo.value == info)
+    }
+
+    @Test func theBackgroundIsAReasonOfItsOwn() async {
+        let life = StreamLife(.publisher)
+        life.applicationWentToBackground()
+        #expect(await life.ended.reason == .appBackground)
+        #expect(await life.ended.ender == .stop)
+    }
+}

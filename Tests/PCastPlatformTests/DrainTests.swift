@@ -19,7 +19,7 @@ import Testing
             let records = RecordKeeping(callbackNetworks: [IPNetwork("127.0.0.0/8")!])
             try await TestPlatform.run(records: records, configure: { $0.drainTime = .seconds(4) }) { platform in
                 for (name, port) in [("", port), ("/silent", silent.localAddress?.port ?? 0)] {
-                    let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/"}}"#
+                    let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/hook"}}"#
                     let answer = try await platform.ask("PUT", "/pcast/application/first/callback\(name)", callback)
                     #expect(answer.status == 200)
                 }

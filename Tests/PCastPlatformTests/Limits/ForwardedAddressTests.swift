@@ -41,7 +41,9 @@ import Testing
         #expect(judge("127.0.0.1", .forwarded, "for=192.0.2.1, for=_hidden, for=10.1.1.1") == "10.1.1.1")
         #expect(judge("127.0.0.1", .forwarded, "proto=https") == "127.0.0.1")
         #expect(judge("127.0.0.1", .forwardedFor, "nonsense") == "127.0.0.1")
-        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1,") == "127.0.0.1")
+        // An empty element is none (RFC 9110, section 5.6.1).
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1, ,") == "127.0.0.1")
+        #expect(judge("127.0.0.1", .forwardedFor, "192.0.2.1,") == "192.0.2.1")
     }
 
     @Test("Ports and brackets are left out, and IPv6 proxies are known") func forms() {

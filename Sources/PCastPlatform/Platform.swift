@@ -34,14 +34,17 @@ public struct Platform: Sendable {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
         let configuration = configuration
         let certificate = try configuration.tlsPort.map { _ in try CertificateFiles(configuration, logger: logger) }
-        let kept = try await PlatformRecords.open(configuration.records, configuration.applications, logger)
+        let statistics = PlatformStatistics()
+        let kept = try await PlatformRecords.open(
+            configuration.records, configuration.applications, statistics, logger)
         let router = try await openRouter(address)
         let gatekeeper = Gatekeeper(kept.applications, isOpenToThisMachine: configuration.isLoopback)
         let admission = Admission(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
             proxyField: configuration.proxyField)
         let directory = StreamDirectory(
-            router: router, gatekeeper: gatekeeper, journal: kept.journal, admission: admission, logger: logger)
+            router: router, gatekeeper: gatekeeper, journal: kept.journal, admission: admission,
+            statistics: statistics, logger: logger)
         let registry = SessionRegistry(journal: kept.journal)
         await registry.restore(
             (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
@@ -52,7 +55,8 @@ public struct Platform: Sendable {
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
-        let routes = routes(router, gatekeeper, directory, relay, kept, admission)
+        let histories = StreamHistories()
+        let routes = routes(router, gatekeeper, directory, relay, kept, admission, histories, statistics)
         let talk = talk(gatekeeper, directory, registry, workers, relay, admission)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
@@ -78,6 +82,8 @@ public struct Platform: Sendable {
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
         let keeping = Task { await kept.run(of: directory) }
+        let looking = Task { await histories.run(of: router) }
+        defer { looking.cancel() }
         let following = Task { await directory.follow(router.events) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
@@ -181,9 +187,10 @@ public struct Platform: Sendable {
 
     private func routes(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?,
-        _ kept: PlatformRecords, _ admission: Admission
+        _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories, _ statistics: PlatformStatistics
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
+        routes.add(middleware: AccessLogMiddleware(logger: logger))
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         routes.add(middleware: AdmissionMiddleware(admission: admission))
@@ -192,10 +199,16 @@ public struct Platform: Sendable {
                 .addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
-        AdministrationDoor(directory: directory, router: router, kept: kept, admission: admission)
-            .addRoutes(to: routes)
-        ApplicationDoor(gatekeeper: gatekeeper, directory: directory, kept: kept, relay: relay, logger: logger)
-            .addRoutes(to: routes)
+        AdministrationDoor(
+            directory: directory, router: router, kept: kept, admission: admission, statistics: statistics,
+            gatekeeper: gatekeeper
+        ).addRoutes(to: routes)
+        let dashboard = DashboardAccess(gatekeeper: gatekeeper)
+        DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        ApplicationDoor(
+            gatekeeper: gatekeeper, directory: directory, kept: kept, histories: histories, dashboard: dashboard,
+            relay: relay, logger: logger
+        ).addRoutes(to: routes)
         return routes
     }
 

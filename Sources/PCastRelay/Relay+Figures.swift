@@ -4,13 +4,21 @@ import PCastWebRTC
 
 extension Relay {
     /// What was counted of each stream.
-    public var figures: [StreamFigures] {
+    public var figures: [StreamFigures] { figures(ofViewers: true) }
+
+    /// What was counted of each stream.
+    ///
+    /// - Parameter ofViewers: whether what is known of each viewer is summed up too; without it, a look costs little
+    ///   however many watch.
+    public func figures(ofViewers: Bool) -> [StreamFigures] {
         var all: [StreamFigures] = []
-        for index in 0..<streams.endIndex where streams.contains(index) { all.append(figures(stream: index)) }
+        for index in 0..<streams.endIndex where streams.contains(index) {
+            all.append(figures(stream: index, ofViewers: ofViewers))
+        }
         return all
     }
 
-    private func figures(stream index: Int) -> StreamFigures {
+    private func figures(stream index: Int, ofViewers: Bool) -> StreamFigures {
         let stream = streams.address(index)
         var figures = StreamFigures(stream: stream.pointee.id)
         figures.received = Self.counts(stream.pointee.receiver)
@@ -20,6 +28,8 @@ extension Relay {
         figures.limit = stream.pointee.quality.sharedLimit.bitrate
         figures.quality = stream.pointee.quality.machine.quality
         figures.viewers = stream.pointee.viewers.count
+        if stream.pointee.layers.exist { figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions }
+        guard ofViewers else { return figures }
         for place in stream.pointee.viewers {
             let viewer = viewers.address(place)
             figures.sent += Self.counts(viewer.pointee.sender)

@@ -38,6 +38,8 @@ public struct StreamFigures: Hashable, Sendable {
     public var limit: Bitrate?
     public var quality = DataQuality.good
     public var viewers = 0
+    /// Of the best layer of the video; nil before its first key frame.
+    public var dimensions: Dimensions?
     /// How many viewers have each row.
     public var viewerQualities: [DataQuality: Int] = [:]
     /// How many viewers are sent each layer of the video, by its place in the publisher's order; none is sent no video.
@@ -45,4 +47,6 @@ public struct StreamFigures: Hashable, Sendable {
     /// What the viewers' downlinks carry, all together, of those of which it is known.
     public var estimates = Bitrate(bitsPerSecond: 0)
     public var estimatedViewers = 0
+
+    public init(stream: StreamID) { self.stream = stream }
 }

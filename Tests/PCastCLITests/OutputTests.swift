@@ -30,6 +30,6 @@ struct OutputTests {
             WatchLink.text(platform: "http://h:1/", stream: "eu#a/b", token: nil) == "http://h:1/watch/eu%23a%2Fb")
         #expect(
             WatchLink.text(platform: "http://h:1", stream: "s", token: "DIGEST:a+/=")
-                == "http://h:1/watch/s?token=DIGEST%3Aa%2B%2F%3D")
+                == "http://h:1/watch/s#token=DIGEST%3Aa%2B%2F%3D")
     }
 }

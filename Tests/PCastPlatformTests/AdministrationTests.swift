@@ -122,9 +122,14 @@ import Testing
                 if line.hasPrefix("# TYPE") { types[words[2]] = words[3] }
                 if !line.hasPrefix("#") { values[words[0].prefix { $0 != "{" }] = Double(words[1]) }
             }
-            #expect(Set(types.keys) == Set(values.keys))
+            let parts = ["_bucket", "_sum", "_count"]
+            let histograms = types.filter { $0.value == "histogram" }.keys.flatMap { name in
+                parts.map { "\(name)\($0)" }
+            }
+            let plain = types.filter { $0.value != "histogram" }.keys.map { String($0) }
+            #expect(Set(plain + histograms) == Set(values.keys.map { String($0) }))
             #expect(values["pcast_streams"] == 1)
-            #expect(answer.body.contains("pcast_stream_viewers{stream="))
+            #expect(answer.body.contains("pcast_stream_viewers{application=\"first\",stream="))
             #expect(answer.body.contains(",status=\"all\",reason=\"none\"} 1\n"))
             #expect(answer.body.contains(",hop=\"publisher\"} 0\n"))
             #expect(values["pcast_viewers"] == 0)

@@ -1,4 +1,6 @@
+import PCastEdgeAuth
 import PCastMedia
+import PCastPlatform
 import Testing
 
 @Suite struct SecrecyTests {
@@ -41,6 +43,49 @@ import Testing
     func wh5Referrer(path: String) async throws {
         try await TestPlatform.run { platform async throws in
             #expect(try await platform.send("GET", path + "?token=x").header("Referrer-Policy") == "no-referrer")
+        }
+    }
+
+    @Test("No secret gets into a log: credentials, cookies, signing secrets, names of resources, callbacks' queries")
+    func secrets() async throws {
+        let record = LogRecord()
+        var secrets = ["sesame", "wrong-secret"]
+        try await Backend.run(statuses: [500, 410]) { _, port in
+            try await TestPlatform.run(
+                records: RecordKeeping(callbackNetworks: [try #require(IPNetwork(.loopbackV4, prefix: 8))]),
+                logger: record.logger
+            ) { platform in
+                let script = ["PCast-Dashboard": "1", "Content-Type": "application/json"]
+                for secret in ["wrong-secret", "sesame"] {
+                    let body = #"{"applicationId":"first","secret":"\#(secret)"}"#
+                    let answer = try await platform.send("POST", "/dashboard/login", script, body: body)
+                    guard let cookie = answer.header("Set-Cookie") else { continue }
+                    let ticket = String(cookie.prefix { $0 != ";" })
+                    secrets.append(String(ticket.split(separator: "=")[1]))
+                    let headers = script.merging(["Cookie": ticket]) { $1 }
+                    #expect(try await platform.send("GET", "/pcast/streams?token=in-the-query", headers).status == 200)
+                }
+                let basic = Base64.encode(Array("first:wrong-secret".utf8))
+                let refused = try await platform.send("GET", "/pcast/streams", ["Authorization": "Basic \(basic)"])
+                #expect(refused.status == 401)
+                let asked =
+                    #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/hook","query":"key=of-the-callback"}}"#
+                let set = try await platform.ask("PUT", "/pcast/application/first/callback", asked)
+                let signing = try #require(set.body.split(separator: "\"").first { $0.hasPrefix("whsec_") })
+                let (_, resource) = try await platform.publish()
+                #expect(try await platform.reaches("pcast_notification_failures_total", 1))
+                #expect(try await platform.send("DELETE", resource).status == 200)
+                secrets += [
+                    basic, "in-the-query", "of-the-callback", String(signing),
+                    String(try #require(resource.split(separator: "/").last)),
+                ]
+            }
+        }
+        #expect(record.lines.contains { $0.contains("logged in to the dashboard") })
+        #expect(record.lines.contains { $0.contains("a login to the dashboard failed") })
+        #expect(record.lines.contains { $0.contains("answered") && $0.contains("/pcast/streams") })
+        for secret in secrets {
+            #expect(!record.lines.contains { $0.contains(secret) }, "\(secret)")
         }
     }
 }

@@ -1,10 +1,13 @@
 /// The address at which a browser watches a stream.
 enum WatchLink {
+    /// The token stands in the fragment, which no browser sends to a server or tells another site; the page takes it out
+    /// of the address.
+    ///
     /// - Parameter token: lets view the stream; nil where none is needed.
     static func text(platform uri: String, stream: String, token: String?) -> String {
         let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
-        let query = token.map { "?token=\(percentEncoded($0))" } ?? ""
-        return "\(base)/watch/\(percentEncoded(stream))\(query)"
+        let fragment = token.map { "#token=\(percentEncoded($0))" } ?? ""
+        return "\(base)/watch/\(percentEncoded(stream))\(fragment)"
     }
 
     /// All but the unreserved characters (RFC 3986, section 2.3).

@@ -33,6 +33,9 @@ struct Gatekeeper: Sendable {
         self.applications.value = Applications(applications)
     }
 
+    /// Those whose tokens count.
+    var applicationIDs: [ApplicationID] { secrets.keys.map { ApplicationID($0) } }
+
     /// A token that one of the applications would give; nil when there is no such application.
     func token(
         of application: ApplicationID, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder

@@ -1,4 +1,6 @@
 import Hummingbird
+import PCastMedia
+import PCastRelay
 import PCastWeb
 
 /// What an operator asks: health and figures.
@@ -7,6 +9,8 @@ struct AdministrationDoor: Sendable {
     let router: MediaRouter
     let kept: PlatformRecords
     let admission: Admission
+    let statistics: PlatformStatistics
+    let gatekeeper: Gatekeeper
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/healthz") { _, _ in
@@ -20,14 +24,22 @@ struct AdministrationDoor: Sendable {
     /// In Prometheus' text format.
     private func metrics() async -> Response {
         let counts = await directory.counts
+        let owners = await directory.owners
         let forwarded = await router.packetsForwarded()
+        let streams = await router.figures().compactMap { figures in
+            owners[figures.stream].map { MetricsText.StreamSource(figures: figures, application: $0) }
+        }
         var metrics = MetricsText()
         metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
         metrics.add("pcast_viewers", .gauge, "Viewers of all streams.", counts.viewers)
         metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
+        metrics.add(
+            statistics.figures, applications: gatekeeper.applicationIDs,
+            present: await directory.countsOfApplications)
         metrics.add(kept.journal.counts)
         metrics.add(await kept.courier.counts)
-        metrics.add(await router.figures())
-        return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4"])
+        metrics.add(streams)
+        if let process = ProcessFigures.read() { metrics.add(process) }
+        return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
     }
 }

@@ -9,6 +9,7 @@ extension HTTPField.Name {
     static let link = Self("Link")!
     static let streamID = Self("PCast-Stream-Id")!
     static let referrerPolicy = Self("Referrer-Policy")!
+    static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
 }
 
 /// Media types of WHIP and WHEP (RFC 9725).

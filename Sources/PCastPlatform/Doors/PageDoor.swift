@@ -13,18 +13,27 @@ struct PageDoor: Sendable {
     private static let html = "text/html; charset=utf-8"
     private static let script = "text/javascript; charset=utf-8"
 
+    private static let style = "text/css; charset=utf-8"
+
     private static let assets: [String: Asset] = [
-        "pcast.css": Asset(bytes: PackageResources.pcast_css, type: "text/css; charset=utf-8"),
+        "pcast.css": Asset(bytes: PackageResources.pcast_css, type: style),
+        "dashboard.css": Asset(bytes: PackageResources.dashboard_css, type: style),
+        "pcast.svg": Asset(bytes: PackageResources.pcast_svg, type: "image/svg+xml"),
         "pcast.js": Asset(bytes: PackageResources.pcast_js, type: script),
+        "login.js": Asset(bytes: PackageResources.login_js, type: script),
+        "dashboard.js": Asset(bytes: PackageResources.dashboard_js, type: script),
+        "dialogs.js": Asset(bytes: PackageResources.dialogs_js, type: script),
+        "streams.js": Asset(bytes: PackageResources.streams_js, type: script),
+        "plots.js": Asset(bytes: PackageResources.plots_js, type: script),
         "watch.js": Asset(bytes: PackageResources.watch_js, type: script),
         "publish.js": Asset(bytes: PackageResources.publish_js, type: script),
     ]
 
     func addRoutes(to router: Router<WebRequestContext>) {
-        router.get("/") { _, _ in Self.page(PackageResources.index_html) }
-        router.get("/publish") { _, _ in Self.page(PackageResources.publish_html) }
-        router.get("/watch") { _, _ in Self.page(PackageResources.watch_html) }
-        router.get("/watch/:stream") { _, _ in Self.page(PackageResources.watch_html) }
+        router.get("/publish") { _, _ in Self.page(PackageResources.publish_html, policy: Self.policy) }
+        for path: RouterPath in ["/watch", "/watch/:stream"] {
+            router.get(path) { _, _ in Self.page(PackageResources.watch_html, policy: Self.policy) }
+        }
         router.get("/assets/:name") { _, context in
             guard let asset = context.parameters.get("name").flatMap({ Self.assets[$0] }) else {
                 return DoorResponse.text(.notFound, "There is no such file.")
@@ -33,12 +42,15 @@ struct PageDoor: Sendable {
         }
     }
 
-    /// A page may be framed (the watch page has an embed snippet), loads nothing from elsewhere, and tells nobody the
-    /// address that it was opened by, which may hold a token (WH5).
-    private static func page(_ bytes: [UInt8]) -> Response {
+    /// Loads nothing from elsewhere. The watch page may stand in other sites' pages, as its snippet says.
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'"
+
+    /// A page tells nobody the address that it was opened by, which may hold a token (WH5).
+    static func page(_ bytes: [UInt8], policy: String) -> Response {
         var response = response(bytes, type: html)
-        response.headers[.contentSecurityPolicy] =
-            "default-src 'self'; img-src 'self' data:; media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'"
+        response.headers[.contentSecurityPolicy] = policy
         response.headers[.referrerPolicy] = "no-referrer"
         return response
     }

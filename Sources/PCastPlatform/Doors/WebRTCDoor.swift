@@ -64,7 +64,7 @@ struct WebRTCDoor: Sendable {
         group.on(events, method: .get) { _, context in
             await respond { () throws(Refusal) in
                 let resource = try await find(context).resource
-                return QualityEvents.response(await directory.qualities(of: resource.participation.peer))
+                return StreamEvents.response(await directory.news(of: resource.participation.peer))
             }
         }
         for method: HTTPRequest.Method in [.put, .post, .patch, .delete] {
@@ -141,7 +141,7 @@ struct WebRTCDoor: Sendable {
         ]
         headers[.link] = link
         if kind == .whep { headers.append(HTTPField(name: .link, value: Self.layerLink(name))) }
-        headers.append(HTTPField(name: .link, value: QualityEvents.link(to: "\(location)/events")))
+        headers.append(HTTPField(name: .link, value: StreamEvents.link(to: "\(location)/events")))
         return Response(
             status: .created, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))

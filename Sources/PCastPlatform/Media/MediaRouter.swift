@@ -122,6 +122,11 @@ final class MediaRouter: Sendable {
     /// What was counted of each stream.
     func figures() async -> [StreamFigures] { (try? await loop.call { relay, _ in relay.figures }) ?? [] }
 
+    /// The same without what is known of each viewer.
+    func samples() async -> [StreamFigures] {
+        (try? await loop.call { relay, _ in relay.figures(ofViewers: false) }) ?? []
+    }
+
     /// Closes a connection that the relay does not need any more.
     func close(_ path: NetworkPath) { loop.close(path) }
 

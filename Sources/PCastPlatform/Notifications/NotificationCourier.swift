@@ -10,6 +10,7 @@ actor NotificationCourier {
     private let records: Records
     private let client: CallbackClient
     private let schedule: RetrySchedule
+    private let statistics: PlatformStatistics
     private let logger: Logger
     private var underway: Set<DueDelivery.Place> = []
     private var underwayTo: [CallbackRecord.Key: Int] = [:]
@@ -27,10 +28,14 @@ actor NotificationCourier {
     private static let limit = 64
     private static let limitEach = 8
 
-    init(_ records: Records, client: CallbackClient, schedule: RetrySchedule, logger: Logger) {
+    init(
+        _ records: Records, client: CallbackClient, schedule: RetrySchedule, statistics: PlatformStatistics,
+        logger: Logger
+    ) {
         self.records = records
         self.client = client
         self.schedule = schedule
+        self.statistics = statistics
         self.logger = logger
     }
 
@@ -100,9 +105,11 @@ actor NotificationCourier {
         var headers = callback.secret.headers(
             id: delivery.id, at: MonotonicClock.wallTime(), body: delivery.body)
         headers += [("Content-Type", "application/json"), ("User-Agent", "pcast")]
+        let begin = MonotonicClock.now()
         let answer = await client.send(
             callback.method.rawValue, callback.uri, headers: headers, body: delivery.body)
         guard !Task.isCancelled else { return end(delivery) }
+        statistics.notified(after: MonotonicClock.now() - begin)
         let (outcome, text) = judge(answer, delivery)
         count(outcome, text, delivery)
         // As long as it cannot be written what became of it, it is neither sent again nor is what follows.

@@ -1,13 +1,20 @@
 // What the pages share: WHIP and WHEP (RFC 9725 and draft-ietf-wish-whep) in the browser, without a build step.
 
-/** The token of this page: taken from the address once and removed from it, so that it stays out of the history. */
+/**
+ * The token of this page. It stands in the fragment of the address, which no browser sends to a server or tells another
+ * site; in its query where the link is of an older kind. It is taken from there once and removed, so that it stays out of
+ * the history.
+ */
 export function takeToken() {
   const address = new URL(location.href);
-  const token = address.searchParams.get("token");
+  const fragment = new URLSearchParams(address.hash.slice(1));
+  const token = fragment.get("token") ?? address.searchParams.get("token");
   const key = "pcast-token:" + address.pathname;
   if (token) {
     address.searchParams.delete("token");
-    history.replaceState(null, "", address);
+    fragment.delete("token");
+    address.hash = fragment.toString();
+    history.replaceState(null, "", address.href.replace(/#$/, ""));
   }
   try {
     if (token) sessionStorage.setItem(key, token);
@@ -33,9 +40,9 @@ export class Session {
   #connection; #endpoint; #token;
   #resource = null; #tag = null; #closed = false;
   #waiting = []; #holdsCandidates = true; #interruption = null; #events = null;
-  #relays = []; #detour = null;
+  #relays = []; #detour = null; #layers = null; #isOver = false;
 
-  /** Called once when the platform has closed the connection. */
+  /** Called once when the platform has ended the session, with the reason as it is on the wire, or null. */
   onEnded = () => {};
 
   /** Called with the data quality, {status, reason}, as it is and at each change: the platform tells it. */
@@ -69,7 +76,8 @@ export class Session {
     this.#tag = response.headers.get("ETag");
     this.streamID = response.headers.get("PCast-Stream-Id");
     this.#relays = iceServers(response.headers.get("Link"));
-    this.#followQuality(response.headers.get("Link"), response.url);
+    this.#layers = linked(response, ":core:layer");
+    this.#followEvents(linked(response, "server-sent-events"));
     const answer = await response.text();
     if (this.#closed) { this.#delete(); return; }
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
@@ -118,6 +126,23 @@ export class Session {
     }
   }
 
+  /** Whether the platform has let it in. */
+  get isOpen() { return this.#resource !== null && !this.#closed; }
+
+  /** Has the platform send the lowest layer of the video and no better one, where there are several. */
+  async chooseLowest() {
+    if (!this.#layers || this.#closed) return;
+    const response = await fetch(this.#layers, { headers: this.#authorization() });
+    const { mediaId, layers = [] } = response.ok ? await response.json() : {};
+    const lowest = layers.filter((layer) => layer.active).at(-1);
+    if (layers.length < 2 || !lowest) return;
+    await fetch(this.#layers, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...this.#authorization() },
+      body: JSON.stringify({ mediaId, encodingId: lowest.encodingId }),
+    });
+  }
+
   /** Ends the session at the platform; harmless when it has ended already, or twice. */
   close() {
     if (this.#closed) return;
@@ -130,14 +155,20 @@ export class Session {
   }
 
   // Server-sent events of the session's own, at the address that the answer links to.
-  #followQuality(links, base) {
-    const link = (links ?? "").split(/,(?=\s*<)/).find((each) => each.includes("server-sent-events"));
-    const address = /<([^>]*)>/.exec(link ?? "")?.[1];
+  #followEvents(address) {
     if (!address || this.#closed) return;
-    this.#events = new EventSource(new URL(address, base).href);
+    this.#events = new EventSource(address);
     this.#events.addEventListener("data-quality", (event) => {
       if (!this.#closed) this.onQuality(JSON.parse(event.data));
     });
+    this.#events.addEventListener("ended", (event) => this.#noteEnd(JSON.parse(event.data).reason ?? null));
+  }
+
+  #noteEnd(reason) {
+    if (this.#closed || this.#isOver) return;
+    this.#isOver = true;
+    this.#events?.close();
+    this.onEnded(reason);
   }
 
   #delete() {
@@ -148,7 +179,8 @@ export class Session {
   #watchTransport() {
     const transport = this.#connection.getTransceivers().map((each) => each.receiver.transport).find(Boolean);
     transport?.addEventListener("statechange", () => {
-      if (transport.state === "closed" && !this.#closed) this.onEnded();
+      // Why, the events tell at about the same time, unless they do not get through.
+      if (transport.state === "closed") setTimeout(() => this.#noteEnd(null), 1500);
     });
   }
 
@@ -199,6 +231,32 @@ export class Session {
   }
 }
 
+/** The address that an answer's Link header gives for a relation that ends like that. */
+function linked(response, relation) {
+  const link = (response.headers.get("Link") ?? "").split(/,(?=\s*<)/).find((each) => each.includes(relation));
+  const address = /<([^>]*)>/.exec(link ?? "")?.[1];
+  return address ? new URL(address, response.url).href : null;
+}
+
+const endings = {
+  viewer: {
+    ended: "The publisher has finished.", censored: "It was taken off the air: censored.",
+    maintenance: "The platform is under maintenance.", capacity: "The platform has no room for it any more.",
+    failed: "The connection to the publisher was lost.", overload: "The platform had too much to do.",
+    "app-background": "The publisher's application went to the background.", "pcast-stop": "The publisher has left.",
+  },
+  publisher: {
+    ended: "Somebody has ended it at the platform.", censored: "It was taken off the air: censored.",
+    maintenance: "The platform is under maintenance: publish again later.",
+    capacity: "The platform has no room for it any more.", failed: "The connection to the platform was lost.",
+    overload: "The platform had too much to do.", "app-background": "The page went to the background.",
+    "pcast-stop": "The page has left.",
+  },
+};
+
+/** Why a stream has ended, for a person; the application's own words as they are. */
+export const describeEnd = (role, reason) => (reason === null ? "" : endings[role][reason] ?? reason);
+
 /** The servers of Link headers with rel="ice-server" (RFC 9725, section 4.6). */
 export function iceServers(header) {
   const links = (header ?? "").matchAll(/<((?:turn|stun)s?:[^>]+)>((?:\s*;\s*[a-z-]+="[^"]*")*)/gi);
@@ -239,44 +297,6 @@ export class Figures {
     this.#previous.set(key, { value: report[field], time: report.timestamp });
     if (!last || report.timestamp <= last.time) return null;
     return ((report[field] - last.value) * 1000) / (report.timestamp - last.time);
-  }
-}
-
-/** The last minute of a figure, drawn into an SVG element. */
-export class Plot {
-  #element; #values = []; #name;
-  static #length = 60;
-
-  constructor(id, name) {
-    this.#element = document.getElementById(id);
-    this.#name = name;
-  }
-
-  add(value) {
-    this.#values = [...this.#values, value ?? null].slice(-Plot.#length);
-    this.#draw();
-  }
-
-  clear() { this.#values = []; this.#draw(); }
-
-  #draw() {
-    const known = this.#values.filter((value) => value !== null);
-    const top = Math.max(...known, 1e-9);
-    const first = Plot.#length - this.#values.length;
-    const points = this.#values.flatMap((value, index) =>
-      value === null ? [] : [`${first + index},${(20 - (18 * value) / top).toFixed(2)}`]);
-    this.#element.setAttribute("viewBox", `0 0 ${Plot.#length - 1} 20`);
-    this.#element.setAttribute("preserveAspectRatio", "none");
-    this.#element.setAttribute("aria-label", `${this.#name}, the last minute`);
-    if (points.length < 2) { this.#element.replaceChildren(); return; }
-    const shape = (name, text) => {
-      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-      element.setAttribute("points", text);
-      return element;
-    };
-    const [left, right] = [points[0], points.at(-1)].map((point) => point.split(",")[0]);
-    this.#element.replaceChildren(
-      shape("polygon", `${left},20 ${points.join(" ")} ${right},20`), shape("polyline", points.join(" ")));
   }
 }
 

@@ -1,6 +1,7 @@
 import {
-  Figures, Plot, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, showQuality, takeToken,
+  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
+import { Plot } from "/assets/plots.js";
 
 const element = (id) => document.getElementById(id);
 const video = element("video");
@@ -20,7 +21,8 @@ const plots = {
 if (parameters.get("codec")) element("codec").value = parameters.get("codec").toUpperCase();
 if (parameters.get("layers") === "3") element("layers").value = "3";
 
-function tell(headline, why = "") {
+function tell(headline, why = "", kind = "bad") {
+  element("message").dataset.kind = kind;
   element("headline").textContent = headline;
   element("why").textContent = why;
   element("message").hidden = false;
@@ -30,7 +32,7 @@ function tell(headline, why = "") {
 async function capture() {
   if (!navigator.mediaDevices) {
     const port = location.port ? `:${location.port}` : "";
-    tell("The browser gives its camera to secure pages only.",
+    tell("The browser gives its camera to secure pages only",
       `Open this page over HTTPS, or, on the machine that runs the platform, as http://localhost${port}/publish. ` +
       "Watching needs no HTTPS.");
     return false;
@@ -44,7 +46,7 @@ async function capture() {
       NotFoundError: "No camera or microphone was found: plug one in and reload.",
       NotReadableError: "Another program uses the camera or the microphone: close it and reload.",
     };
-    tell("The camera could not be opened.", reasons[error.name] ?? error.message);
+    tell("The camera could not be opened", reasons[error.name] ?? error.message);
     element("publish").disabled = true;
     return false;
   }
@@ -52,7 +54,7 @@ async function capture() {
   element("publish").disabled = false;
   video.srcObject = media;
   for (const track of media.getTracks()) {
-    track.addEventListener("ended", () => tell("A device went away.", "Choose another one, or plug it in and reload."));
+    track.addEventListener("ended", () => tell("A device went away", "Choose another one, or plug it in and reload."));
   }
   await list();
   return true;
@@ -130,11 +132,11 @@ async function publish() {
   }
   const current = new Session(connection, "/whip", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(current));
-  current.onEnded = () => {
+  current.onEnded = (reason) => {
     if (session !== current) return;
     stop();
     badge("ended", "bad");
-    tell("The platform ended the stream.");
+    tell("The stream has ended", describeEnd("publisher", reason), "ended");
   };
   current.onQuality = (row) => {
     if (session !== current) return;
@@ -158,9 +160,14 @@ async function publish() {
 
 function refuse(error) {
   badge("refused", "bad");
-  if (error instanceof TypeError) return tell("The platform cannot be reached.", "Publish again when it is back.");
+  if (error instanceof TypeError) return tell("The platform cannot be reached", "Publish again when it is back.");
   const needsToken = error instanceof Refusal && [401, 403].includes(error.status);
-  tell(needsToken ? "Publishing needs a valid token." : "The platform refused.", error.message);
+  if (needsToken) {
+    tell(token ? "The token is not valid any more" : "Publishing needs a token",
+      "Ask whoever runs the platform for a new link: /publish#token=…", "locked");
+  } else {
+    tell("The platform refused", error.message);
+  }
 }
 
 function showLink() {
@@ -203,7 +210,7 @@ function connectionChanged(origin) {
       // The platform may not be able to say so.
       showQuality("publisher", { status: "no-data", reason: "none" });
       break;
-    case "failed": stop(); badge("failed", "bad"); tell("The connection was lost.", "Publish again to go on."); break;
+    case "failed": stop(); badge("failed", "bad"); tell("The connection was lost", "Publish again to go on."); break;
   }
 }
 

@@ -1,6 +1,7 @@
 import {
-  Figures, Plot, Refusal, Session, askForStereo, badge, bitrate, show, showNoFigures, showQuality, takeToken,
+  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
+import { Plot } from "/assets/plots.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");
@@ -22,7 +23,8 @@ const plots = {
 
 if (stream) document.title = `${stream} · PCast`;
 document.getElementById("embed").textContent =
-  `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed" width="640" height="360" ` +
+  `<iframe src="${location.origin}/watch/${encodeURIComponent(stream)}?embed${token ? "#token=TOKEN" : ""}" ` +
+  `width="640" height="360" ` +
   `allow="autoplay; fullscreen" style="border:0"></iframe>`;
 document.getElementById("embednote").hidden = !token;
 
@@ -40,7 +42,9 @@ async function join() {
   connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
   const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
-  current.onEnded = () => { if (session === current) ended("The stream has ended."); };
+  current.onEnded = (reason) => {
+    if (session === current) ended("The stream has ended", describeEnd("viewer", reason));
+  };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
@@ -84,32 +88,36 @@ function connectionChanged(connection, origin) {
       // The platform may not be able to say so.
       showQuality("viewer", { status: "no-data", reason: "none" });
       break;
-    case "failed": again("The connection was lost.", "Trying to reconnect."); break;
+    case "failed": again("The connection was lost", "Connecting again by itself."); break;
   }
 }
 
 function refuse(error) {
-  if (error instanceof TypeError) return again("The platform cannot be reached.", "Trying again.");
-  if (!(error instanceof Refusal)) return ended("This browser cannot play the stream.", error.message);
+  if (error instanceof TypeError) return again("The platform cannot be reached", "Trying again by itself.");
+  if (!(error instanceof Refusal)) return stop("bad", "failed", "This browser cannot play the stream", error.message);
   switch (error.status) {
-    case 401: case 403: return ended("This stream needs a valid token.", error.message);
-    case 410: return ended("The stream has ended.");
-    case 404: return again("Nothing is playing here yet.", "The picture appears as soon as the stream starts.");
-    case 406: return ended("This browser cannot play the stream's codec.", error.message);
-    default: return again("The platform refused.", error.message);
+    case 401: case 403:
+      return stop("locked", "no access", token ? "The link is not valid any more" : "This stream needs a token",
+        "Ask whoever runs the stream for a new link.");
+    case 410: return ended("The stream has ended");
+    case 404: return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
+    case 406: return stop("bad", "failed", "This browser cannot play the stream's codec", error.message);
+    default: return again("The platform refused", `${error.message} Trying again by itself.`);
   }
 }
 
-function ended(headline, why = "") {
+function ended(headline, why = "") { stop("ended", "ended", headline, why); }
+
+function stop(kind, state, headline, why) {
   leave();
-  badge("ended", "bad");
-  showMessage(headline, why);
+  badge(state, "bad");
+  showMessage(kind, headline, why);
 }
 
 function again(headline, why) {
   leave();
   badge("waiting", "fair");
-  showMessage(headline, why);
+  showMessage("waiting", headline, why);
   attempts += 1;
   retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
 }
@@ -126,7 +134,9 @@ function leave() {
 }
 
 // What is said already is not said anew: a screen reader would read it out at each attempt.
-function showMessage(headline, why) {
+function showMessage(kind, headline, why) {
+  document.getElementById("message").dataset.kind = kind;
+  document.getElementById("retry").textContent = kind === "waiting" ? "Try now" : "Try again";
   for (const [id, text] of [["headline", headline], ["why", why]]) {
     const element = document.getElementById(id);
     if (element.textContent !== text) element.textContent = text;
@@ -156,7 +166,10 @@ document.getElementById("fullscreen").addEventListener("click", () => {
   else if (stage.requestFullscreen) stage.requestFullscreen();
   else video.webkitEnterFullscreen?.(); // iPhones make a video element full screen, and nothing else
 });
-function labelMute() { document.getElementById("mute").textContent = video.muted ? "Unmute" : "Mute"; }
+function labelMute() {
+  document.getElementById("mutelabel").textContent = video.muted ? "Sound on" : "Mute";
+  document.getElementById("mute").classList.toggle("muted", video.muted);
+}
 labelMute();
 
 // Milliseconds that what was shown in the last second had waited in the jitter buffer.

@@ -25,7 +25,8 @@ struct PlatformRecords: Sendable {
 
     /// Opens them, and ends what a platform that was killed left open.
     static func open(
-        _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application], _ logger: Logger
+        _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application],
+        _ statistics: PlatformStatistics, _ logger: Logger
     ) async throws(PlatformError) -> PlatformRecords {
         do {
             let records =
@@ -43,7 +44,7 @@ struct PlatformRecords: Sendable {
             }
             try await records.record([.alive(at: now, [:])])
             let active = try await settle(applications, keeping.fallback, in: records, at: now)
-            return PlatformRecords(records, active, keeping, logger)
+            return PlatformRecords(records, active, keeping, statistics, logger)
         } catch {
             throw .records("\(error)")
         }
@@ -51,7 +52,7 @@ struct PlatformRecords: Sendable {
 
     private init(
         _ records: Records, _ applications: [PlatformConfiguration.Application], _ keeping: RecordKeeping,
-        _ logger: Logger
+        _ statistics: PlatformStatistics, _ logger: Logger
     ) {
         self.records = records
         self.applications = applications
@@ -61,7 +62,8 @@ struct PlatformRecords: Sendable {
         farewell = Setting(PlatformConfiguration.defaultDrainTime)
         callbacks = CallbackClient(listed: Setting(keeping.callbackNetworks))
         let courier = NotificationCourier(
-            records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits), logger: logger)
+            records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits),
+            statistics: statistics, logger: logger)
         self.courier = courier
         journal = Journal(records, logger: logger) { courier.wake() }
     }

@@ -153,7 +153,7 @@ actor SignalingSession {
 
     private func put(_ item: Outgoing) {
         guard case .dropped = outgoing.yield(item) else { return }
-        logger.info("a client does not take its messages")
+        log.info("a client does not take its messages")
         isClosing = true
         outgoing.finish()
     }
@@ -183,9 +183,16 @@ actor SignalingSession {
             // A lite agent makes no checks, so candidates mean nothing to it; states are the client's own affair.
             return request.response(.ok)
         default:
-            logger.info("refused a request", metadata: ["type": "\(request.typeName)"])
+            log.info("refused a request", metadata: ["type": "\(request.typeName)"])
             return request.response(.badRequest)
         }
+    }
+
+    /// With the session's id, once there is one.
+    private var log: Logger {
+        var log = logger
+        if let session { log[metadataKey: "session"] = "\(session.id)" }
+        return log
     }
 
     private var visitor: Visitor {
@@ -216,7 +223,7 @@ actor SignalingSession {
             response.status = RequestStatus.ok.wire
             response.sessionID = opened.id.description
         } catch {
-            logger.info("authentication refused", metadata: ["why": "\(error.detail)"])
+            log.info("authentication refused", metadata: ["why": "\(error.detail)"])
             response.status = error.status.wire
         }
         return response
@@ -236,7 +243,7 @@ actor SignalingSession {
             response.createStreamResponse = created
             response.status = created.status
         } catch {
-            logger.info("stream refused", metadata: ["why": "\(error.detail)"])
+            log.info("stream refused", metadata: ["why": "\(error.detail)"])
             response.status = error.status.wire
         }
         return response
@@ -356,7 +363,7 @@ actor SignalingSession {
             response.sessionDescription.type = .answer
             response.sessionDescription.sdp = answer.text
         } catch {
-            logger.info("restart refused", metadata: ["why": "\(error.detail)"])
+            log.info("restart refused", metadata: ["why": "\(error.detail)"])
             response.status = error.status.wire
         }
         return response

@@ -11,11 +11,15 @@ struct LiveStream: Sendable {
     let tags: [String]
     let capabilities: [String]
     let startTime: WallTime
+    /// Where its publisher came from; nil where that is not known.
+    let publisher: IPAddress?
     /// Which came first: newer streams have higher numbers.
     let ordinal: Int
     var hasMedia = false
     /// Whether its end is in the journal already.
     var isEndNoted = false
+    /// What the answer has its publisher send, the picture's first.
+    var codecs: [Codec] = []
     /// Who watched, so far.
     var counts = ViewerCounts()
 

@@ -22,7 +22,8 @@ actor StreamDirectory {
         var answer: SessionDescription?
         let onQuality: QualityAction
         var quality = DataQuality.good
-        var listeners: [Int: AsyncStream<DataQuality>.Continuation] = [:]
+        var listeners: [Int: AsyncStream<StreamNews>.Continuation] = [:]
+        let entered: Instant
         /// The words of whoever ended it on purpose.
         var ending: (reason: StreamEndedReason, description: String)?
     }
@@ -31,6 +32,7 @@ actor StreamDirectory {
     private let gatekeeper: Gatekeeper
     private let journal: Journal
     private let admission: Admission
+    private let statistics: PlatformStatistics
     private let logger: Logger
     private var streams: [StreamID: LiveStream] = [:]
     private var participants: [PeerID: Participant] = [:]
@@ -48,12 +50,14 @@ actor StreamDirectory {
     private static let listenerLimit = 8
 
     init(
-        router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, admission: Admission, logger: Logger
+        router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, admission: Admission,
+        statistics: PlatformStatistics, logger: Logger
     ) {
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
         self.admission = admission
+        self.statistics = statistics
         self.logger = logger
     }
 
@@ -84,7 +88,7 @@ actor StreamDirectory {
         let stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
-            startTime: MonotonicClock.wallTime(),
+            startTime: MonotonicClock.wallTime(), publisher: grant.work == nil ? visitor.address : nil,
             ordinal: nextOrdinal)
         streams[id] = stream
         shares.enter(id, grant.application, seat.block)
@@ -97,8 +101,13 @@ actor StreamDirectory {
             if grant.work != nil { router.addOwnCandidates(to: &answer) }
             participants[peer]?.answer = answer
             shareBitrate()
+            streams[id]?.codecs = answer.media.compactMap { $0.payloadFormats.first?.codec }
+                .sorted { $0.mediaType == .video && $1.mediaType == .audio }
+            statistics.streamStarted(grant.application)
             await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
-            logger.info("publisher admitted", metadata: ["stream": "\(id)", "application": "\(grant.application)"])
+            logger.info(
+                "publisher admitted",
+                metadata: Self.metadata(["stream": "\(id)", "application": "\(grant.application)"], visitor))
             return Participation(peer: peer, streamID: id, isPublisher: true, answer: answer)
         } catch {
             forget(peer)
@@ -126,12 +135,18 @@ actor StreamDirectory {
             if grant.work != nil { router.addOwnCandidates(to: &answer) }
             participants[peer]?.answer = answer
             noteView(id, of: stream.id, grant, visitor)
-            logger.info("viewer admitted", metadata: ["stream": "\(stream.id)", "view": "\(id)"])
+            logger.info(
+                "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], visitor))
             return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
         } catch {
             forget(peer)
             throw Self.refusal(error)
         }
+    }
+
+    private static func metadata(_ metadata: Logger.Metadata, _ visitor: Visitor) -> Logger.Metadata {
+        guard let session = visitor.sessionID else { return metadata }
+        return metadata.merging(["session": "\(session)"]) { $1 }
     }
 
     /// The stream that a viewer may see: asked for, named by the token, tagged as the token says, or the newest.
@@ -157,6 +172,7 @@ actor StreamDirectory {
     }
 
     private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Grant, _ visitor: Visitor) {
+        statistics.viewBegan(grant.application)
         if var counts = streams[stream]?.counts {
             counts.views += 1
             counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
@@ -187,7 +203,8 @@ actor StreamDirectory {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, seat: seat, onQuality: onQuality)
+            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, seat: seat, onQuality: onQuality,
+            entered: MonotonicClock.now())
         peers[id] = peer
         return peer
     }
@@ -296,6 +313,20 @@ actor StreamDirectory {
     /// Publishers and viewers at the moment.
     var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
 
+    /// Whose each stream is.
+    var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
+
+    /// The same of each application that has a stream.
+    var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
+        var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
+        for stream in streams.values { counts[stream.application, default: (0, 0)].streams += 1 }
+        for viewer in participants.values where !viewer.isPublisher {
+            guard let application = streams[viewer.origin]?.application else { continue }
+            counts[application, default: (0, 0)].viewers += 1
+        }
+        return counts
+    }
+
     /// Whether it has not ended.
     func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
 
@@ -339,6 +370,7 @@ actor StreamDirectory {
             case .mediaStarted(let peer): noteMedia(peer)
             case .ended(let peer, let reason): await noteEnd(peer, reason)
             case .connected(let peer, let profile):
+                noteConnected(peer)
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer): logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer): logger.info("heard again", metadata: ["peer": "\(peer.value)"])
@@ -346,6 +378,11 @@ actor StreamDirectory {
             case .closeConnection(let path): router.close(path)
             }
         }
+    }
+
+    private func noteConnected(_ peer: PeerID) {
+        guard let participant = participants[peer] else { return }
+        statistics.joined(isPublisher: participant.isPublisher, after: MonotonicClock.now() - participant.entered)
     }
 
     private func noteMedia(_ peer: PeerID) {
@@ -363,15 +400,15 @@ actor StreamDirectory {
                 "stream": "\(participant.streamID)", "status": "\(quality.status.rawValue)",
                 "reason": "\(quality.reason.rawValue)",
             ])
-        for listener in participant.listeners.values { listener.yield(quality) }
+        for listener in participant.listeners.values { listener.yield(.quality(quality)) }
         await participant.onQuality(participant.streamID, quality)
     }
 
-    /// The data quality of a participation: as it is, and each change, until it ends. Who does not take them misses the
-    /// oldest.
-    func qualities(of peer: PeerID) -> AsyncStream<DataQuality> {
+    /// What happens to a participation: its data quality as it is and at each change, and its end. Who does not take them
+    /// misses the oldest.
+    func news(of peer: PeerID) -> AsyncStream<StreamNews> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: DataQuality.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
+            of: StreamNews.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
         guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
             continuation.finish()
             return stream
@@ -382,7 +419,7 @@ actor StreamDirectory {
         continuation.onTermination = { [weak self] _ in
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
-        continuation.yield(participant.quality)
+        continuation.yield(.quality(participant.quality))
         return stream
     }
 
@@ -391,12 +428,14 @@ actor StreamDirectory {
     private func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard let participant = participants[peer] else { return }
         let stream = streams[participant.streamID]
-        forget(peer)
         let end = StreamEnd(
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
+        for listener in participant.listeners.values { listener.yield(.ended(end)) }
+        forget(peer)
         if let stream {
             if !stream.isEndNoted { journal.note(Self.change(stream, end)) }
+            statistics.streamEnded(stream.application, end.reason)
         } else {
             journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }

@@ -25,23 +25,25 @@ extension Records {
         }
     }
 
-    /// Streams, the oldest first.
+    /// Streams, the oldest first, or the newest.
     ///
     /// - Parameters:
-    ///   - after: `next` of the page before.
+    ///   - after: `next` of the page before; zero for the first.
     ///   - limit: at least 1.
     public func streams(
-        _ selection: StreamSelection, after: Int64 = 0, limit: Int
+        _ selection: StreamSelection, newestFirst: Bool = false, after: Int64 = 0, limit: Int
     ) async throws(RecordsError) -> Page<StreamRecord> {
-        var sql = "SELECT * FROM stream WHERE application = ? AND number > ?"
+        let place = newestFirst && after == 0 ? Int64.max : after
+        var sql = "SELECT * FROM stream WHERE application = ? AND number \(newestFirst ? "<" : ">") ?"
         if let hasEnded = selection.hasEnded { sql += hasEnded ? " AND ended IS NOT NULL" : " AND ended IS NULL" }
-        sql += " AND (ended IS NULL OR ended >= ?) AND starting < ? ORDER BY number LIMIT ?"
+        sql += " AND (ended IS NULL OR ended >= ?) AND starting < ? ORDER BY number"
+        sql += newestFirst ? " DESC LIMIT ?" : " LIMIT ?"
         let statement = sql
         return try await read { db in
             let rows = try Row.fetchAll(
                 db, sql: statement,
                 arguments: [
-                    selection.application.description, after, selection.from?.millisecondsSinceEpoch ?? .min,
+                    selection.application.description, place, selection.from?.millisecondsSinceEpoch ?? .min,
                     selection.to?.millisecondsSinceEpoch ?? .max, limit,
                 ])
             return Page(elements: rows.map(Self.stream), next: rows.count == limit ? rows.last?["number"] : nil)

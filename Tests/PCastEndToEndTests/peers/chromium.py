@@ -254,13 +254,36 @@ class Page:
             self.command("Input.dispatchMouseEvent", type=kind, button="left" if count else "none",
                          clickCount=count, **place)
 
+    def type(self, selector, text):
+        """Writes into a field, in the place of what stood there, as a person would who has chosen all of it."""
+        self.click(selector)
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).select()")
+        self.command("Input.insertText", text=text)
+
+    def press(self, key):
+        """Presses and lets go a key, such as Enter, Escape or Tab."""
+        code = {"Enter": 13, "Escape": 27, "Tab": 9}[key]
+        for kind in ("keyDown", "keyUp"):
+            self.command("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
+                         **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
+
+    def prefer(self, scheme):
+        """Has the page believe that its reader likes it light or dark."""
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
     def resize(self, width, height, mobile=False):
         """Gives the page another window size."""
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                      mobile=mobile)
 
-    def screenshot(self, path):
-        """Writes what the page shows as PNG."""
-        picture = self.command("Page.captureScreenshot", timeout=30, format="png")
+    def screenshot(self, path, whole=False):
+        """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
+        self.command("Page.bringToFront")  # a page behind another may never draw again
+        picture = self.command("Page.captureScreenshot", timeout=60, format="png", captureBeyondViewport=whole,
+                               **({"clip": self._whole()} if whole else {}))
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))
+
+    def _whole(self):
+        size = self.command("Page.getLayoutMetrics")["cssContentSize"]
+        return {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}

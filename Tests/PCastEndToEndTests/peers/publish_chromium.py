@@ -12,11 +12,10 @@ HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connection
 
 
 def address(options):
-    """The page's address with codec, start and token in its query."""
+    """The page's address with codec and start in its query, and the token in its fragment."""
     query = {"codec": options.codec, "start": ""}
-    if options.token:
-        query["token"] = options.token
-    return f"{options.url}{'&' if urllib.parse.urlsplit(options.url).query else '?'}{urllib.parse.urlencode(query)}"
+    address = f"{options.url}{'&' if urllib.parse.urlsplit(options.url).query else '?'}{urllib.parse.urlencode(query)}"
+    return f"{address}#token={urllib.parse.quote(options.token, safe='')}" if options.token else address
 
 
 def measure(run, page, seconds):

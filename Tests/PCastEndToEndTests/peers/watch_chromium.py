@@ -18,10 +18,8 @@ VIDEO_BOX = """(() => {
 
 
 def with_token(url, token):
-    """The address with the token in its query, as a link that is handed to a person has it."""
-    if not token:
-        return url
-    return f"{url}{'&' if urllib.parse.urlsplit(url).query else '?'}token={urllib.parse.quote(token, safe='')}"
+    """The address with the token in its fragment, as a link that is handed to a person has it."""
+    return f"{url}#token={urllib.parse.quote(token, safe='')}" if token else url
 
 
 def picture_change(page):
@@ -105,7 +103,7 @@ def watch(run, options):
             measure(run, page, options.seconds)
             run.figures["videoBox"] = page.evaluate(VIDEO_BOX)
             run.figures["badge"] = page.evaluate("document.getElementById('state').textContent")
-            run.figures["tokenInAddress"] = page.evaluate("location.search.includes('token=')")
+            run.figures["tokenInAddress"] = page.evaluate("location.href.includes('token=')")
             run.check("the token left the address", not run.figures["tokenInAddress"])
         finally:
             if options.screenshot:

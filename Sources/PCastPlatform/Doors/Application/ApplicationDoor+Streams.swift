@@ -8,11 +8,21 @@ extension ApplicationDoor {
 
     private enum State: String, CaseIterable { case live, ended }
 
+    private enum Order: String, CaseIterable { case oldest, newest }
+
     private struct StreamList: Encodable {
         let status = "ok"
         let streams: [StreamDescription]
         /// What the next part of the list is asked with; absent at its end.
         var start: String?
+        /// Of those that play: all of them, their viewers, and bits a second on the wire.
+        var total: Totals?
+    }
+
+    private struct Totals: Encodable {
+        let streams: Int
+        let viewers: Int
+        let bitrate: Int64
     }
 
     private struct OneStream: Encodable {
@@ -25,24 +35,39 @@ extension ApplicationDoor {
         let reason: String?
     }
 
-    /// The oldest first: those that play, or, with `state=ended`, those that have ended.
+    /// Those that play, or, with `state=ended`, those that have ended.
     func list(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let length = try request.number("length", 1...Self.pageLimit, default: Self.pageLimit)
         let start = try request.number("start", 0...Int64.max, default: 0)
+        let newestFirst = try request.choice("order", Order.self) == .newest
         guard try request.choice("state", State.self) == .ended else {
-            let live = await directory.list(request.application).filter { $0.stream.ordinal >= start }
-            let part = live.prefix(Int(length))
             return ApplicationAnswer.json(
-                StreamList(
-                    streams: part.map { StreamDescription($0.stream, viewers: $0.viewers) },
-                    start: live.count > part.count ? live[part.count].stream.ordinal.description : nil))
+                await live(request.application, newestFirst, from: start, length: Int(length)))
         }
         let page = try await ask { () throws(RecordsError) in
             try await kept.records.streams(
-                .init(request.application, hasEnded: true), after: start, limit: Int(length))
+                .init(request.application, hasEnded: true), newestFirst: newestFirst, after: start, limit: Int(length))
         }
         return ApplicationAnswer.json(
             StreamList(streams: page.elements.map { StreamDescription($0) }, start: page.next?.description))
+    }
+
+    private func live(
+        _ application: ApplicationID, _ newestFirst: Bool, from start: Int64, length: Int
+    ) async -> StreamList {
+        let all = await directory.list(application).map { ($0.stream, $0.viewers, histories.history(of: $0.stream.id)) }
+        let ordered = newestFirst ? all.reversed() : all
+        let rest = ordered.drop { stream, _, _ in
+            // Downwards the place is one above, so that zero is the beginning either way.
+            newestFirst ? start > 0 && stream.ordinal >= start : stream.ordinal < start
+        }
+        let part = rest.prefix(length)
+        let next = rest.dropFirst(length).first.map { newestFirst ? $0.0.ordinal + 1 : $0.0.ordinal }
+        return StreamList(
+            streams: part.map { StreamDescription($0, viewers: $1, history: $2) }, start: next?.description,
+            total: Totals(
+                streams: all.count, viewers: all.reduce(0) { $0 + $1.1 },
+                bitrate: all.reduce(0) { $0 + ($1.2?.last?.bitrate?.bitsPerSecond ?? 0) }))
     }
 
     func inspect(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
@@ -50,7 +75,10 @@ extension ApplicationDoor {
         if let live = await directory.live(id, of: request.application) {
             let quality = await directory.quality(of: live.stream)
             return ApplicationAnswer.json(
-                OneStream(stream: StreamDescription(live.stream, viewers: live.viewers, quality: quality)))
+                OneStream(
+                    stream: StreamDescription(
+                        live.stream, viewers: live.viewers, quality: quality,
+                        history: histories.history(of: id))))
         }
         let past = try await ask { () throws(RecordsError) in
             try await kept.records.stream(id, of: request.application)

@@ -6,12 +6,15 @@ import PCastRecords
 
 /// Tokens for those whose backend has no EdgeAuth library.
 extension ApplicationDoor {
-    /// As long as the libraries' own default.
-    private static let lifetime = TimeSpan.seconds(3600 as Int64)
+    /// In seconds: as long as the libraries' own default, and at most.
+    private static let lifetime: Int64 = 3_600
+    private static let longestLifetime: Int64 = 31 * 86_400
     private static let capabilityLimit = 64
 
     private struct AuthenticationAsked: Decodable {
         let capabilities: [String]?
+        /// Seconds.
+        let expiresIn: Int64?
     }
 
     private struct AuthenticationToken: Encodable {
@@ -21,7 +24,7 @@ extension ApplicationDoor {
 
     func issueAuthenticationToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let asked = try request.decoded(AuthenticationAsked.self)
-        let token = try make(request, asked.capabilities) { $0.forAuthenticationOnly() }
+        let token = try make(request, asked.capabilities, asked.expiresIn) { $0.forAuthenticationOnly() }
         return ApplicationAnswer.json(AuthenticationToken(authenticationToken: token))
     }
 
@@ -30,6 +33,8 @@ extension ApplicationDoor {
         let originStreamId: String?
         let alternateOriginStreamIds: [String]?
         let capabilities: [String]?
+        /// Seconds.
+        let expiresIn: Int64?
     }
 
     private struct StreamToken: Encodable {
@@ -42,7 +47,7 @@ extension ApplicationDoor {
         let asked = try request.decoded(StreamAsked.self)
         let named = (asked.originStreamId.map { [$0] } ?? []) + (asked.alternateOriginStreamIds ?? [])
         let origin = named.isEmpty ? nil : try await playing(named.map { StreamID($0) }, of: request.application)
-        let token = try make(request, asked.capabilities) { builder in
+        let token = try make(request, asked.capabilities, asked.expiresIn) { builder in
             var builder = builder
             // A star is for every session, as in Phenix' own interface.
             if let session = asked.sessionId, session != "*" { builder = builder.forSession(session) }
@@ -64,14 +69,19 @@ extension ApplicationDoor {
     }
 
     private func make(
-        _ request: ApplicationRequest, _ capabilities: [String]?, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
+        _ request: ApplicationRequest, _ capabilities: [String]?, _ expiresIn: Int64?,
+        _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
     ) throws(ApplicationFailure) -> String {
         let capabilities = capabilities ?? []
         guard capabilities.count <= Self.capabilityLimit,
             capabilities.allSatisfy({ (1...50).contains($0.unicodeScalars.count) })
         else { throw .badRequest("At most \(Self.capabilityLimit) capabilities, each of 1 to 50 characters.") }
+        let lifetime = expiresIn ?? Self.lifetime
+        guard (1...Self.longestLifetime).contains(lifetime) else {
+            throw .badRequest("A token is for 1 to \(Self.longestLifetime) seconds.")
+        }
         let token = gatekeeper.token(of: request.application) { builder in
-            let begun = restrict(builder.expiresIn(Self.lifetime, from: MonotonicClock.wallTime()))
+            let begun = restrict(builder.expiresIn(.seconds(lifetime), from: MonotonicClock.wallTime()))
             return capabilities.reduce(begun) { $0.withCapability($1) }
         }
         guard let token else { throw .unauthorized }

@@ -11,6 +11,8 @@ struct ApplicationDoor: Sendable {
     let gatekeeper: Gatekeeper
     let directory: StreamDirectory
     let kept: PlatformRecords
+    let histories: StreamHistories
+    let dashboard: DashboardAccess
     let relay: RelayOffers?
     let logger: Logger
 
@@ -21,6 +23,7 @@ struct ApplicationDoor: Sendable {
         add(group, "auth", [.post: issueAuthenticationToken])
         add(group, "stream", [.post: issueStreamToken, .delete: terminate])
         add(group, "stream/:stream", [.get: inspect])
+        add(group, "stream/:stream/history", [.get: history])
         add(group, "streams", [.get: list])
         add(group, "application/:application/callback", [.get: callbacks, .put: setCallback, .delete: removeCallback])
         add(group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback])
@@ -43,7 +46,7 @@ struct ApplicationDoor: Sendable {
         for (method, handler) in handlers {
             group.on(path, method: method) { request, context in
                 do throws(ApplicationFailure) {
-                    let asked = try await ApplicationRequest.read(request, context, by: gatekeeper)
+                    let asked = try await ApplicationRequest.read(request, context, by: gatekeeper, dashboard)
                     return try await handler(asked)
                 } catch {
                     if error.status == .unauthorized {

@@ -17,6 +17,9 @@ struct ApplicationFailure: Error {
 
     static let unauthorized = ApplicationFailure(.unauthorized, "unauthorized")
 
+    /// The dashboard's login is over.
+    static let loggedOut = ApplicationFailure(.unauthorized, "logged-out", "Log in again.")
+
     static let notFound = ApplicationFailure(.notFound, "not-found")
 
     static let records = ApplicationFailure(
@@ -33,7 +36,11 @@ struct ApplicationFailure: Error {
 
     var response: Response {
         var response = ApplicationAnswer.json(Body(status: word, reason: reason), status)
-        if status == .unauthorized { response.headers[.wwwAuthenticate] = "Basic realm=\"pcast\"" }
+        if status == .unauthorized {
+            // A browser asks for name and password by itself when it is challenged by Basic: the dashboard has a page for it.
+            let scheme = word == Self.loggedOut.word ? "Cookie" : "Basic"
+            response.headers[.wwwAuthenticate] = "\(scheme) realm=\"pcast\""
+        }
         if status == .serviceUnavailable { response.headers[.retryAfter] = "5" }
         return response
     }

@@ -21,10 +21,14 @@ struct ApplicationRequest {
         let secret: String
     }
 
-    /// By HTTP Basic, or, as of old, by `applicationId` and `secret` in the body.
+    /// By HTTP Basic, or, as of old, by `applicationId` and `secret` in the body, or by the dashboard's login.
     static func read(
-        _ request: Request, _ context: WebRequestContext, by gatekeeper: Gatekeeper
+        _ request: Request, _ context: WebRequestContext, by gatekeeper: Gatekeeper, _ dashboard: DashboardAccess
     ) async throws(ApplicationFailure) -> ApplicationRequest {
+        if request.headers[.authorization] == nil, request.isOfDashboard {
+            guard let application = dashboard.application(asking: request, context) else { throw .loggedOut }
+            return ApplicationRequest(application, request, context, body: try await body(of: request))
+        }
         let basic = request.headers[.authorization].map { Self.basic($0) }
         if let basic {
             guard let basic, gatekeeper.isApplication(basic.id, secret: basic.secret) else { throw .unauthorized }
@@ -35,12 +39,17 @@ struct ApplicationRequest {
         if basic == nil {
             guard gatekeeper.isApplication(id, secret: written?.secret ?? "") else { throw .unauthorized }
         }
-        return ApplicationRequest(
-            application: ApplicationID(id),
-            query: Dictionary(
-                request.uri.queryParameters.map { (String($0.key), String($0.value)) },
-                uniquingKeysWith: { first, _ in first }),
-            host: request.head.authority, parameters: context.parameters, body: body)
+        return ApplicationRequest(ApplicationID(id), request, context, body: body)
+    }
+
+    private init(_ application: ApplicationID, _ request: Request, _ context: WebRequestContext, body: Data) {
+        self.application = application
+        query = Dictionary(
+            request.uri.queryParameters.map { (String($0.key), String($0.value)) },
+            uniquingKeysWith: { first, _ in first })
+        host = request.head.authority
+        parameters = context.parameters
+        self.body = body
     }
 
     private static func basic(_ authorization: String) -> (id: String, secret: String)? {

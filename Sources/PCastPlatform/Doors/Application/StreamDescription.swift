@@ -6,6 +6,17 @@ struct StreamDescription: Encodable {
     struct Quality: Encodable {
         let status: String
         let reason: String
+
+        init(_ quality: DataQuality) {
+            status = quality.status.rawValue
+            reason = quality.reason.rawValue
+        }
+    }
+
+    struct Publisher: Encodable {
+        /// `pcast`, by a session of the protocol, or `whip`.
+        let door: String
+        let address: String?
     }
 
     let streamId: String
@@ -26,10 +37,31 @@ struct StreamDescription: Encodable {
     let mostViewers: Int
     let hasMedia: Bool
     var dataQuality: Quality?
+    /// The rest of a stream that plays alone.
+    var publisher: Publisher?
+    var codecs: [String]?
+    /// Of the best layer.
+    var width: Int?
+    var height: Int?
+    /// What comes of its publisher, in bits a second on the wire.
+    var bitrate: Int64?
+    /// To the publisher and back, in milliseconds.
+    var roundTrip: Int64?
+    /// Of what the publisher sent in the last second, before it was sent again; 0 to 1.
+    var loss: Double?
 
-    init(_ live: LiveStream, viewers: Int, quality: DataQuality? = nil) {
+    init(_ live: LiveStream, viewers: Int, quality: DataQuality? = nil, history: StreamHistory?) {
         self.init(live.record, counts: live.counts, viewers: viewers, hasMedia: live.hasMedia)
-        dataQuality = quality.map { Quality(status: $0.status.rawValue, reason: $0.reason.rawValue) }
+        let last = history?.last
+        dataQuality = (quality ?? last?.quality).map { Quality($0) }
+        publisher = Publisher(
+            door: live.session == nil ? "whip" : "pcast", address: live.publisher?.description)
+        codecs = live.codecs.map(\.rawValue)
+        width = history?.dimensions?.width
+        height = history?.dimensions?.height
+        bitrate = last?.bitrate?.bitsPerSecond
+        roundTrip = last?.roundTrip.map { Int64($0.milliseconds) }
+        loss = last?.loss
     }
 
     init(_ past: StreamRecord) {

@@ -5,13 +5,13 @@ import PCastIO
 import PCastMedia
 import Testing
 
-/// The data quality of WHIP and WHEP sessions as server-sent events.
-@Suite struct QualityEventsTests {
+/// What happens to WHIP and WHEP sessions as server-sent events.
+@Suite struct StreamEventsTests {
     /// The address that an answer links to.
     private func address(of answer: TestPlatform.Answer) throws -> String {
         let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
         #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
-        #expect(link.contains("events=\"data-quality\""))
+        #expect(link.contains("events=\"data-quality,ended\""))
         return String(link.dropFirst().prefix { $0 != ">" })
     }
 
@@ -30,11 +30,13 @@ import Testing
             var text = ""
             for try await bytes in response.body {
                 text += String(buffer: bytes)
-                guard text.contains("\n\n") else { continue }
+                guard text.contains("\n\n"), !text.contains("event: ended") else { continue }
                 // What comes after the first event is the end.
                 #expect(try await platform.send("DELETE", location).status == 200)
             }
-            #expect(text == "event: data-quality\ndata: {\"status\":\"all\",\"reason\":\"none\"}\n\n")
+            #expect(
+                text == "event: data-quality\ndata: {\"status\":\"all\",\"reason\":\"none\"}\n\n"
+                    + "event: ended\ndata: {\"reason\":\"ended\"}\n\n")
         }
     }
 

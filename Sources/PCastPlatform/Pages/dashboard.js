@@ -1,0 +1,389 @@
+// The dashboard: asks the platform each second what there is, and shows it.
+
+import { bitrate } from "/assets/pcast.js";
+import { StreamCard, clock, count, nameOf, ownViews, setText, shorten } from "/assets/streams.js";
+import { EndDialog, LinkDialog } from "/assets/dialogs.js";
+
+const element = (id) => document.getElementById(id);
+const shownAtMost = 60;
+
+/** The login is over. */
+class LoggedOut extends Error {}
+
+/** The platform has refused, in words for a person. */
+class Refused extends Error {
+  constructor(status, reason) {
+    super(reason ?? `The platform answered ${status}.`);
+    this.status = status;
+  }
+}
+
+/** How far the platform's clock is ahead of ours, in milliseconds. */
+let ahead = 0;
+const now = () => Date.now() + ahead;
+
+async function ask(method, path, body) {
+  const response = await fetch(path, {
+    method,
+    headers: { "PCast-Dashboard": "1", ...(body ? { "Content-Type": "application/json" } : {}) },
+    body: body && JSON.stringify(body),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const date = Date.parse(response.headers.get("Date") ?? "");
+  // The header is of whole seconds: what differs by less is no difference.
+  if (date && Math.abs(date + 500 - now()) > 1500) ahead = date + 500 - Date.now();
+  if (response.status === 401) throw new LoggedOut();
+  if (!response.ok) throw new Refused(response.status, (await response.json().catch(() => ({}))).reason);
+  return response.json();
+}
+
+// MARK: Asking again and again
+
+/** Asks each second while somebody looks, less often while nobody does or nobody answers. */
+class Rounds {
+  #timer = null; #failures = 0; #round = 0; #over = false;
+  #nextTry = 0; #ticker = null;
+
+  constructor(body) { this.#body = body; }
+
+  #body;
+
+  async run() {
+    clearTimeout(this.#timer);
+    if (this.#over) return;
+    try {
+      await this.#body(this.#round++);
+      if (this.#failures) clearInterval(this.#ticker);
+      this.#failures = 0;
+      show("live", "good", "");
+      this.#later(document.hidden ? 10_000 : 1000);
+    } catch (error) {
+      if (error instanceof LoggedOut) return this.stop();
+      this.#failures += 1;
+      // A little of chance, so that those who lost it together do not come back together.
+      const wait = Math.min(1000 * 2 ** (this.#failures - 1), 15_000) * (0.85 + 0.3 * Math.random());
+      this.#nextTry = Date.now() + wait;
+      this.#tellFailure(error);
+      clearInterval(this.#ticker);
+      this.#ticker = setInterval(() => this.#tellFailure(error), 1000);
+      this.#later(wait);
+    }
+  }
+
+  #tellFailure(error) {
+    const wait = Math.max(Math.ceil((this.#nextTry - Date.now()) / 1000), 1);
+    const why = error instanceof Refused
+      ? error.message : "The platform does not answer. What is shown here is as it was last.";
+    show("not connected", "bad", `${why} Trying again in ${wait} s.`);
+  }
+
+  #later(wait) { this.#timer = setTimeout(() => this.run(), wait); }
+
+  stop() {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#ticker);
+    for (const card of cards.values()) card.close();
+    show("signed out", "bad", "Your login has expired.");
+    element("again").hidden = false;
+  }
+}
+
+function show(text, level, problem) {
+  const badge = element("state");
+  setText(badge, text);
+  badge.className = `badge ${level}`;
+  setText(element("problemtext"), problem);
+  element("problem").hidden = !problem;
+  document.body.classList.toggle("stale", level !== "good");
+}
+
+// MARK: Streams
+
+const cards = new Map();
+const sight = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    target.dataset.inSight = isIntersecting ? "1" : "";
+    const card = cards.get(target.dataset.stream);
+    if (card) card.inSight = isIntersecting && !document.hidden;
+  }
+}, { rootMargin: "80px" });
+
+document.addEventListener("visibilitychange", () => {
+  for (const card of cards.values()) card.inSight = card.element.dataset.inSight === "1" && !document.hidden;
+  if (!document.hidden) rounds.run();
+});
+
+const actions = {
+  async watch(stream) {
+    try {
+      window.open(await linkTo(stream, 3600), "_blank", "noopener");
+    } catch (error) {
+      tellFailure(error);
+    }
+  },
+  link: (stream) => links.open(stream),
+  end: (stream) => ends.open(stream),
+};
+
+// The token is in the fragment, which no browser sends to a server, and which the page takes out of the address.
+async function linkTo(stream, seconds) {
+  const { streamToken } = await ask("POST", "/pcast/stream", { originStreamId: stream.streamId, expiresIn: seconds });
+  return `${location.origin}/watch/${encodeURIComponent(stream.streamId)}#token=${encodeURIComponent(streamToken)}`;
+}
+
+const links = new LinkDialog(linkTo);
+const ends = new EndDialog(async (stream, reason) => {
+  await ask("DELETE", "/pcast/stream", { streamId: stream.streamId, reason });
+  rounds.run();
+});
+
+function tellFailure(error) {
+  if (error instanceof LoggedOut) rounds.stop();
+  else show("live", "good", error instanceof Refused ? error.message : "The platform does not answer.");
+}
+
+const matches = (stream, words) =>
+  words.every((word) => [stream.streamId, ...stream.tags].some((text) => text.toLowerCase().includes(word)));
+
+let lastList = null;
+
+function showStreams(list) {
+  lastList = list;
+  const words = element("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const streams = list.streams.filter((stream) => matches(stream, words));
+  const present = new Set(streams.map((stream) => stream.streamId));
+  for (const [id, card] of cards) {
+    if (present.has(id)) continue;
+    card.close();
+    sight.unobserve(card.element);
+    // Focus is not lost with the card that had it.
+    if (card.element.contains(document.activeElement)) element("live").focus({ preventScroll: true });
+    cards.delete(id);
+  }
+  arrange(element("cards"), streams.map((stream) => {
+    const known = cards.get(stream.streamId);
+    const card = known ?? new StreamCard(ask, actions);
+    cards.set(stream.streamId, card);
+    card.update(stream, now());
+    if (!known) sight.observe(card.element);
+    return card.element;
+  }));
+  showTotals(list, streams.length, words.length > 0);
+}
+
+function showTotals(list, shown, isFiltered) {
+  setText(element("streams"), list.total.streams.toLocaleString("en"));
+  setText(element("viewers"), Math.max(list.total.viewers - ownViews(), 0).toLocaleString("en"));
+  setText(element("bitrate"), bitrate(list.total.bitrate / 8));
+  element("none").hidden = shown > 0;
+  const isEmpty = list.total.streams === 0;
+  setText(element("nonetitle"), isEmpty ? "Nothing is playing" : "No stream matches");
+  setText(element("nonewhy"), isEmpty
+    ? "A stream appears here as soon as somebody publishes." : "Filter by other words, or by none.");
+  element("nonehow").hidden = !isEmpty;
+  const left = list.total.streams - list.streams.length;
+  element("more").hidden = left <= 0;
+  setText(element("more"), left > 0
+    ? `The newest ${list.streams.length} are shown${isFiltered ? " and filtered" : ""}; ${count(left, "older stream")} more.` : "");
+}
+
+element("filter").addEventListener("input", () => { if (lastList) showStreams(lastList); });
+
+// MARK: What has ended, and who was told
+
+const reasonLevels = { ended: "", censored: "bad", failed: "bad", overload: "bad", maintenance: "fair", capacity: "fair" };
+
+/** Puts elements into a list in their order; those that stand right are not touched, so that focus stays where it is. */
+function arrange(list, elements) {
+  let place = list.firstElementChild;
+  for (const each of elements) {
+    if (each === place) place = place.nextElementSibling;
+    else list.insertBefore(each, place);
+  }
+  while (place) {
+    const next = place.nextElementSibling;
+    place.remove();
+    place = next;
+  }
+}
+
+/** Rows with the same key are changed in place. */
+function showRows(list, items, key, fill) {
+  const rows = new Map([...list.children].map((row) => [row.dataset.key, row]));
+  arrange(list, items.map((item) => {
+    const row = rows.get(key(item)) ?? document.createElement("li");
+    row.dataset.key = key(item);
+    fill(row, item);
+    return row;
+  }));
+}
+
+function part(row, name, text, className = "", tag = "span") {
+  let child = row.querySelector(`:scope > [data-part="${name}"]`);
+  if (!child) {
+    child = document.createElement(tag);
+    child.dataset.part = name;
+    row.append(child);
+  }
+  child.className = className;
+  setText(child, text);
+  return child;
+}
+
+const ago = (time) => {
+  const seconds = Math.max(Math.round((now() - time) / 1000), 0);
+  if (seconds < 5) return "just now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return new Date(time).toLocaleDateString();
+};
+
+function showEnded({ streams }) {
+  element("noneended").hidden = streams.length > 0;
+  showRows(element("ended"), streams, (stream) => stream.streamId, (row, stream) => {
+    const reason = stream.reason ?? "ended";
+    part(row, "name", nameOf(stream), "name").title = stream.streamId;
+    part(row, "reason", reason, `tone ${reasonLevels[reason] ?? "own"}`);
+    const facts = [
+      stream.duration === undefined ? "never started" : `lasted ${clock(stream.duration)}`,
+      stream.views ? `${count(stream.views, "view")}, ${stream.mostViewers} at one time` : "nobody watched",
+    ];
+    part(row, "facts", facts.join(" · "), "facts quiet small");
+    part(row, "time", ago(stream.endTime), "time quiet small").title = new Date(stream.endTime).toLocaleString();
+  });
+}
+
+let wantedState = "";
+let callbacks = null;
+
+function describe(delivery, age) {
+  const attempts = count(delivery.attempts, "attempt");
+  switch (delivery.state) {
+    case "delivered": return [`${delivery.callback}: delivered`, "good"];
+    case "aside": return [`${delivery.callback}: kept aside after ${attempts}: ${answerWords(delivery.answer)}`, "bad"];
+    default: {
+      // Of each stream and address the next is sent when the one before is settled.
+      if (!delivery.attempts) {
+        return [`${delivery.callback}: ${age < 5000 ? "on its way" : "waits for the one before"}`, ""];
+      }
+      const wait = Math.ceil(((delivery.nextAttempt ?? 0) - now()) / 1000);
+      const next = wait > 0 ? `again in ${wait < 90 ? `${wait} s` : clock(wait * 1000)}` : "trying now";
+      return [`${delivery.callback}: ${answerWords(delivery.answer)}, ${next} (${attempts})`, "fair"];
+    }
+  }
+}
+
+const answerWords = (answer) => (/^\d+$/.test(answer ?? "") ? `answered ${answer}` : answer ?? "no answer");
+
+function showNotifications({ notifications }) {
+  const empty = element("nonotifications");
+  empty.hidden = notifications.length > 0;
+  const words = {
+    pending: "None waits.", aside: "None is kept aside.",
+    "": callbacks?.length === 0
+      ? "No callback address is registered, so nobody is notified. Register one by PUT /pcast/application/ID/callback."
+      : "Nobody has been notified yet.",
+  };
+  setText(empty, words[wantedState]);
+  showRows(element("notifications"), notifications, (each) => each.id, (row, each) => {
+    part(row, "name", each.what, "name");
+    part(row, "stream", shorten(each.streamId), "mono quiet small").title = each.streamId;
+    const time = Date.parse(each.timestamp);
+    part(row, "time", ago(time), "time quiet small").title = `${new Date(time).toLocaleString()}\n${each.id}`;
+    each.deliveries.forEach((delivery, index) => {
+      const [text, tone] = describe(delivery, now() - time);
+      part(row, `delivery${index}`, text, `delivery small ${tone}`);
+    });
+    if (!each.deliveries.length) part(row, "delivery0", "no callback address was registered then", "delivery small");
+    const isAside = each.deliveries.some((delivery) => delivery.state === "aside");
+    const button = row.querySelector(":scope > button");
+    if (isAside && !button) row.append(resendButton(each));
+    if (!isAside) button?.remove();
+  });
+}
+
+function resendButton({ id, what, streamId }) {
+  const button = document.createElement("button");
+  button.className = "small resend";
+  button.textContent = "Send again";
+  button.setAttribute("aria-label", `Send again: ${what} of ${streamId}`);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await ask("POST", `${application.path}/notifications/${encodeURIComponent(id)}/redelivery`);
+      await readNotifications();
+    } catch (error) {
+      tellFailure(error);
+    }
+    button.disabled = false;
+  });
+  return button;
+}
+
+element("resendall").addEventListener("click", async () => {
+  try {
+    await ask("POST", `${application.path}/notifications/redelivery`);
+    await readNotifications();
+  } catch (error) {
+    tellFailure(error);
+  }
+});
+
+for (const button of document.querySelectorAll(".segments button")) {
+  button.addEventListener("click", () => {
+    wantedState = button.dataset.state;
+    for (const each of document.querySelectorAll(".segments button")) each.ariaPressed = `${each === button}`;
+    readNotifications().catch(tellFailure);
+  });
+}
+
+async function readNotifications() {
+  const read = (state, length) =>
+    ask("GET", `${application.path}/notifications?length=${length}${state ? `&state=${state}` : ""}`);
+  const state = wantedState;
+  const [shown, waiting, aside] = await Promise.all([read(state, 50), read("pending", 100), read("aside", 100)]);
+  if (state === wantedState) showNotifications(shown);
+  const number = (list) => (list.notifications.length === 100 ? "100 and more" : `${list.notifications.length}`);
+  const parts = [];
+  if (waiting.notifications.length) parts.push(`${number(waiting)} waiting`);
+  if (aside.notifications.length) parts.push(`${number(aside)} aside`);
+  const fate = element("fate");
+  setText(fate, parts.join(", ") || (callbacks?.length === 0 ? "no address" : shown.notifications.length ? "all delivered" : "none yet"));
+  fate.className = aside.notifications.length ? "bad" : waiting.notifications.length ? "fair" : "";
+  element("resendall").hidden = !aside.notifications.length;
+}
+
+// MARK: From the beginning
+
+const application = { id: null, path: null };
+
+async function round(number) {
+  if (!application.id) {
+    const login = await ask("GET", "/dashboard/login");
+    application.id = login.applicationId;
+    application.path = `/pcast/application/${encodeURIComponent(login.applicationId)}`;
+    setText(element("application"), login.applicationId);
+    setText(element("uri"), location.origin);
+  }
+  if (number % 15 === 0) callbacks = (await ask("GET", `${application.path}/callback`)).callbacks;
+  const before = lastList?.streams.map((stream) => stream.streamId).join();
+  showStreams(await ask("GET", `/pcast/streams?order=newest&length=${shownAtMost}`));
+  const isChanged = before !== lastList.streams.map((stream) => stream.streamId).join();
+  if (isChanged || number % 5 === 0) {
+    showEnded(await ask("GET", "/pcast/streams?state=ended&order=newest&length=20"));
+  }
+  if (isChanged || number % 3 === 0) await readNotifications();
+}
+
+const rounds = new Rounds(round);
+
+element("logout").addEventListener("click", async () => {
+  await ask("DELETE", "/dashboard/login").catch(() => {});
+  location.replace("/");
+});
+
+addEventListener("pagehide", () => { for (const card of cards.values()) card.close(); });
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+rounds.run();

@@ -1,0 +1,113 @@
+// What the dashboard asks before it does something.
+
+import { count, nameOf } from "/assets/streams.js";
+
+const element = (id) => document.getElementById(id);
+
+/** Asks once whether a stream shall end, and why. */
+export class EndDialog {
+  #stream = null;
+
+  /** @param end ends the stream: (stream, reason) => Promise. */
+  constructor(end) {
+    const dialog = element("enddialog");
+    const chosen = () => dialog.querySelector("input[name=reason]:checked").value;
+    dialog.addEventListener("change", () => {
+      element("endtext").disabled = chosen() !== "";
+      if (chosen() === "") element("endtext").focus();
+    });
+    dialog.addEventListener("input", () => { element("endfailure").textContent = ""; });
+    // Enter does what the button says, and not what stands first in the form.
+    element("endtext").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      element("endnow").click();
+    });
+    element("endnow").addEventListener("click", async () => {
+      const reason = chosen() || element("endtext").value.trim();
+      if (!reason) {
+        element("endfailure").textContent = "Write why, or choose another reason.";
+        element("endtext").focus();
+        return;
+      }
+      element("endnow").disabled = true;
+      element("endfailure").textContent = "";
+      try {
+        await end(this.#stream, reason);
+        dialog.close();
+      } catch (error) {
+        element("endfailure").textContent = error.status === 404
+          ? "It has ended meanwhile." : error.message || "The platform does not answer.";
+      }
+      element("endnow").disabled = false;
+    });
+  }
+
+  open(stream) {
+    this.#stream = stream;
+    element("endtitle").textContent = `End ${nameOf(stream)}?`;
+    element("endviewers").textContent = stream.viewers ? count(stream.viewers, "viewer") : "whoever watches";
+    element("endid").textContent = stream.streamId;
+    element("endfailure").textContent = "";
+    element("endtext").value = "";
+    element("endtext").disabled = true;
+    element("enddialog").querySelector("input[value=ended]").checked = true;
+    element("enddialog").showModal();
+  }
+}
+
+/** Makes links for viewers, as long as asked for. */
+export class LinkDialog {
+  #stream = null;
+
+  /** @param make (stream, seconds) => Promise of the link. */
+  constructor(make) {
+    element("makelink").addEventListener("click", async () => {
+      element("makelink").disabled = true;
+      try {
+        const seconds = Number(element("lifetime").value);
+        const link = await make(this.#stream, seconds);
+        element("made").hidden = false;
+        element("link").value = link;
+        const isCopied = await this.#copy(link);
+        const until = new Date(Date.now() + seconds * 1000);
+        const day = until.toDateString() === new Date().toDateString() ? "" : `${until.toLocaleDateString()}, `;
+        const time = until.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+        this.#tell(`${isCopied ? "Copied to the clipboard" : "Copy it from here"}; it is good until ${day}${time}.`, "good");
+      } catch (error) {
+        this.#tell(error.status === 410 ? "The stream has ended meanwhile."
+          : error.message || "The platform does not answer.", "bad");
+      }
+      element("makelink").disabled = false;
+    });
+    // Of a link that was made nothing is left on the page.
+    element("linkdialog").addEventListener("close", () => { element("link").value = ""; });
+  }
+
+  open(stream) {
+    this.#stream = stream;
+    element("linktitle").textContent = `A link to ${nameOf(stream)}`;
+    element("linkid").textContent = stream.streamId;
+    element("made").hidden = true;
+    element("link").value = "";
+    this.#tell("", "");
+    element("linkdialog").showModal();
+  }
+
+  #tell(text, tone) {
+    element("linkstate").textContent = text;
+    element("linkstate").className = `small ${tone}`;
+  }
+
+  // Pages without TLS have no clipboard of the newer kind.
+  async #copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      element("link").focus();
+      element("link").select();
+      return document.execCommand("copy");
+    }
+  }
+}

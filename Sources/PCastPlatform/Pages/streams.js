@@ -1,0 +1,233 @@
+// The streams that play, as cards: a live picture while there is room for it, figures, and what can be done.
+
+import { Session, bitrate } from "/assets/pcast.js";
+import { HistoryPlot } from "/assets/plots.js";
+
+const previewLimit = 6;
+const grace = 2000;
+
+/** Pictures that play at one time, of the cards that are in sight. */
+const previews = new Set();
+
+/** How many of the platform's viewers are pictures of this page. */
+export const ownViews = () => [...previews].filter((card) => card.isShown).length;
+
+const qualityText = {
+  "all none": "all of it arrives", "all upload-limited": "limited by the publisher's uplink",
+  "all network-limited": "held back for its viewers' sake", "audio-only none": "sound only",
+  "audio-only upload-limited": "sound only: the uplink is too slow",
+  "audio-only network-limited": "sound only, for its viewers' sake",
+  "no-data none": "nothing arrives", "no-data upload-limited": "nothing arrives: the uplink is too slow",
+};
+export const describeQuality = ({ status, reason }) => qualityText[`${status} ${reason}`] ?? `${status}, ${reason}`;
+const level = ({ status, reason }) => (status === "no-data" ? "bad" : status !== "all" || reason !== "none" ? "fair" : "good");
+
+export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+/** 1:02:03 or 2:03. */
+export function clock(milliseconds) {
+  const seconds = Math.max(Math.floor(milliseconds / 1000), 0);
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const shown = parts[0] ? parts : parts.slice(1);
+  return shown.map((part, index) => (index ? `${part}`.padStart(2, "0") : `${part}`)).join(":");
+}
+
+/** Text is set where it differs, so that nothing is read out anew, and no selection is lost. */
+export function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
+
+/** What a stream is called: its first tag, or else its id. */
+export const nameOf = (stream) => stream.tags[0] ?? shorten(stream.streamId);
+export const shorten = (id) => (id.length > 18 ? `${id.slice(0, 13)}…${id.slice(-4)}` : id);
+
+/** One stream's card. It is kept as long as the stream plays. */
+export class StreamCard {
+  #parts = {}; #ask; #session = null; #inSight = false; #leaving = null; #wanted = null; #plot;
+  #historyAsked = false; #historyRead = false; #stream = null; #attempt = 0;
+
+  /**
+   * @param ask asks the platform, (method, path, body) => Promise of its answer.
+   * @param actions what the buttons do: {watch, link, end}, each with the stream.
+   */
+  constructor(ask, actions) {
+    this.#ask = ask;
+    this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
+    const names = [
+      "picture", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "bitrate", "quality", "historyplot",
+      "watch", "link", "end",
+    ];
+    for (const name of names) this.#parts[name] = this.element.querySelector(`.${name}`);
+    this.#parts.video = this.element.querySelector("video");
+    for (const name of ["watch", "link", "end"]) {
+      this.#parts[name].addEventListener("click", () => actions[name](this.#stream));
+    }
+    this.#parts.preview.addEventListener("click", () => this.#makeRoom());
+    this.#parts.video.addEventListener("playing", () => { this.#over(""); });
+    this.#plot = new HistoryPlot(this.#parts.historyplot, (sample) => this.#tell(sample));
+    this.#over("Waiting for the picture");
+  }
+
+  get stream() { return this.#stream; }
+
+  /** Whether it is a viewer of its stream. */
+  get isShown() { return this.#session?.isOpen ?? false; }
+
+  /** Shows what the platform tells; `now` is its time. */
+  update(stream, now) {
+    const parts = this.#parts;
+    const isNew = !this.#stream;
+    this.#stream = stream;
+    this.element.dataset.stream = stream.streamId;
+    setText(parts.name, nameOf(stream));
+    setText(parts.id, stream.streamId);
+    if (isNew) {
+      parts.tags.replaceChildren(...stream.tags.slice(1).map((tag) => {
+        const chip = document.createElement("span");
+        chip.className = "chip";
+        chip.textContent = tag;
+        return chip;
+      }));
+      for (const [name, text] of [["watch", "Watch"], ["link", "Make a link for viewers of"], ["end", "End"]]) {
+        parts[name].setAttribute("aria-label", `${text} ${nameOf(stream)}`);
+      }
+      parts.historyplot.setAttribute("aria-label", `Bitrate and quality of ${nameOf(stream)} in the last five minutes`);
+    }
+    setText(parts.age.lastElementChild, clock(now - stream.startTime));
+    // The picture on this page is not what is meant by a viewer.
+    const viewers = Math.max(stream.viewers - (this.isShown ? 1 : 0), 0);
+    setText(parts.watching.lastElementChild, `${viewers}`);
+    parts.watching.title = `${count(viewers, "viewer")} beside this page; ${stream.mostViewers} at most`;
+    setText(parts.publisher, this.#publisher(stream));
+    setText(parts.facts, this.#facts(stream));
+    // What went by while nobody asked is read from the platform.
+    if (this.#historyRead && now - (this.#plot.last?.time ?? now) > 4000) this.#readHistory();
+    if (stream.bitrate !== undefined && this.#historyRead) {
+      const { roundTrip, loss, dataQuality } = stream;
+      this.#plot.add([{ bitrate: stream.bitrate, roundTrip, loss, dataQuality, time: Math.floor(now / 1000) * 1000 }]);
+    }
+    if (!this.#chosen) this.#tell(null);
+    if (!stream.hasMedia) this.#over("Nothing has come of it yet");
+    this.#consider();
+  }
+
+  #chosen = null;
+
+  #publisher({ publisher = {} }) {
+    const door = publisher.door === "whip" ? "By WHIP" : "By PCast";
+    return publisher.address ? `${door} from ${publisher.address}` : door;
+  }
+
+  #facts(stream) {
+    const facts = [
+      stream.width ? `${stream.width} × ${stream.height}` : null,
+      (stream.codecs ?? []).map((codec) => ({ H264: "H.264", opus: "Opus" })[codec] ?? codec).join(" + "),
+      stream.roundTrip === undefined ? null : `${stream.roundTrip} ms round trip`,
+    ];
+    return facts.filter(Boolean).join(" · ");
+  }
+
+  #tell(sample) {
+    this.#chosen = sample;
+    const told = sample ?? this.#stream;
+    if (!told) return;
+    const { dataQuality = { status: "all", reason: "none" } } = told;
+    setText(this.#parts.bitrate, told.bitrate === undefined ? "–" : bitrate(told.bitrate / 8));
+    const when = sample ? `${new Date(sample.time).toLocaleTimeString()} · ` : "";
+    const lost = told.loss >= 0.0005 ? ` · ${(told.loss * 100).toFixed(1)} % lost` : "";
+    setText(this.#parts.quality, `${when}${this.#stream?.hasMedia ? describeQuality(dataQuality) : "nothing arrives yet"}${lost}`);
+    this.#parts.quality.className = `quality ${this.#stream?.hasMedia ? level(dataQuality) : "fair"}`;
+  }
+
+  // MARK: The picture
+
+  /** Whether the card is in sight, on a page that is. */
+  set inSight(value) {
+    if (value === this.#inSight) return;
+    this.#inSight = value;
+    if (value && !this.#historyAsked && this.#stream) this.#readHistory();
+    clearTimeout(this.#leaving);
+    if (value) this.#consider();
+    // Who scrolls past does not begin anew each time.
+    else this.#leaving = setTimeout(() => this.#leave(), grace);
+  }
+
+  async #readHistory() {
+    this.#historyAsked = true;
+    this.#historyRead = false;
+    try {
+      const path = `/pcast/stream/${encodeURIComponent(this.#stream.streamId)}/history`;
+      const { samples } = await this.#ask("GET", `${path}?after=${this.#plot.last?.time ?? 0}`);
+      this.#plot.add(samples);
+      this.#historyRead = true;
+    } catch {
+      this.#historyAsked = false; // once more when it comes into sight again
+    }
+  }
+
+  #consider() {
+    if (this.#inSight && !this.#historyAsked && this.#stream) this.#readHistory();
+    const wants = this.#inSight && this.#stream?.hasMedia && !this.#session && !this.#wanted;
+    const hasRoom = previews.has(this) || previews.size < previewLimit;
+    this.#parts.preview.hidden = !wants || hasRoom;
+    if (wants && !hasRoom) this.#over("");
+    if (wants && hasRoom && Date.now() >= this.#attempt) this.#show();
+  }
+
+  // The one that was shown longest makes room.
+  #makeRoom() {
+    const [first] = previews;
+    first?.#leave();
+    this.#attempt = 0;
+    this.#consider();
+  }
+
+  async #show() {
+    previews.add(this);
+    this.#over("Waiting for the picture");
+    const wanted = this.#wanted = {};
+    const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+    connection.addTransceiver("video", { direction: "recvonly" });
+    connection.addEventListener("track", ({ track }) => {
+      this.#parts.video.srcObject = new MediaStream([track]);
+      this.#parts.video.play().catch(() => {});
+    });
+    let session = null;
+    try {
+      const id = this.#stream.streamId;
+      const { streamToken } = await this.#ask("POST", "/pcast/stream", { originStreamId: id, expiresIn: 60 });
+      if (this.#wanted !== wanted) { connection.close(); return; }
+      session = new Session(connection, `/whep/${encodeURIComponent(id)}`, streamToken);
+      session.onEnded = () => { if (this.#session === session) this.#leave(5000); };
+      this.#session = session;
+      await session.open();
+      await session.chooseLowest();
+    } catch {
+      connection.close();
+      if (this.#wanted === wanted) {
+        this.#leave(10_000);
+        this.#over(this.#stream.codecs?.some((codec) => codec !== "opus") === false ? "Sound only" : "No picture");
+      }
+    }
+  }
+
+  // Not before so many milliseconds again.
+  #leave(pause = 0) {
+    this.#attempt = Date.now() + pause;
+    this.#wanted = null;
+    this.#session?.close();
+    this.#session = null;
+    previews.delete(this);
+    this.#parts.video.srcObject = null;
+    this.#over("Waiting for the picture");
+  }
+
+  #over(text) {
+    setText(this.#parts.over, text);
+    this.#parts.over.hidden = !text;
+  }
+
+  /** Ends the picture: the stream is gone, or the page is. */
+  close() {
+    clearTimeout(this.#leaving);
+    this.#leave();
+  }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The dashboard in headless Chromium, and the pages that its links lead to.
+    @Suite("The dashboard", .enabled(if: ThisMachine.hasChromium))
+    struct DashboardTests {
+        @Test(
+            "A person logs in, sees streams and notifications, hands out a link and ends a stream with a reason",
+            .timeLimit(.minutes(5)))
+        func story() async throws {
+            try await Workplace.run { place in
+                let program = try place.pcast(
+                    "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
+                    "--callback-network", "127.0.0.0/8", limit: .seconds(240))
+                let platform = try await LocalPlatform(program, in: place)
+                let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
+                var arguments = [
+                    platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
+                    "--secret", credentials[1], "--token", try await platform.publishingToken(),
+                ]
+                // A folder, for a person who wants to look at the pages.
+                if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
+                    arguments += ["--screenshots", folder]
+                }
+                let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: place, seconds: 170)
+                let figures = try await browser.figures(within: .seconds(210))
+                print("dashboard: \(figures["ended"])")
+                #expect(
+                    !program.messages.lines.values.contains { $0.contains("DIGEST") || $0.contains(credentials[1]) })
+            }
+        }
+    }
+}

@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""Uses the dashboard in headless Chromium as a person would: logs in, looks at streams, hands out a link, ends a stream.
+
+Publishers are programs of their own (--program), the backend that is notified is in this one. With --screenshots it keeps a
+picture of every page in every state, by day, by night and on a telephone.
+"""
+
+import base64
+import http.server
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+
+import chromium
+import program
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
+DESK, TELEPHONE = (1280, 900), (390, 844)
+WORDS = "Too loud for the neighbours"
+
+
+class Backend(http.server.ThreadingHTTPServer):
+    """Takes notifications at /good, wants no more of them at /gone until it is told to, and fails at /slow."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers = {"/good": 204, "/gone": 410, "/slow": 503}
+        self.taken = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status = self.server.answers[self.path]
+        if status == 204:
+            self.server.taken.append((self.path, body["what"], body["data"]["streamId"]))
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Publisher:
+    """`pcast publish` of the test picture."""
+
+    def __init__(self, options, *arguments):
+        command = [
+            options.program, "publish", "--uri", options.url, "--token", options.token, "--video", "synthetic",
+            "--audio", "null", "--size", "640x360", "--json", *arguments,
+        ]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.events = []
+        self._news = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.stream = self.event("publishing")["streamId"]
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self._news:
+                self.events.append(json.loads(line))
+                self._news.notify_all()
+
+    def event(self, name, timeout=20):
+        found = []
+
+        def come():
+            found[:] = [event for event in self.events if event["event"] == name]
+            return found
+
+        with self._news:
+            if not self._news.wait_for(come, timeout):
+                raise RuntimeError(f"the publisher did not tell “{name}”: {self.events[-3:]}")
+        return found[0]
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(10)
+
+
+class Story:
+    """One browser, and what happens in it."""
+
+    def __init__(self, run, options, browser):
+        self.run, self.options, self.browser = run, options, browser
+        with open(HOOK, encoding="utf-8") as file:
+            self.hook = file.read()
+        self.page = browser.page(self.hook)
+        self.page.resize(*DESK)
+
+    def ask(self, method, path, body=None):
+        """Asks the platform as the application's backend."""
+        credentials = base64.b64encode(f"{self.options.application}:{self.options.secret}".encode()).decode()
+        request = urllib.request.Request(
+            self.options.url + path, method=method, data=body and json.dumps(body).encode(),
+            headers={"Authorization": f"Basic {credentials}", "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            text = answer.read().decode()
+        return json.loads(text) if text.startswith("{") else text
+
+    def keep(self, name, page=None, whole=True):
+        """Pictures of the page as it is, by day and by night, on a desk and on a telephone; `whole` with what is below."""
+        if not self.options.screenshots:
+            return
+        page = page or self.page
+        for size, width_height in (("desk", DESK), ("phone", TELEPHONE)):
+            page.resize(*width_height, mobile=size == "phone")
+            for scheme in ("light", "dark"):
+                page.prefer(scheme)
+                page.evaluate("scrollTo(0, 0)")
+                page.rest(0.5)
+                page.screenshot(os.path.join(self.options.screenshots, f"{name}-{size}-{scheme}.png"), whole=whole)
+        page.resize(*DESK)
+        page.prefer("light")
+        page.rest(0.2)
+
+    def expect(self, name, expression, page=None, timeout=15):
+        """Notes a claim that comes true in time, or does not."""
+        try:
+            (page or self.page).wait(expression, timeout)
+            self.run.check(name, True)
+        except chromium.BrowserError as problem:
+            self.run.check(f"{name} ({problem})", False)
+
+    def card(self, stream):
+        return f"document.querySelector('[data-stream=\"{stream}\"]')"
+
+    # The chapters.
+
+    def log_in(self):
+        page = self.page
+        page.open(self.options.url + "/")
+        page.wait("!!document.getElementById('login')", 5)
+        self.keep("login")
+        self.enter("not the secret")
+        self.expect("a wrong secret is told", "document.getElementById('failure').textContent.includes('does not know')")
+        self.keep("login-wrong")
+        page.problems.clear()  # the refusal stands in the console
+        self.enter(self.options.secret)
+        self.expect("the right secret opens the dashboard", "!!document.getElementById('cards')")
+
+    def enter(self, secret):
+        page = self.page
+        page.type("#application", self.options.application)
+        page.type("#secret", secret)
+        page.press("Enter")
+
+    def look(self, publishers):
+        page = self.page
+        page.wait(f"document.querySelectorAll('.card').length == {len(publishers)}", 15, "a card for each stream")
+        for publisher in publishers:
+            card = self.card(publisher.stream)
+            self.expect("the picture of a stream plays", f"{card}?.querySelector('video').currentTime > 0.5", timeout=25)
+            self.expect(
+                "its picture is told", f"/640 × 360/.test({card}?.querySelector('.facts').textContent)")
+            self.expect(
+                "its bitrate is told", f"/[0-9.]+ [kM]bit/.test({card}?.querySelector('.bitrate').textContent)")
+            self.expect(
+                "its last minutes are drawn",
+                f"{card}?.querySelector('polyline')?.getAttribute('points').split(' ').length > 3")
+            self.run.check("its own picture is no viewer", page.text(f'[data-stream="{publisher.stream}"] .watching') == "0")
+        moving = page.evaluate(f"""(async () => {{
+            const video = {self.card(publishers[0].stream)}.querySelector("video");
+            const canvas = new OffscreenCanvas(64, 36).getContext("2d");
+            const take = () => {{ canvas.drawImage(video, 0, 0, 64, 36); return canvas.getImageData(0, 0, 64, 36).data; }};
+            const before = take();
+            await new Promise((done) => setTimeout(done, 400));
+            const after = take();
+            return before.some((value, index) => value !== after[index]) && Math.max(...before) > 0;
+        }})()""")
+        self.run.check("the picture moves", moving)
+        self.run.check("the badge says live", page.text("#state") == "live")
+        self.run.check("nothing is wider than a telephone", self.fits(page))
+
+    def fits(self, page):
+        page.resize(*TELEPHONE, mobile=True)
+        page.rest(0.3)
+        fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.resize(*DESK)
+        return fits
+
+    def see_notifications(self, backend, publisher):
+        self.expect(
+            "a notification that was taken is told",
+            "[...document.querySelectorAll('#notifications .delivery.good')].some((e) => e.textContent == 'good: delivered')")
+        self.expect(
+            "one that waits tells why and until when",
+            "[...document.querySelectorAll('#notifications .delivery.fair')]"
+            ".some((e) => /slow: answered 503, (again in|trying now)/.test(e.textContent))")
+        self.expect(
+            "one that is kept aside tells why",
+            "[...document.querySelectorAll('#notifications .delivery.bad')]"
+            ".some((e) => /gone: kept aside after 1 attempt: answered 410/.test(e.textContent))")
+        self.keep("dashboard")
+        backend.answers["/gone"] = 204
+        self.page.click('.segments [data-state="aside"]')
+        self.page.wait("!!document.querySelector('#notifications .resend')", 10)
+        self.page.click("#resendall")
+        self.expect("sent again, none is kept aside", "!document.getElementById('nonotifications').hidden")
+        deadline = time.monotonic() + 10
+        while ("/gone", "started", publisher.stream) not in backend.taken and time.monotonic() < deadline:
+            self.page.rest(0.1)
+        self.run.check("the backend gets what was sent again", ("/gone", "started", publisher.stream) in backend.taken)
+        self.page.click('.segments [data-state=""]')
+
+    def hand_out(self, publisher):
+        page = self.page
+        origin = self.options.url
+        self.browser.command(
+            "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], origin=origin)
+        page.click(f'[data-stream="{publisher.stream}"] .link')
+        page.evaluate("document.getElementById('lifetime').value = '600'")
+        page.click("#makelink")
+        link = page.wait("document.getElementById('link').value", 10, "a link")
+        self.run.check("the token is in the fragment alone", "#token=" in link and "token" not in link.split("#")[0])
+        self.expect("it says until when it is good", "/good until/.test(document.getElementById('linkstate').textContent)")
+        self.run.check("the link is on the clipboard", page.evaluate("navigator.clipboard.readText()") == link)
+        self.keep("link", whole=False)
+        page.press("Escape")
+        self.run.check("Escape closes the dialog", not page.evaluate("document.getElementById('linkdialog').open"))
+        self.run.check("nothing of the link stays", page.evaluate("document.getElementById('link').value") == "")
+
+        watching = self.browser.page(self.hook)
+        watching.resize(*DESK)
+        watching.open(link)
+        self.expect("the link shows the picture", "document.getElementById('video').currentTime > 0.5", watching, 20)
+        self.run.check("the token has left the address", "token" not in watching.evaluate("location.href"))
+        history = watching.command("Page.getNavigationHistory")["entries"]
+        self.run.check("the token is not in the history", not any("token" in entry["url"] for entry in history))
+        card = f'[data-stream="{publisher.stream}"] .watching'
+        self.expect("the viewer is counted", f"document.querySelector('{card}').textContent == '1'")
+        watching.rest(3)
+        self.keep("watch-live", watching)
+        self.run.check("the watch page fits a telephone", self.fits(watching))
+        return watching
+
+    def end(self, publisher, watching):
+        page = self.page
+        page.click(f'[data-stream="{publisher.stream}"] .end')
+        page.click("#enddialog input[value='']")
+        page.click("#endnow")
+        self.run.check("words of one's own must be said", "Write why" in page.text("#endfailure"))
+        page.type("#endtext", WORDS)
+        self.keep("end", whole=False)
+        page.click("#endnow")
+        ended = publisher.event("ended")
+        self.run.check("the publisher is told why", WORDS in (ended.get("reason"), ended.get("description")))
+        self.run.figures["ended"] = ended
+        self.expect("the viewer is told why", f"document.getElementById('why').textContent == '{WORDS}'", watching)
+        self.keep("watch-ended", watching)
+        self.expect("the card is gone", f"!{self.card(publisher.stream)}")
+        self.expect(
+            "it is among the ended", f"document.querySelector('#ended li .tone')?.textContent == '{WORDS}'")
+        metrics = self.ask("GET", "/metrics")
+        line = f'pcast_streams_ended_total{{application="{self.options.application}",reason="custom"}} 1'
+        self.run.check("the metrics count it", line in metrics)
+
+    def lose(self):
+        page = self.page
+        page.command("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1,
+                     uploadThroughput=-1)
+        self.expect("a platform that is gone is told", "/Trying again in/.test(document.getElementById('problem').innerText)")
+        self.keep("dashboard-gone")
+        page.command("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1,
+                     uploadThroughput=-1)
+        self.expect(
+            "it comes back by itself",
+            "document.getElementById('state').textContent == 'live' && document.getElementById('problem').hidden",
+            timeout=30)
+        page.problems.clear()  # requests that failed stand in the console
+
+    def leave(self):
+        page = self.page
+        # The login ends elsewhere, as it does when it expires.
+        page.evaluate(
+            "fetch('/dashboard/login', { method: 'DELETE', headers: { 'PCast-Dashboard': '1' } }).then((r) => r.status)")
+        self.expect("a login that is over is told", "!document.getElementById('again')?.hidden")
+        self.keep("dashboard-expired")
+        page.problems.clear()
+        page.click("#again")
+        self.expect("it leads to the login", "document.getElementById('expired')?.hidden === false")
+        self.keep("login-expired")
+        self.enter(self.options.secret)
+        self.expect("and back", "document.getElementById('none')?.hidden === false")
+        self.keep("dashboard-empty")
+        page.click("#logout")
+        self.expect("who signs out is out", "!!document.getElementById('login')")
+
+    def other_pages(self):
+        """The states of watching and publishing that are left."""
+        page = self.browser.page(self.hook)
+        page.resize(*DESK)
+        url = self.options.url
+        page.open(f"{url}/watch/stream-of-tomorrow")
+        self.expect("who comes early waits", "document.getElementById('message').dataset.kind == 'waiting'", page)
+        self.keep("watch-waiting", page)
+        page.open(f"{url}/watch/stream-of-another#token=DIGEST:nonsense")
+        self.expect("who may not watch is told", "document.getElementById('message').dataset.kind == 'locked'", page)
+        self.keep("watch-locked", page)
+        page.open(f"{url}/publish#token=DIGEST:nonsense")
+        page.wait("!document.getElementById('publish').disabled", 15)
+        page.click("#publish")
+        self.expect("who may not publish is told", "document.getElementById('message').dataset.kind == 'locked'", page)
+        self.keep("publish-locked", page)
+        page.open("about:blank")
+        page.open(f"{url}/publish?start#token={urllib.request.quote(self.options.token, safe='')}")
+        self.expect("the page publishes", "document.getElementById('state').textContent == 'publishing'", page, 25)
+        page.rest(4)
+        self.keep("publish-live", page)
+        self.run.check("the publish page fits a telephone", self.fits(page))
+        stream = page.wait("document.getElementById('watch').href", 5).split("/")[-1]
+        self.ask("DELETE", "/pcast/stream", {"streamId": stream, "reason": "censored"})
+        self.expect("the page is told why it ended", "/censored/.test(document.getElementById('why').textContent)", page)
+        self.keep("publish-ended", page)
+        page.open("about:blank")
+
+
+def play(run, options):
+    backend = Backend()
+    publishers = []
+    if options.screenshots:
+        os.makedirs(options.screenshots, exist_ok=True)
+    with chromium.Chromium() as browser:
+        run.figures["peer"] = browser.version
+        story = Story(run, options, browser)
+        for name in backend.answers:
+            story.ask("PUT", f"/pcast/application/{options.application}/callback{name}", {
+                "callback": {"host": "127.0.0.1", "port": backend.server_address[1], "path": name}})
+        try:
+            story.log_in()
+            publishers = [
+                Publisher(options, "--tag", "Main stage", "--tag", "evening"),
+                Publisher(options, "--tag", "Backstage camera"), Publisher(options),
+            ]
+            story.look(publishers)
+            story.see_notifications(backend, publishers[0])
+            watching = story.hand_out(publishers[0])
+            story.end(publishers[0], watching)
+            watching.open("about:blank")
+            story.lose()
+            for publisher in publishers:
+                publisher.end()
+            story.leave()
+            run.check(f"no errors in the console {story.page.problems}", not story.page.problems)
+            story.other_pages()
+        finally:
+            for publisher in publishers:
+                publisher.end()
+
+
+def main():
+    parser = program.arguments(__doc__, "the platform, http://HOST", positional=True)
+    parser.add_argument("--program", required=True, help="the program pcast")
+    parser.add_argument("--application", required=True)
+    parser.add_argument("--secret", required=True)
+    parser.add_argument("--screenshots", metavar="FOLDER", help="where pictures of the pages are kept")
+    options = parser.parse_args()
+    options.url = (options.url or options.url_option or "").rstrip("/")
+    run = program.Program("Chromium", options.seconds)
+    run.run(lambda: play(run, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+import FoundationEssentials
+import PCastIO
+import PCastMedia
+import PCastPlatform
+import Testing
+
+/// The dashboard's login, and what its cookie opens.
+@Suite struct DashboardTests {
+    private static let script = ["PCast-Dashboard": "1"]
+
+    private func logIn(
+        _ platform: TestPlatform, _ id: String = "first", _ secret: String = "sesame",
+        headers: [String: String] = script
+    ) async throws -> TestPlatform.Answer {
+        var headers = headers
+        headers["Content-Type"] = headers["Content-Type"] ?? "application/json"
+        return try await platform.send(
+            "POST", "/dashboard/login", headers, body: #"{"applicationId":"\#(id)","secret":"\#(secret)"}"#)
+    }
+
+    /// Name and value, as a browser sends them back.
+    private func cookie(_ answer: TestPlatform.Answer) throws -> String {
+        String(try #require(answer.header("Set-Cookie")).prefix { $0 != ";" })
+    }
+
+    @Test("Who has not logged in is shown a page to do so; who has, the dashboard") func pages() async throws {
+        try await TestPlatform.run { platform in
+            let before = try await platform.send("GET", "/")
+            #expect(before.body.contains("id=\"login\"") && before.body.contains("pcast publish"))
+            #expect(before.header("Cache-Control") == "no-store")
+            let cookie = try cookie(try await logIn(platform))
+            let after = try await platform.send("GET", "/", ["Cookie": "other=1; \(cookie)"])
+            #expect(after.body.contains("id=\"cards\"") && !after.body.contains("id=\"login\""))
+            for page in [before, after] {
+                let policy = try #require(page.header("Content-Security-Policy"))
+                #expect(policy.contains("frame-ancestors 'none'") && policy.hasPrefix("default-src 'none';"))
+            }
+        }
+    }
+
+    @Test("The cookie is for this platform alone, and no script reads it") func attributes() async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await logIn(platform)
+            #expect(answer.status == 200 && answer.body == #"{"applicationId":"first"}"#)
+            let port = try #require(platform.uri.split(separator: ":").last)
+            let cookie = try #require(answer.header("Set-Cookie"))
+            #expect(cookie.hasPrefix("pcast-login-\(port)="))
+            #expect(cookie.hasSuffix("; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"))
+            #expect(try #require(cookie.split(separator: ";").first).count == "pcast-login-\(port)=".count + 26)
+            #expect(try await logIn(platform).header("Set-Cookie") != cookie, "each login has a ticket of its own")
+        }
+    }
+
+    @Test(
+        "Wrong credentials open nothing",
+        arguments: [("first", "wrong"), ("first", ""), ("first", "treasure"), ("third", "sesame"), ("", "")])
+    func wrong(id: String, secret: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await logIn(platform, id, secret)
+            #expect(answer.status == 401)
+            #expect(answer.header("Set-Cookie") == nil)
+            // A browser would ask by a window of its own.
+            #expect(answer.header("WWW-Authenticate") == nil)
+        }
+    }
+
+    @Test("After ten failures an address waits, also with the right secret") func rate() async throws {
+        try await TestPlatform.run { platform in
+            var answer = try await logIn(platform, "first", "wrong")
+            var attempts = 1
+            // A machine that takes seconds for an attempt has one more now and then.
+            while answer.status == 401, attempts < 200 {
+                answer = try await logIn(platform, "first", "wrong")
+                attempts += 1
+            }
+            let refused = MonotonicClock.now()
+            #expect(answer.status == 429 && attempts > 10)
+            let wait = try #require(answer.header("Retry-After").flatMap { Int64($0) })
+            #expect((1...6).contains(wait))
+            let right = try await logIn(platform).status
+            #expect(right == 429 || MonotonicClock.now() - refused > .seconds(wait - 1))
+        }
+    }
+
+    @Test(
+        "No page of another site logs in, asks or ends anything",
+        arguments: [
+            [:], ["PCast-Dashboard": "1", "Origin": "https://evil.example"],
+            ["PCast-Dashboard": "1", "Origin": "null"],
+            ["PCast-Dashboard": "1", "Sec-Fetch-Site": "cross-site"],
+            ["PCast-Dashboard": "1", "Sec-Fetch-Site": "same-site"], ["Origin": "HERE"],
+        ])
+    func forgery(headers: [String: String]) async throws {
+        try await TestPlatform.run { platform in
+            let cookie = try cookie(try await logIn(platform))
+            let (stream, _) = try await platform.publish()
+            let headers = headers.mapValues { $0 == "HERE" ? platform.uri : $0 }
+            #expect(try await logIn(platform, headers: headers).status == 403)
+            let all = headers.merging(["Cookie": cookie]) { $1 }
+            #expect(try await platform.send("GET", "/pcast/streams", all).status == 401)
+            let ended = try await platform.send(
+                "DELETE", "/pcast/stream", all, body: #"{"streamId":"\#(stream)","reason":"censored"}"#)
+            #expect(ended.status == 401)
+            #expect(try await platform.send("DELETE", "/dashboard/login", all).status == 401)
+            #expect(try await platform.figure("pcast_streams") == 1)
+        }
+    }
+
+    @Test("A login is asked for as JSON") func form() async throws {
+        try await TestPlatform.run { platform in
+            let headers = Self.script.merging(["Content-Type": "application/x-www-form-urlencoded"]) { $1 }
+            #expect(try await logIn(platform, headers: headers).status == 403)
+            let unreadable = try await platform.send(
+                "POST", "/dashboard/login", Self.script.merging(["Content-Type": "application/json"]) { $1 }, body: "x")
+            #expect(unreadable.status == 400)
+        }
+    }
+
+    @Test("The cookie opens what is the application's own, and nothing else, until it logs out") func own() async throws
+    {
+        try await TestPlatform.run { platform in
+            let (stream, _) = try await platform.publish()
+            let ours = Self.script.merging(["Cookie": try cookie(try await logIn(platform))]) { $1 }
+            let theirs = Self.script.merging(["Cookie": try cookie(try await logIn(platform, "second", "treasure"))]) {
+                $1
+            }
+            #expect(try await platform.send("GET", "/dashboard/login", ours).body == #"{"applicationId":"first"}"#)
+            #expect(try await platform.send("GET", "/pcast/streams", ours).body.contains(stream))
+            #expect(try await !platform.send("GET", "/pcast/streams", theirs).body.contains(stream))
+            #expect(try await platform.send("GET", "/pcast/application/second/notifications", ours).status == 404)
+            let body = #"{"streamId":"\#(stream)","reason":"maintenance"}"#
+            #expect(try await platform.send("DELETE", "/pcast/stream", theirs, body: body).status == 404)
+            #expect(try await platform.send("DELETE", "/pcast/stream", ours, body: body).status == 200)
+
+            let out = try await platform.send("DELETE", "/dashboard/login", ours)
+            #expect(out.status == 200)
+            #expect(out.header("Set-Cookie")?.contains("=; Path=/; Max-Age=0;") == true)
+            let answer = try await platform.send("GET", "/pcast/streams", ours)
+            #expect(answer.status == 401 && answer.body.contains("logged-out"))
+            #expect(answer.header("WWW-Authenticate") == "Cookie realm=\"pcast\"")
+            #expect(try await platform.send("GET", "/pcast/streams", theirs).status == 200)
+        }
+    }
+
+    private struct Listed: Decodable {
+        struct Stream: Decodable {
+            struct Publisher: Decodable {
+                let door: String
+                let address: String?
+            }
+            let streamId: String
+            let publisher: Publisher?
+            let codecs: [String]?
+            let reason: String?
+        }
+        struct Total: Decodable {
+            let streams: Int
+            let viewers: Int
+        }
+        let streams: [Stream]
+        let start: String?
+        let total: Total?
+    }
+
+    private func list(_ platform: TestPlatform, _ query: String) async throws -> Listed {
+        let answer = try await platform.ask("GET", "/pcast/streams?\(query)")
+        return try JSONDecoder().decode(Listed.self, from: Data(answer.body.utf8))
+    }
+
+    @Test("Streams are listed the newest first too, in parts, live ones and ended ones") func newest() async throws {
+        try await TestPlatform.run { platform in
+            var published: [String] = []
+            for _ in 0..<5 { published.append(try await platform.publish().stream) }
+            for state in ["live", "ended"] {
+                if state == "ended" {
+                    for stream in published {
+                        let body = #"{"streamId":"\#(stream)","reason":"enough"}"#
+                        #expect(try await platform.ask("DELETE", "/pcast/stream", body).status == 200)
+                    }
+                    #expect(
+                        try await eventually { try await list(platform, "state=ended").streams.count == 5 })
+                }
+                var found: [String] = []
+                var start: String? = "0"
+                while let next = start {
+                    let part = try await list(platform, "state=\(state)&order=newest&length=2&start=\(next)")
+                    #expect(part.streams.count <= 2 && found.count < 10)
+                    #expect(part.total?.streams == (state == "live" ? 5 : nil))
+                    found += part.streams.map(\.streamId)
+                    start = part.start
+                }
+                #expect(found == published.reversed())
+            }
+            let first = try #require(try await list(platform, "state=ended&order=newest").streams.first)
+            #expect(first.reason == "enough")
+        }
+    }
+
+    @Test("A stream tells who publishes it, by which door, and in which codecs") func publisher() async throws {
+        try await TestPlatform.run { platform in
+            _ = try await platform.publish()
+            let whip = try #require(try await list(platform, "").streams.first)
+            #expect(whip.publisher?.door == "whip" && whip.publisher?.address == "127.0.0.1")
+            #expect(whip.codecs?.last == "opus" && whip.codecs?.count == 2)
+            try await ProtocolClient.run(platform) { client in
+                _ = try await client.authenticate()
+                _ = try await client.setUp(try Requests.publish())
+                #expect(try await list(platform, "order=newest").streams.first?.publisher?.door == "pcast")
+            }
+        }
+    }
+
+    private struct History: Decodable {
+        struct Sample: Decodable {
+            let time: Int64
+            let viewers: Int
+        }
+        let interval: Int64
+        let samples: [Sample]
+    }
+
+    @Test("A stream that plays has a history, to its own application") func history() async throws {
+        try await TestPlatform.run { platform in
+            let (stream, resource) = try await platform.publish()
+            let path = "/pcast/stream/\(stream)/history"
+            let read = { (query: String) in
+                try JSONDecoder().decode(
+                    History.self, from: Data(try await platform.ask("GET", path + query).body.utf8))
+            }
+            #expect(try await eventually { try await read("").samples.count >= 2 })
+            let all = try await read("")
+            #expect(all.interval == 1_000)
+            #expect(all.samples.map(\.time) == all.samples.map(\.time).sorted())
+            let later = try await read("?after=\(all.samples[0].time)")
+            #expect(later.samples.first?.time == all.samples[1].time)
+            #expect(try await platform.ask("GET", path + "?after=x").status == 400)
+            let foreign = try await platform.send(
+                "GET", path, ["Authorization": "Basic \(Base64.encode(Array("second:treasure".utf8)))"])
+            #expect(foreign.status == 404)
+            #expect(try await platform.send("DELETE", resource).status == 200)
+            #expect(try await eventually { try await platform.ask("GET", path).status == 404 })
+        }
+    }
+
+    @Test(
+        "A token is good for as long as asked for, within bounds",
+        arguments: [nil, 1, 600, 2_678_400, 0, 2_678_401, -1])
+    func lifetime(seconds: Int?) async throws {
+        try await TestPlatform.run { platform in
+            let (stream, _) = try await platform.publish()
+            let expiry = seconds.map { #","expiresIn":\#($0)"# } ?? ""
+            let answer = try await platform.ask("POST", "/pcast/stream", #"{"originStreamId":"\#(stream)"\#(expiry)}"#)
+            #expect(answer.status == (seconds.map { (1...2_678_400).contains($0) } ?? true ? 200 : 400))
+        }
+    }
+}

@@ -44,10 +44,9 @@ public struct Platform: Sendable {
             proxyField: configuration.proxyField)
         let directory = StreamDirectory(
             router: router, gatekeeper: gatekeeper, journal: kept.journal, admission: admission,
-            statistics: statistics, logger: logger)
-        let registry = SessionRegistry(journal: kept.journal)
-        await registry.restore(
-            (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [], at: MonotonicClock.now())
+            statistics: statistics, returnTime: configuration.returnTime, logger: logger)
+        let registry = SessionRegistry(journal: kept.journal, absence: configuration.sessionAbsence)
+        await restore(kept, registry, directory)
         let relay = configuration.tlsPort.map { _ in RelayOffers(name: configuration.tlsName) }
         let workers = StreamWorkers(
             configuration.workers.map { WorkAdmission(configuration: $0, listen: address) }, gatekeeper: gatekeeper,
@@ -56,7 +55,7 @@ public struct Platform: Sendable {
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         let histories = StreamHistories()
-        let routes = routes(router, gatekeeper, directory, relay, kept, admission, histories, statistics)
+        let routes = routes(router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics)
         let talk = talk(gatekeeper, directory, registry, workers, relay, admission)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
@@ -85,6 +84,7 @@ public struct Platform: Sendable {
         let looking = Task { await histories.run(of: router) }
         defer { looking.cancel() }
         let following = Task { await directory.follow(router.events) }
+        let absences = Task { await Self.endAbsent(registry, directory) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
             await serving.result
@@ -102,6 +102,8 @@ public struct Platform: Sendable {
             }
         }
         await workers.stop(reason: .failed)
+        absences.cancel()
+        await absences.value
         router.stop()
         await following.value
         kept.finish()
@@ -110,6 +112,28 @@ public struct Platform: Sendable {
             try result.get()
         } catch let error as WebError {
             throw PlatformError.addressInUse("\(error)")
+        }
+    }
+
+    /// Waits for the clients of the platform that was killed.
+    private func restore(
+        _ kept: PlatformRecords, _ registry: SessionRegistry, _ directory: StreamDirectory
+    ) async {
+        let now = MonotonicClock.now()
+        await registry.restore(
+            (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [],
+            interrupted: kept.interrupted.bySession, at: now)
+        await directory.restore(kept.interrupted, at: now) { end, session in await registry.ended(end, in: session) }
+    }
+
+    /// Ends sessions and streams that stay away for too long, as long as the platform runs.
+    private static func endAbsent(_ registry: SessionRegistry, _ directory: StreamDirectory) async {
+        while (try? await Task.sleep(for: .milliseconds(250))) != nil {
+            let now = MonotonicClock.now()
+            for expired in await registry.endAbsent(at: now) {
+                for stream in expired.streams { await directory.end(stream, reason: .failed, description: "") }
+            }
+            await directory.endAbsent(at: now)
         }
     }
 
@@ -186,8 +210,9 @@ public struct Platform: Sendable {
     }
 
     private func routes(
-        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ relay: RelayOffers?,
-        _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories, _ statistics: PlatformStatistics
+        _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
+        _ relay: RelayOffers?, _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories,
+        _ statistics: PlatformStatistics
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: AccessLogMiddleware(logger: logger))
@@ -200,8 +225,8 @@ public struct Platform: Sendable {
         }
         PageDoor().addRoutes(to: routes)
         AdministrationDoor(
-            directory: directory, router: router, kept: kept, admission: admission, statistics: statistics,
-            gatekeeper: gatekeeper
+            directory: directory, registry: registry, router: router, kept: kept, admission: admission,
+            statistics: statistics, gatekeeper: gatekeeper
         ).addRoutes(to: routes)
         let dashboard = DashboardAccess(gatekeeper: gatekeeper)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)

@@ -37,6 +37,14 @@ public struct PlatformConfiguration: Sendable {
     /// How long the platform may take to end: to tell everyone, and to deliver the last notifications.
     public var drainTime = defaultDrainTime
 
+    /// A session whose client has no connection ends after that, and its streams with it.
+    public var sessionAbsence = defaultSessionAbsence
+    /// A stream whose publisher is gone because the platform was killed may be gone on with for so long.
+    public var returnTime = defaultReturnTime
+
+    public static let defaultSessionAbsence = TimeSpan.seconds(180)
+    public static let defaultReturnTime = TimeSpan.seconds(15)
+
     /// An application and the secret that its tokens are signed with.
     public struct Application: Hashable, Sendable {
         public var id: ApplicationID

@@ -18,6 +18,13 @@ public enum WebError: Error, Sendable, CustomStringConvertible {
     /// The certificate or key could not be used.
     case certificate(String)
 
+    /// The server's machine answers, and nothing listens there.
+    public var isRefusedConnection: Bool {
+        if case .unreachable(_, Self.refused) = self { true } else { false }
+    }
+
+    static let refused = "Connection refused"
+
     public var description: String {
         switch self {
         case .invalidURI(let uri):

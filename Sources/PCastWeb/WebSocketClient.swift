@@ -84,6 +84,7 @@ public struct WebSocketClient: Sendable {
         switch error {
         case let error as NIOConnectionError:
             error.connectionErrors.first.map { reason(of: $0.error) } ?? "no address for \(error.host)"
+        case let error as IOError where error.errnoCode == ECONNREFUSED: WebError.refused
         case let error as IOError: String(cString: strerror(error.errnoCode))
         default: "\(error)"
         }

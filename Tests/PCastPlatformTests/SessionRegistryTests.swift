@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastRecords
 import Synchronization
 import Testing
 
@@ -70,6 +71,43 @@ import Testing
         let late = await registry.open(application, previous: opened.id, at: start + .seconds(180)) { _ in true }
         #expect(late != nil && late?.id != opened.id)
         #expect(await registry.began(StreamID("a"), in: opened.id) == false)
+    }
+
+    @Test("Streams of a session that stays away for too long are named once, to be ended") func expiry() async throws {
+        let registry = SessionRegistry(absence: .seconds(10))
+        let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        let present = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        #expect(await registry.began(StreamID("a"), in: opened.id))
+        await registry.connectionLost(opened.id, connection: opened.connection, at: start)
+        await registry.connectionLost(opened.id, connection: opened.connection, at: start + .seconds(5))
+        #expect(await registry.endAbsent(at: start + .seconds(9)).isEmpty)
+        let expired = await registry.endAbsent(at: start + .seconds(10))
+        #expect(expired.map(\.id) == [opened.id] && expired.first?.streams == [StreamID("a")])
+        #expect(await registry.endAbsent(at: start + .seconds(11)).isEmpty)
+        let counts = await registry.counts
+        #expect(counts.all == 1 && counts.absent == 0)
+        #expect(await registry.owns(StreamID("a"), present.id) == false)
+    }
+
+    @Test("A stream that lost its connection is told each time, until it is set up again") func interruption()
+        async throws
+    {
+        let registry = SessionRegistry()
+        let known = SessionRecord(
+            id: SessionID("known"), application: application, opened: WallTime(millisecondsSinceEpoch: 0))
+        await registry.restore([known], interrupted: [known.id: [StreamID("a")]], at: start)
+        for _ in 0..<2 {
+            let resumed = try #require(
+                await registry.open(application, previous: known.id, at: start) { _ in true })
+            #expect(resumed.id == known.id)
+            let told = resumed.untold.compactMap { news in
+                if case .interrupted(let stream) = news { stream } else { nil }
+            }
+            #expect(told == [StreamID("a")])
+        }
+        #expect(await registry.began(StreamID("a"), in: known.id))
+        let again = await registry.open(application, previous: known.id, at: start) { _ in true }
+        #expect(again?.untold.isEmpty == true)
     }
 
     @Test("A session is resumed by its own application alone") func applications() async throws {

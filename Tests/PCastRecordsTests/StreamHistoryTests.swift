@@ -96,6 +96,29 @@ import Testing
         }
     }
 
+    @Test("What may go on after a kill is spared: streams that had started, and who watched them in a session")
+    func interrupted() async throws {
+        let records = try Records.inMemory()
+        var viewing = Sample.viewing("in-a-session", of: "cut", at: Sample.after(2))
+        viewing.session = SessionID("viewers")
+        var stranger = Sample.viewing("stranger", of: "cut", at: Sample.after(2))
+        stranger.session = nil
+        try await records.record([
+            .streamStarting(Sample.stream("cut")), .streamStarted(StreamID("cut"), at: Sample.after(1)),
+            .streamStarting(Sample.stream("young")), .viewingBegan(viewing), .viewingBegan(stranger),
+        ])
+        let found = try await records.interrupted()
+        #expect(found.streams.map(\.id.description) == ["cut"])
+        #expect(found.viewings.map(\.id.description) == ["in-a-session"])
+        let ended = try await records.endAbandoned(at: Sample.after(9), sparing: [StreamID("cut")])
+        #expect(ended.map(\.description) == ["young"])
+        let viewings = try await records.viewings(
+            of: Sample.application, from: Sample.time, to: Sample.after(100), limit: 10)
+        #expect(viewings.elements.map(\.viewing.reason) == [nil, "failed"])
+        try await records.record([.streamMoved(StreamID("cut"), to: SessionID("another"))])
+        #expect(try await records.interrupted().streams.first?.session == SessionID("another"))
+    }
+
     @Test("Old records are forgotten, but not what waits to be told or has not ended") func forgetting() async throws {
         let records = try Records.inMemory()
         try await records.record(Sample.life("untold"))

@@ -52,9 +52,9 @@ private struct Pair {
         drainClient()
     }
 
-    mutating func disconnect() -> TimeSpan? {
+    mutating func disconnect(isRefused: Bool = false) -> TimeSpan? {
         let pause = client.disconnected(
-            PCastError(.failed, .connection, "cut"), at: now, using: &generator)
+            PCastError(.failed, .connection, "cut"), isRefused: isRefused, at: now, using: &generator)
         flight = []
         drainClient()
         return pause
@@ -88,6 +88,8 @@ private struct Pair {
             if case .answered(let ticket, let result) = output { answers[ticket] = result }
         }
     }
+
+    var interruptions: Int { told.count { if case .interrupted = $0 { true } else { false } } }
 
     var closes: Int { told.count { if case .closeConnection = $0 { true } else { false } } }
 }
@@ -152,7 +154,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         let pause = pair.disconnect()
         #expect(pair.events == [.offline])
         #expect(pair.client.phase == .offline)
-        #expect((TimeSpan.milliseconds(1_000)...TimeSpan.milliseconds(1_100)).contains(pause!))
+        #expect(pause == .zero)
         pair.told = []
         pair.connect()
         pair.exchange()
@@ -172,9 +174,70 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         let pauses = (0..<9).map { _ in pair.disconnect()!.milliseconds }
         #expect(pair.events == [.offline])
         for (index, pause) in pauses.enumerated() {
-            let expected = min(1_000.0 * Double((index + 1) * (index + 1)), 60_000)
+            let expected = min(1_000.0 * Double(index * index), 60_000)
             #expect((expected...expected * 1.1).contains(pause))
         }
+    }
+
+    @Test func whereNothingListensItIsKnockedAtForThreeSecondsAsOneAttempt() {
+        var pair = Pair()
+        pair.goOnline()
+        #expect(pair.disconnect() == .zero)
+        var knocks = 0
+        while let pause = pair.disconnect(isRefused: true), pause < .milliseconds(301) {
+            knocks += 1
+            pair.now = pair.now + pause
+        }
+        #expect((10...20).contains(knocks))
+        #expect(pair.now.nanoseconds >= 3_000_000_000)
+    }
+
+    @Test func whoStaysOfflineForThreeMinutesIsToldOnceThatANewTokenIsNeededAndItsStreamsAreOver() {
+        var pair = Pair()
+        pair.goOnline()
+        var attempts = 0
+        while let pause = pair.disconnect() {
+            attempts += 1
+            pair.now = pair.now + pause
+        }
+        #expect(pair.now.nanoseconds == 180_000_000_000)
+        #expect((8...10).contains(attempts))
+        #expect(pair.events == [.offline, .authenticated(.unauthorized, nil)])
+        #expect(pair.told.count { if case .over = $0 { true } else { false } } == 1)
+        #expect(pair.client.resumable == nil)
+    }
+
+    @Test func aNewTokenGoesOnWithTheSessionThatNeededIt() {
+        var pair = Pair()
+        pair.goOnline()
+        _ = pair.disconnect()
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(status: "unauthorized", session: "")
+        #expect(pair.client.resumable == SessionID("session-1"))
+        var next = Pair()
+        next.client.start(token: "another", resuming: pair.client.resumable)
+        next.connect()
+        next.exchange()
+        guard case .authenticate(let message)? = next.asked.first?.1 else {
+            Issue.record("authentication comes first")
+            return
+        }
+        #expect(message.sessionID == "session-1")
+        next.answerAuthentication(session: "session-1")
+        #expect(next.interruptions == 0)
+    }
+
+    @Test func streamsOfASessionThatThePlatformDoesNotKnowAnyMoreAreInterrupted() {
+        var pair = Pair()
+        pair.goOnline()
+        _ = pair.disconnect()
+        pair.told = []
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(session: "session-2")
+        #expect(pair.events == [.authenticated(.ok, SessionID("session-2")), .online])
+        #expect(pair.interruptions == 1)
     }
 
     @Test func aSessionThatThePlatformHasLostIsBegunAnew() {
@@ -257,6 +320,11 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.drainClient()
         #expect(pair.startResults.count == 1)
         #expect(pair.answers.count == 1)
+        #expect(pair.events == [.authenticated(.notStarted, nil)])
         #expect(pair.disconnect() == nil)
+        pair.client.stop(forGood: true)
+        pair.client.stop(forGood: true)
+        pair.drainClient()
+        #expect(pair.startResults.count == 1)
     }
 }

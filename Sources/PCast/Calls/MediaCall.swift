@@ -33,10 +33,13 @@ final class MediaCall: Sendable {
     /// One reader; ends with the call.
     let events: AsyncStream<Event>
 
-    private let loop: EventLoop<PeerConnection>
+    let loop: EventLoop<PeerConnection>
+    let purpose: PeerConnection.Purpose
+    /// Makes one timeline of what comes, however often the connection is made anew.
+    let splice: SharedSplice
     private let happened: AsyncStream<PeerConnection.Event>.Continuation
-    private let restarting = ICERestarting()
-    private let detour = RelayDetour()
+    let restarting = ICERestarting()
+    let detour = RelayDetour()
     private let agreed = Mutex<Set<MediaType>>([])
     private let agreedLayers = Atomic(1)
     /// As they were when the call was closed.
@@ -54,20 +57,21 @@ final class MediaCall: Sendable {
         let certificate = try ProcessCertificate.get()
         let (raw, happened) = AsyncStream.makeStream(of: PeerConnection.Event.self)
         var offer = ""
+        let splice = SharedSplice(TimelineSplice())
+        self.splice = splice
+        self.purpose = purpose
         do throws(IOError) {
             loop = try EventLoop(
                 name: "call", listen: try LocalAddresses.toListen(for: platform), tcpListen: false,
                 makeMachine: { bound in
-                    var generator = SystemRandomNumberGenerator()
-                    let configuration = PeerConnection.Configuration(
-                        certificate: certificate, addresses: LocalAddresses.candidates(of: bound),
-                        clock: MonotonicClock.reference(), cname: RandomText.identifier())
-                    let machine = PeerConnection(purpose, configuration: configuration, using: &generator)
+                    let machine = Self.machine(for: purpose, certificate, bound)
                     offer = machine.offer.text
                     return machine
                 },
                 afterTurn: { machine, now in
-                    while let media = machine.pollFrame(at: now) { received(media) }
+                    while let media = machine.pollFrame(at: now) {
+                        received(splice.withLock { $0.place(media, at: now) })
+                    }
                     if let estimate = machine.pollEstimate() { estimated(estimate) }
                     while let event = machine.pollEvent() { happened.yield(event) }
                 },

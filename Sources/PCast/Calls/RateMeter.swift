@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// Bits a second of a count of bytes that only grows, between the moments at which it was read.
+/// Bits a second of a count of bytes that grows, between the moments at which it was read.
 struct RateMeter: Sendable {
     /// Readings closer together than this say too little.
     private static let shortest = TimeSpan.milliseconds(500)
@@ -14,7 +14,9 @@ struct RateMeter: Sendable {
         guard let last else { return self.last = (bytes, now) }
         let span = now - last.at
         guard span >= Self.shortest else { return }
-        bitsPerSecond = Int(Double(bytes - last.bytes) * 8 / span.seconds)
+        // A connection that was made anew counts from nothing.
+        let grown = bytes >= last.bytes ? bytes - last.bytes : bytes
+        bitsPerSecond = Int(Double(grown) * 8 / span.seconds)
         self.last = (bytes, now)
     }
 }

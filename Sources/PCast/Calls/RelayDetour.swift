@@ -60,6 +60,17 @@ final class RelayDetour: Sendable {
         }
     }
 
+    /// Forgets the platform that the detour led to, for it is to be prepared anew.
+    func reset() {
+        let tunnel = state.withLock { state in
+            state.attempt?.cancel()
+            let tunnel = state.tunnel
+            state = State()
+            return tunnel
+        }
+        tunnel?.close()
+    }
+
     func close() {
         let tunnel = state.withLock { state in
             state.isClosed = true

@@ -8,14 +8,19 @@ extension StreamLife {
     /// Takes in what becomes of the stream's media connection.
     func follow(_ event: MediaCall.Event) {
         switch event {
-        case .connected, .keyFrameRequested, .paused, .resumed, .layerNeedsKeyFrame, .layerPaused, .layerResumed: break
+        case .connected: setAway(false, at: MonotonicClock.now())
+        case .keyFrameRequested, .paused, .resumed, .layerNeedsKeyFrame, .layerPaused, .layerResumed: break
         case .away: setAway(true, at: MonotonicClock.now())
         case .back: setAway(false, at: MonotonicClock.now())
         case .failed(let reason):
+            guard !interruption.isUnderWay else { return }
             end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: reason))
         case .closed:
+            let before = interruption.count
             Task {
                 try? await Task.sleep(for: Self.graceForWords)
+                // The words may have been that it is to be set up again.
+                guard interruption == (false, before) else { return }
                 end(StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
             }
         }

@@ -15,6 +15,11 @@ final class StreamLife: StreamListener {
         var isOver = false
         var farewell: Farewell?
         var actions: [EndedAction] = []
+        /// Begins to set the stream up again.
+        var back: (@Sendable () -> Void)?
+        var isReturning = false
+        /// How often its media connection was lost.
+        var interruptions = 0
         var quality: ConnectionQuality
         /// What was seen of the connection last.
         var look = ConnectionQuality.Observation(lastHeard: nil, packetsSent: 0)
@@ -64,7 +69,7 @@ final class StreamLife: StreamListener {
         let (isFirst, farewell) = state.withLock { state in
             let isFirst = state.info == nil
             if isFirst { state.info = info }
-            defer { state.farewell = nil }
+            defer { (state.farewell, state.back) = (nil, nil) }
             return (isFirst, state.farewell)
         }
         guard isFirst else { return }
@@ -96,6 +101,33 @@ final class StreamLife: StreamListener {
     }
 
     func isOver() async { _ = await ended }
+
+    // MARK: Coming back
+
+    /// - Parameter back: begins to set the stream up again; it must not block.
+    func setReturn(_ back: @escaping @Sendable () -> Void) {
+        let isDue = state.withLock { state in
+            if state.info == nil { state.back = back }
+            return state.info == nil && state.isReturning
+        }
+        if isDue { back() }
+    }
+
+    func streamInterrupted() {
+        let back = state.withLock { state in
+            guard state.info == nil else { return nil as (@Sendable () -> Void)? }
+            state.isReturning = true
+            state.interruptions += 1
+            return state.back
+        }
+        back?()
+    }
+
+    /// The stream is set up again.
+    func returned() { state.withLock { $0.isReturning = false } }
+
+    /// Whether what is told of the media connection is of one that is lost anyway; and how often one was.
+    var interruption: (isUnderWay: Bool, count: Int) { state.withLock { ($0.isReturning, $0.interruptions) } }
 
     // MARK: Data quality
 

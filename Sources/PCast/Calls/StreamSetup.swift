@@ -14,6 +14,8 @@ struct StreamSetup: Sendable {
     var tags: [String] = []
     /// The stream to view, where the token leaves that open.
     var originStreamID: StreamID?
+    /// A publisher's: the stream that it published before is gone on with.
+    var takesOver = false
 
     /// Asks the platform, and lets `call` connect by its answer. From the answer on, `life` hears what the platform
     /// says of the stream, and the platform is told when it ends.
@@ -25,6 +27,8 @@ struct StreamSetup: Sendable {
             let response = try await session.perform(request, listener: life).get()
             let (stream, answer, relays) = try Self.read(response)
             life.setFarewell { info in Self.sayGoodbye(to: stream, info, session) }
+            let back = StreamReturn(of: stream, by: self, call, life, session)
+            life.setReturn { back.begin() }
             call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
             try await call.accept(answer, relays: relays)
             note(stream, life, session)
@@ -62,7 +66,8 @@ struct StreamSetup: Sendable {
         }
     }
 
-    private func message(offer: String, session: SignalingSession) -> PCastSetupStream {
+    /// - Parameter former: the stream, or the viewing, that is to be gone on with.
+    func message(offer: String, session: SignalingSession, resuming former: StreamID? = nil) -> PCastSetupStream {
         var description = PCastSetRemoteDescription()
         description.streamID = ""
         description.apiVersion = ClientIdentity.apiVersion
@@ -77,6 +82,11 @@ struct StreamSetup: Sendable {
         // Empty right behind Authenticate: the session of this conversation is meant.
         stream.sessionID = session.sessionID?.description ?? ""
         stream.options = ["data-quality-notifications"]
+        if let former {
+            stream.options.append("resume-stream=\(former)")
+        } else if takesOver {
+            stream.options.append("take-over")
+        }
         stream.tags = tags
         stream.userAgent = session.identity.userAgent
         if let originStreamID { stream.originStreamID = originStreamID.description }
@@ -88,7 +98,7 @@ struct StreamSetup: Sendable {
         return message
     }
 
-    private static func read(
+    static func read(
         _ response: SignalingResponse
     ) throws(PCastError) -> (StreamID, answer: String, relays: [TURNServerAddress]) {
         guard case .setupStream(let setup) = response else {

@@ -14,6 +14,10 @@ public struct PublishOptions: Hashable, Sendable {
     /// `multi-bitrate-contribution`): each viewer gets the best that its link carries, and a layer that nobody gets is not
     /// encoded. Nil for three where the stream's token has that capability, and else one.
     public var layers: Int?
+    /// Whether the stream goes on, under its id, that was published before by the same session, with the same token, or
+    /// with tokens that apply the same tags, and with the same tags, where its publisher is gone: one whose process died
+    /// and came back makes no second stream then.
+    public var takesOver = false
 
     public init(
         videoCodec: Codec = .h264, videoEncoder: VideoEncoderChoice = .automatic, videoBitrate: Bitrate? = nil,

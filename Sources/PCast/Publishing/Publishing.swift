@@ -89,7 +89,9 @@ final class Publishing: Sendable {
 
     private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
         switch event {
-        case .connected: begin(stream)
+        case .connected:
+            if state.withLock({ $0.taking }) == nil { begin(stream) } else { goOn() }
+            life.follow(event)
         case .keyFrameRequested: requestKeyFrame()
         case .paused(let type): setResting(true, type)
         case .resumed(let type): setResting(false, type)
@@ -116,6 +118,18 @@ final class Publishing: Sendable {
         } catch {
             life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
         }
+    }
+
+    /// The connection was made anew: it knows nothing of what was agreed on by the one before.
+    private func goOn() {
+        let resting = state.withLock { state in
+            state.wanted = nil
+            return state.resting
+        }
+        for layer in 0..<call.sentLayers { _ = video?.setResting(false, layer: layer) }
+        for type in resting { setResting(false, type) }
+        tellWanted()
+        requestKeyFrame()
     }
 
     /// Of our encoder, and of a camera that codes its pictures itself.

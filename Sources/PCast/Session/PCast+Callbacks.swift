@@ -19,9 +19,12 @@ extension PCast {
         offlineCallback: @escaping @Sendable (PCast) -> Void
     ) {
         let events = self.events
+        // Held until the first callback: one that is promised is made, also when nobody else holds the SDK any more.
+        let holder = Holder(self)
         let task = Task { [weak self] in
             for await event in events {
-                guard let self, !Task.isCancelled else { return }
+                guard let self = holder.pcast.withLock({ $0 }) ?? self, !Task.isCancelled else { return }
+                if case .authenticated = event { holder.pcast.withLock { $0 = nil } }
                 switch event {
                 case .authenticated(let status, let session): authenticationCallback(self, status, session)
                 case .online: onlineCallback(self)
@@ -98,4 +101,11 @@ extension PCast {
             }
         }
     }
+}
+
+/// Keeps the SDK for as long as something promised is due.
+private final class Holder: Sendable {
+    let pcast: Mutex<PCast?>
+
+    init(_ pcast: PCast) { self.pcast = Mutex(pcast) }
 }

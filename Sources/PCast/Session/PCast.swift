@@ -23,6 +23,7 @@ public final class PCast: Sendable {
     /// Nil unless the options ask for it.
     private let signals: Disposable?
     private let address = Mutex<PlatformAddress?>(nil)
+    private let isFirstStart = Atomic(true)
     /// Of the callback form of `start`: ends with the next start.
     let callbacks = Mutex<Task<Void, Never>?>(nil)
 
@@ -72,7 +73,8 @@ public final class PCast: Sendable {
         do throws(PCastError) {
             let platform = try PlatformAddress(option: options.uri, token: token)
             address.withLock { $0 = platform }
-            session.start(at: platform, token: token, started: started)
+            let previous = isFirstStart.exchange(false, ordering: .relaxed) ? options.sessionID : nil
+            session.start(at: platform, token: token, resuming: previous, started: started)
         } catch {
             session.events.send(.authenticated(error.status, nil))
             started(.failure(error))
@@ -153,7 +155,8 @@ public final class PCast: Sendable {
         var options = options
         options.layers = options.layers ?? StreamCapabilities(token: streamToken).layers
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
-        let setup = StreamSetup(direction: .upload, streamToken: streamToken, tags: tags)
+        let setup = StreamSetup(
+            direction: .upload, streamToken: streamToken, tags: tags, takesOver: options.takesOver)
         let stream = try await setup.run(publishing.call, life: publishing.life, session: session)
         return Publisher(streamID: stream, publishing: publishing)
     }

@@ -1,4 +1,5 @@
 public import Logging
+public import PCastMedia
 
 /// How a ``PCast`` is set up (seed 004; Phenix: `PhenixPCastInitializeOptions`).
 public struct PCastOptions: Sendable {
@@ -7,6 +8,9 @@ public struct PCastOptions: Sendable {
 
     /// Tells this device from others in the platform's records; random unless set.
     public var deviceID: String
+
+    /// A session of an earlier run of the program to go on with, where the platform still knows it; else another is opened.
+    public var sessionID: SessionID?
 
     /// Whether the SDK handles the signals that ask the process to end (SIGINT and SIGTERM): it then shuts down, so that
     /// platform and viewers know that its streams have ended (`pcast-stop`), and lets the process go on to end, as the

@@ -24,6 +24,10 @@ struct SessionMachine {
         case closeConnection
         case event(PCastEvent)
         case started(Result<SessionID, PCastError>)
+        /// The platform does not know the session any more, nor its streams: each has to be set up again, if it can be.
+        case interrupted
+        /// The session stayed away for too long: its streams are over.
+        case over
         case answered(Ticket, Result<SignalingResponse, PCastError>)
         case platformEvent(SignalingEvent)
     }
@@ -31,6 +35,8 @@ struct SessionMachine {
     private(set) var phase = Phase.idle
     /// Kept across connections, so that the session goes on after a break.
     private(set) var sessionID: SessionID?
+    /// Named when authenticating.
+    private var sessionToResume: SessionID?
     /// To the platform, as its last answer to a ping told.
     private(set) var roundTripTime: TimeSpan?
 
@@ -41,7 +47,11 @@ struct SessionMachine {
     private var tickets: [SignalingRequestID: (ticket: Ticket, name: String)] = [:]
     /// Requests made before the first connection was open; as many as may be outstanding.
     private var waiting: [(request: SignalingRequest, ticket: Ticket)] = []
+    /// Since the connection broke: when that was, and how often it was tried to make it again.
+    private var offlineSince: Instant?
     private var failedAttempts = 0
+    /// The session that streams may be left of.
+    private var former: SessionID?
     private var outputs: [Output] = []
 
     init(identity: ClientIdentity) { self.identity = identity }
@@ -52,10 +62,17 @@ struct SessionMachine {
 
     // MARK: The application's side
 
+    /// For as long a platform keeps the session of who has no connection (Phenix's Web SDK: `maxOfflineTime`).
+    static let maximumOfflineTime = TimeSpan.seconds(180)
+
     /// Wants a session. A machine is started once; the next session is another machine's.
-    mutating func start(token: String) {
+    ///
+    /// - Parameter previous: a session to go on with, where the platform still knows it.
+    mutating func start(token: String, resuming previous: SessionID? = nil) {
         precondition(phase == .idle, "a session is started once")
         self.token = token
+        sessionToResume = previous
+        former = previous
         phase = .starting
     }
 
@@ -75,8 +92,12 @@ struct SessionMachine {
 
     /// Ends the session: nothing is connected again, and whoever waits is told.
     mutating func stop(forGood: Bool) {
+        former = nil
         guard phase != .shutDown else { return }
-        if phase == .starting { outputs.append(.started(.failure(.stopped))) }
+        if phase == .starting {
+            outputs.append(.event(.authenticated(PCastError.stopped.status, nil)))
+            outputs.append(.started(.failure(.stopped)))
+        }
         phase = forGood ? .shutDown : .idle
         sessionID = nil
         refuseWaiting(.stopped)
@@ -106,7 +127,7 @@ struct SessionMachine {
         drain()
         guard phase == .starting || phase == .offline else { return }
         var message = identity.authentication(token: token)
-        if let sessionID { message.sessionID = sessionID.description }
+        if let sessionToResume { message.sessionID = sessionToResume.description }
         authentication = conversation.request(.authenticate(message), at: now)
         let requests = waiting
         waiting = []
@@ -116,8 +137,11 @@ struct SessionMachine {
 
     /// The WebSocket is closed, or could not be opened. Answers how long to wait before the next attempt; nil when none
     /// is to be made.
+    ///
+    /// - Parameter isRefused: nothing listens there.
     mutating func disconnected(
-        _ reason: PCastError, at now: Instant, using generator: inout some RandomNumberGenerator
+        _ reason: PCastError, isRefused: Bool = false, at now: Instant,
+        using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
         conversation.handle(.disconnected, at: now)
         authentication = nil
@@ -129,11 +153,28 @@ struct SessionMachine {
             return nil
         case .online:
             phase = .offline
+            offlineSince = now
             outputs.append(.event(.offline))
         case .offline: break
         }
-        failedAttempts += 1
-        return ReconnectionDelay.before(attempt: failedAttempts, using: &generator)
+        let offline = now - (offlineSince ?? now)
+        guard offline < Self.maximumOfflineTime else {
+            stayedAway()
+            return nil
+        }
+        if isRefused, let pause = ReconnectionDelay.beforeKnocking(offline: offline, using: &generator) {
+            return pause
+        }
+        defer { failedAttempts += 1 }
+        // The last attempt is made when the session is about to end.
+        return min(
+            ReconnectionDelay.before(attempt: failedAttempts, using: &generator), Self.maximumOfflineTime - offline)
+    }
+
+    private mutating func stayedAway() {
+        outputs.append(.over)
+        former = nil
+        fail(PCastError(.unauthorized, .connection, "the platform could not be reached for too long"))
     }
 
     mutating func received(_ frame: SignalingFrame, at now: Instant) {
@@ -182,17 +223,22 @@ struct SessionMachine {
         let isFirst = phase == .starting
         phase = .online
         failedAttempts = 0
+        offlineSince = nil
         sessionID = session
+        sessionToResume = session
         outputs.append(.event(.authenticated(.ok, session)))
         outputs.append(.event(.online))
+        if let former, former != session { outputs.append(.interrupted) }
+        former = session
         if isFirst { outputs.append(.started(.success(session))) }
     }
 
     /// The platform does not take the token, or not now.
     private mutating func refused(_ error: PCastError) {
         guard phase == .offline, error.status != .unauthorized else { return fail(error) }
-        // The session is gone on the platform's side, or there is no room: another try begins a new one.
-        sessionID = nil
+        // Where there is no room, the session is still there; another answer is about the session, and without it there may
+        // be another.
+        if ![.capacity, .rateLimited, .timeout, .notReady].contains(error.status) { sessionToResume = nil }
         outputs.append(.closeConnection)
     }
 
@@ -200,6 +246,9 @@ struct SessionMachine {
     private mutating func lost(_ error: PCastError) {
         if phase == .starting { fail(error) } else { outputs.append(.closeConnection) }
     }
+
+    /// The session that the next start may go on with: the one that a new token is needed for.
+    var resumable: SessionID? { phase == .idle ? former : nil }
 
     private mutating func fail(_ error: PCastError) {
         let isFirst = phase == .starting

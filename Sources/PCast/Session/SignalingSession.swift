@@ -20,6 +20,8 @@ final class SignalingSession: Sendable {
         var started: (@Sendable (Result<SessionID, PCastError>) -> Void)?
         /// The streams of this session; as many as the application starts.
         var listeners: [StreamID: any StreamListener] = [:]
+        /// Where the session is, so that it is resumed nowhere else.
+        var address: PlatformAddress?
         /// Setups under way, whose stream is listened to from the moment of the answer on.
         var expected: [SessionMachine.Ticket: any StreamListener] = [:]
     }
@@ -42,8 +44,10 @@ final class SignalingSession: Sendable {
     // MARK: Starting and stopping
 
     /// Begins at once; a request made from now on goes out with the authentication. `started` is called once.
+    ///
+    /// - Parameter previous: a session of before, to be gone on with; by itself the one that needs a new token is.
     func start(
-        at address: PlatformAddress, token: String,
+        at address: PlatformAddress, token: String, resuming previous: SessionID? = nil,
         started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void
     ) {
         let refusal: PCastError? = update { state in
@@ -53,8 +57,10 @@ final class SignalingSession: Sendable {
             case .starting, .online, .offline:
                 return PCastError(.conflict, .usage, "this PCast is started already")
             }
+            let former = state.address == address ? previous ?? state.machine.resumable : previous
             self.retire(&state)
-            state.machine.start(token: token)
+            state.address = address
+            state.machine.start(token: token, resuming: former)
             state.started = started
             let epoch = state.epoch
             state.task = Task { await self.run(epoch: epoch, address: address) }
@@ -95,11 +101,13 @@ final class SignalingSession: Sendable {
         for listener in listeners { listener.sessionStopped() }
         for listener in listeners { await listener.isOver() }
         if isOnline { await sayGoodbye() }
-        let task = update { state in
+        let (task, late) = update { state in
             state.machine.stop(forGood: forGood)
-            state.listeners = [:]
-            return state.task
+            defer { state.listeners = [:] }
+            return (state.task, Array(state.listeners.values))
         }
+        // Those that were set up meanwhile; the others have ended, and know.
+        for listener in late { listener.sessionStopped() }
         task?.cancel()
         await task?.value
         if forGood { events.finish() }
@@ -186,6 +194,13 @@ final class SignalingSession: Sendable {
                 state.listeners[stream] = listener
             }
             if let answer = state.answers.removeValue(forKey: ticket) { effects.append { answer(result) } }
+        case .interrupted:
+            for listener in state.listeners.values { effects.append { listener.streamInterrupted() } }
+        case .over:
+            for listener in state.listeners.values {
+                effects.append { listener.streamEnded(reason: StreamEndedReason.failed.rawValue) }
+            }
+            state.listeners = [:]
         case .platformEvent(let event):
             if let effect = tell(event, state) { effects.append(effect) }
         }
@@ -196,6 +211,9 @@ final class SignalingSession: Sendable {
         case .streamEnded(let message):
             guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
             return { listener.streamEnded(reason: message.reason) }
+        case .streamIdle(let message):
+            guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
+            return { listener.streamInterrupted() }
         case .streamDataQuality(let message):
             guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
             return { listener.dataQualityChanged(DataQuality(message)) }
@@ -208,35 +226,37 @@ final class SignalingSession: Sendable {
     /// Connects, and again when the connection breaks, until the session is over.
     private func run(epoch: Int, address: PlatformAddress) async {
         while true {
-            let reason = await connect(to: address, epoch: epoch)
-            guard let pause = disconnected(reason, epoch: epoch) else { return }
+            let (reason, isRefused) = await connect(to: address, epoch: epoch)
+            guard let pause = disconnected(reason, isRefused: isRefused, epoch: epoch) else { return }
             logger.info(
                 "no connection to the platform", metadata: ["reason": "\(reason)", "retry": "\(pause)"])
             do { try await Task.sleep(for: pause.duration) } catch { return }
         }
     }
 
-    private func disconnected(_ reason: PCastError, epoch: Int) -> TimeSpan? {
+    private func disconnected(_ reason: PCastError, isRefused: Bool, epoch: Int) -> TimeSpan? {
         update { state in
             guard state.epoch == epoch else { return nil }
             state.frames = nil
             var generator = SystemRandomNumberGenerator()
-            return state.machine.disconnected(reason, at: MonotonicClock.now(), using: &generator)
+            return state.machine.disconnected(
+                reason, isRefused: isRefused, at: MonotonicClock.now(), using: &generator)
         }
     }
 
-    /// Connects and talks until the connection ends; answers why it did.
-    private func connect(to address: PlatformAddress, epoch: Int) async -> PCastError {
+    /// Connects and talks until the connection ends; answers why it did, and whether nothing listens there.
+    private func connect(to address: PlatformAddress, epoch: Int) async -> (PCastError, isRefused: Bool) {
         do {
             try await WebSocketClient().connect(to: address.webSocket) { connection in
                 guard let frames = self.opened(epoch: epoch) else { return }
                 try await self.converse(over: connection, sending: frames, epoch: epoch)
             }
-            return PCastError(.failed, .connection, "the platform closed the connection: retry once")
+            return (PCastError(.failed, .connection, "the platform closed the connection: retry once"), false)
         } catch let error as WebError {
-            return PCastError(.failed, .connection, "\(error)")
+            return (PCastError(.failed, .connection, "\(error)"), error.isRefusedConnection)
         } catch {
-            return PCastError(.failed, .connection, "the connection to \(address.uri) broke (\(error)): retry once")
+            let words = "the connection to \(address.uri) broke (\(error)): retry once"
+            return (PCastError(.failed, .connection, words), false)
         }
     }
 

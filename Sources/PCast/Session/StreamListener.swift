@@ -4,6 +4,8 @@ import PCastMedia
 protocol StreamListener: AnyObject, Sendable {
     /// The platform ended it, with the reason string of the wire.
     func streamEnded(reason: String)
+    /// Its media connection is lost, and the stream is not: it is to be set up again.
+    func streamInterrupted()
     func dataQualityChanged(_ quality: DataQuality)
     /// The application stops the session that the stream belongs to.
     func sessionStopped()

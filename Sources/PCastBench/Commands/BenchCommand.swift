@@ -13,6 +13,6 @@ struct BenchCommand: AsyncParsableCommand {
         subcommands: [
             LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,
             NetworksCommand.self, ImpairCommand.self, CaptureWorkerCommand.self, BulkWorkerCommand.self,
-            LightViewersCommand.self,
+            LightViewersCommand.self, SessionsCommand.self,
         ])
 }

@@ -82,6 +82,8 @@ final class PCastProcess: Sendable {
         throw BenchFailure("“\(command)” did not come to “\(name)”; it told \(last)")
     }
 
+    var processID: Int32 { process.processIdentifier }
+
     /// Asks it to end as Ctrl-C does.
     func interrupt() {
         if process.isRunning { process.interrupt() }

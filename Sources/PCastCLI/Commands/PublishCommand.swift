@@ -90,6 +90,13 @@ struct PublishCommand: AsyncCommand {
     @Flag(help: "Have the camera and the microphone open only while somebody watches.")
     var onDemand = false
 
+    @Flag(
+        help: """
+            Go on with the stream that this token, or one that applies the same tags, published before with the same \
+            tags, where its publisher is gone.
+            """)
+    var takeOver = false
+
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -106,6 +113,11 @@ struct PublishCommand: AsyncCommand {
         if let layers, !(1...3).contains(layers) {
             throw CommandFailure(.unusableArguments, "--layers is 1, 2 or 3.")
         }
+        var encoding = PublishOptions(
+            videoCodec: try settings.value("codec", codec) == .vp8 ? .vp8 : .h264,
+            videoEncoder: VideoEncoderChoice(try settings.value("encoder", encoder) ?? "automatic"),
+            videoBitrate: try settings.value("bitrate", bitrate)?.bitrate, layers: layers)
+        encoding.takesOver = try settings.flag("take-over", takeOver)
         let plan = PublishPlan(
             uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
             listen: try settings.value("listen", listen),
@@ -117,10 +129,7 @@ struct PublishCommand: AsyncCommand {
             passesThrough: try !settings.flag("reencode", reencode),
             isOnDemand: try settings.flag("on-demand", onDemand),
             tags: try settings.values("tag", tag),
-            encoding: PublishOptions(
-                videoCodec: try settings.value("codec", codec) == .vp8 ? .vp8 : .h264,
-                videoEncoder: VideoEncoderChoice(try settings.value("encoder", encoder) ?? "automatic"),
-                videoBitrate: try settings.value("bitrate", bitrate)?.bitrate, layers: layers),
+            encoding: encoding,
             duration: try settings.value("for", duration)?.span)
         if plan.listen != nil, !plan.isEmbedded {
             throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")

@@ -71,6 +71,8 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup var operation: OperationOptions
 
+    @OptionGroup var sessions: SessionOptions
+
     @Option(help: ArgumentHelp("An application whose tokens count; may be repeated.", valueName: "id:secret"))
     var application: [ApplicationArgument] = []
 
@@ -107,6 +109,7 @@ struct ServeCommand: AsyncCommand {
             tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
             records: try records.keeping(settings))
         configuration.workers = try workers.configuration(settings)
+        try sessions.apply(settings, to: &configuration)
         try operation.complete(&configuration, settings)
         return configuration
     }

@@ -11,11 +11,12 @@ struct ConfigurationFile: Equatable {
         "serve": [
             "listen", "rtc-port", "advertise", "stun", "data", "application", "tls-port", "tls-certificate", "tls-key",
             "tls-name", "data-key", "retention", "callback-network", "uri-network", "uri-ports", "uri-directory",
-            "uri-workers", "limit", "trusted-proxy", "proxy-field", "drain-time", "log-level",
+            "uri-workers", "limit", "trusted-proxy", "proxy-field", "drain-time", "log-level", "session-absence",
+            "return-time",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
-            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers",
+            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "take-over",
         ],
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record"],
     ]

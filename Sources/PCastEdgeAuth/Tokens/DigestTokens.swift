@@ -33,6 +33,15 @@ public enum DigestTokens {
         return encoded
     }
 
+    /// Tells one token from another without giving it away: 128 bits of its SHA-256, in hexadecimal.
+    public static func fingerprint(of encoded: String) -> String {
+        let digits = Array("0123456789abcdef")
+        return SHA256.hash(data: Array(encoded.utf8)).prefix(16).reduce(into: "") { text, byte in
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+    }
+
     /// Tells whether `secret` signed the token, in a time that does not depend on the digest, and what it says.
     /// Whether it has expired and what it allows is for ``TokenAuthorization`` to judge.
     ///

@@ -59,7 +59,8 @@ struct Gatekeeper: Sendable {
         let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded)
         guard secrets[application] != nil else { throw .token("unknown application") }
         guard let token = verification.token else { throw .token(verification.code.rawValue) }
-        return Grant(application: ApplicationID(application), token: token)
+        return Grant(
+            application: ApplicationID(application), token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
     }
 
     /// Enforces every restriction of the grant's token for one purpose.

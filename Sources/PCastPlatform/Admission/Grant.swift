@@ -10,9 +10,19 @@ struct Grant: Sendable {
     let token: EdgeToken?
     /// What one of the platform's own workers does for whom the rest was given; nil for everybody else.
     var work: StreamWork?
+    /// Of the token as it came.
+    var fingerprint: String?
 
     var tags: [String] { token?.applyTags ?? [] }
     var capabilities: [String] { token?.capabilities ?? [] }
+
+    /// Who publishes with this, so that who comes back is known: everybody whose tokens apply the same tags, where they
+    /// apply any; else whoever has this token; nil for a worker, of whose streams its own makes another.
+    var publisher: String? {
+        guard work == nil else { return nil }
+        guard token != nil else { return "this machine" }
+        return tags.isEmpty ? fingerprint : "tags " + tags.sorted().joined(separator: "\n")
+    }
 
     /// How long pictures wait at a viewer, by the capability `playout-buffer`, with `=PT0.3S` or half a second; nil where the
     /// token has it not, or it says nothing that can be understood.

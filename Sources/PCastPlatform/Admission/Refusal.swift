@@ -13,6 +13,7 @@ struct Refusal: Error, Sendable {
         case rateLimited
         case conflict
         case failed
+        case notReady
     }
 
     let kind: Kind
@@ -52,6 +53,7 @@ struct Refusal: Error, Sendable {
         case .rateLimited: .rateLimited
         case .conflict: .conflict
         case .failed: .failed
+        case .notReady: .notReady
         }
     }
 }

@@ -6,6 +6,7 @@ import PCastWeb
 /// What an operator asks: health and figures.
 struct AdministrationDoor: Sendable {
     let directory: StreamDirectory
+    let registry: SessionRegistry
     let router: MediaRouter
     let kept: PlatformRecords
     let admission: Admission
@@ -31,7 +32,13 @@ struct AdministrationDoor: Sendable {
         }
         var metrics = MetricsText()
         metrics.add("pcast_streams", .gauge, "Streams being published.", counts.streams)
+        metrics.add(
+            "pcast_streams_awaited", .gauge, "Streams whose publisher is to come back.",
+            await directory.awaited.streams.count)
         metrics.add("pcast_viewers", .gauge, "Viewers of all streams.", counts.viewers)
+        let sessions = await registry.counts
+        metrics.add("pcast_sessions", .gauge, "Sessions of clients.", sessions.all)
+        metrics.add("pcast_sessions_absent", .gauge, "Sessions whose client has no connection.", sessions.absent)
         metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
         metrics.add(
             statistics.figures, applications: gatekeeper.applicationIDs,

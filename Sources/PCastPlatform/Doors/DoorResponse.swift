@@ -42,6 +42,7 @@ enum DoorResponse {
         case .unsupported: text(.notAcceptable, refusal.message)
         case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: refusal.retryAfterText])
         case .rateLimited: text(.tooManyRequests, refusal.message, [.retryAfter: refusal.retryAfterText])
+        case .notReady: text(.serviceUnavailable, refusal.message, [.retryAfter: "1"])
         case .conflict: text(.conflict, refusal.message)
         case .failed: text(.internalServerError, refusal.message)
         }

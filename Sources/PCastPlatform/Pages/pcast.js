@@ -45,6 +45,9 @@ export class Session {
   /** Called once when the platform has ended the session, with the reason as it is on the wire, or null. */
   onEnded = () => {};
 
+  /** Called once when the platform does not know the session any more, as after a restart. */
+  onLost = () => {};
+
   /** Called with the data quality, {status, reason}, as it is and at each change: the platform tells it. */
   onQuality = () => {};
 
@@ -158,6 +161,10 @@ export class Session {
   #followEvents(address) {
     if (!address || this.#closed) return;
     this.#events = new EventSource(address);
+    // A connection that breaks is made again by the browser; refused is what nobody knows.
+    this.#events.addEventListener("error", () => {
+      if (!this.#closed && this.#events.readyState === EventSource.CLOSED) this.onLost();
+    });
     this.#events.addEventListener("data-quality", (event) => {
       if (!this.#closed) this.onQuality(JSON.parse(event.data));
     });

@@ -15,6 +15,7 @@ let figures = null;
 let attempts = 0;
 let retryTimer = null;
 let quality = null;
+let returning = false;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
   roundtrip: new Plot("roundtripplot", "round trip"), buffered: new Plot("bufferedplot", "buffered"),
@@ -42,9 +43,12 @@ async function join() {
   connection.addEventListener("track", ({ track }) => { media.addTrack(track); video.srcObject = media; play(); });
   const current = new Session(connection, stream ? `/whep/${encodeURIComponent(stream)}` : "/whep", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
+  // Without a reason the platform may have lost the publisher, and have it again.
   current.onEnded = (reason) => {
-    if (session === current) ended("The stream has ended", describeEnd("viewer", reason));
+    if (session !== current) return;
+    if (reason) ended("The stream has ended", describeEnd("viewer", reason)); else rejoin();
   };
+  current.onLost = () => { if (session === current) rejoin(); };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
@@ -79,6 +83,7 @@ function connectionChanged(connection, origin) {
   switch (connection.connectionState) {
     case "connected":
       attempts = 0;
+      returning = false;
       hideMessage();
       badge("live", "good");
       showQuality("viewer", quality);
@@ -100,15 +105,25 @@ function refuse(error) {
       return stop("locked", "no access", token ? "The link is not valid any more" : "This stream needs a token",
         "Ask whoever runs the stream for a new link.");
     case 410: return ended("The stream has ended");
-    case 404: return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
+    case 404: if (returning) return ended("The stream has ended");
+      return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
     case 406: return stop("bad", "failed", "This browser cannot play the stream's codec", error.message);
     default: return again("The platform refused", `${error.message} Trying again by itself.`);
   }
 }
 
+// A stream may go on under its name when its publisher has come back; the platform knows whether it does.
+function rejoin() {
+  if (!stream) return ended("The stream has ended");
+  leave();
+  returning = true;
+  join();
+}
+
 function ended(headline, why = "") { stop("ended", "ended", headline, why); }
 
 function stop(kind, state, headline, why) {
+  returning = false;
   leave();
   badge(state, "bad");
   showMessage(kind, headline, why);

@@ -12,6 +12,8 @@ struct PlatformRecords: Sendable {
     let callbacks: CallbackClient
     /// Whose tokens count.
     let applications: [PlatformConfiguration.Application]
+    /// What the platform before left behind, and what may go on.
+    let interrupted: InterruptedStreams
     private let keeping: RecordKeeping
     private let retention: Setting<TimeSpan>
     /// How long the last notifications have when the platform ends.
@@ -23,7 +25,7 @@ struct PlatformRecords: Sendable {
     /// How often it is written that the platform runs, which is how well the end of a killed one is known.
     private static let pulse = Duration.seconds(2)
 
-    /// Opens them, and ends what a platform that was killed left open.
+    /// Opens them, and ends what a platform that was killed left open and what cannot go on.
     static func open(
         _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application],
         _ statistics: PlatformStatistics, _ logger: Logger
@@ -36,26 +38,32 @@ struct PlatformRecords: Sendable {
                     try Records.inMemory()
                 }
             let now = MonotonicClock.wallTime()
+            var interrupted = InterruptedStreams(lastSeen: now)
             if let seen = try await records.lastSeen() {
-                let ended = try await records.endAbandoned(at: min(seen, now))
+                let open = try await records.interrupted()
+                interrupted = InterruptedStreams(open.streams, open.viewings, lastSeen: min(seen, now))
+                let ended = try await records.endAbandoned(
+                    at: interrupted.lastSeen, sparing: Set(interrupted.streams.map(\.id)))
                 for stream in ended {
                     logger.warning("ended with the platform before", metadata: ["stream": "\(stream)"])
                 }
             }
             try await records.record([.alive(at: now, [:])])
             let active = try await settle(applications, keeping.fallback, in: records, at: now)
-            return PlatformRecords(records, active, keeping, statistics, logger)
+            return PlatformRecords(records, active, interrupted, keeping, statistics, logger)
         } catch {
             throw .records("\(error)")
         }
     }
 
     private init(
-        _ records: Records, _ applications: [PlatformConfiguration.Application], _ keeping: RecordKeeping,
-        _ statistics: PlatformStatistics, _ logger: Logger
+        _ records: Records, _ applications: [PlatformConfiguration.Application],
+        _ interrupted: InterruptedStreams, _ keeping: RecordKeeping, _ statistics: PlatformStatistics,
+        _ logger: Logger
     ) {
         self.records = records
         self.applications = applications
+        self.interrupted = interrupted
         self.keeping = keeping
         self.logger = logger
         retention = Setting(keeping.retention)

@@ -10,6 +10,8 @@ actor SessionRegistry {
     /// What a session's client is told of its streams.
     enum News: Sendable {
         case ended(StreamEnd)
+        /// Its media connection is gone, and the client may set it up again.
+        case interrupted(StreamID)
         case dataQuality(StreamID, DataQuality)
     }
 
@@ -22,7 +24,8 @@ actor SessionRegistry {
         /// Which connection the session is on; an older one that ends later changes nothing.
         var connection: Int
         var streams: Set<StreamID> = []
-        var leftAt: Instant?
+        /// Those of them that are to be set up again.
+        var interrupted: Set<StreamID> = []
         /// Streams that ended while nobody was there to be told.
         var untold: [StreamEnd] = []
         /// What changed meanwhile, of each stream the last.
@@ -37,25 +40,43 @@ actor SessionRegistry {
         let untold: [News]
     }
 
+    /// A session that stayed away for too long, and its streams, which end with it.
+    struct Expired: Sendable {
+        let id: SessionID
+        let streams: Set<StreamID>
+    }
+
     /// Sessions kept at most; when full, those that are away longest make room, and with none away, new ones are
     /// refused.
     private static let capacity = 50_000
 
-    /// A session that stays away so long is forgotten; its streams live and die by their own consent.
-    private static let absence = TimeSpan.seconds(180)
-
     private let journal: Journal?
+    /// A session that stays away so long ends.
+    private let absence: TimeSpan
     private var sessions: [SessionID: Entry] = [:]
+    private var absent = AbsentSessions()
+    private var expired: [Expired] = []
     private var nextConnection = 0
 
     /// - Parameter journal: where sessions are recorded; nil for nowhere.
-    init(journal: Journal? = nil) { self.journal = journal }
+    init(journal: Journal? = nil, absence: TimeSpan = PlatformConfiguration.defaultSessionAbsence) {
+        self.journal = journal
+        self.absence = absence
+    }
+
+    /// How many there are, and how many of them have no connection.
+    var counts: (all: Int, absent: Int) { (sessions.count, absent.count) }
 
     /// Takes over the sessions of the platform that ran before: as long as they are not away for too long, their clients
     /// may take them up again.
-    func restore(_ records: [SessionRecord], at now: Instant) {
+    ///
+    /// - Parameter interrupted: their streams, which are to be set up again.
+    func restore(_ records: [SessionRecord], interrupted: [SessionID: Set<StreamID>] = [:], at now: Instant) {
         for record in records.prefix(Self.capacity) {
-            sessions[record.id] = Entry(application: record.application, deliver: nil, connection: 0, leftAt: now)
+            let streams = interrupted[record.id] ?? []
+            sessions[record.id] = Entry(
+                application: record.application, deliver: nil, connection: 0, streams: streams, interrupted: streams)
+            absent.left(record.id, at: now)
         }
     }
 
@@ -71,21 +92,16 @@ actor SessionRegistry {
         deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
-        for (id, entry) in sessions where entry.leftAt.map({ now - $0 >= Self.absence }) ?? false { forget(id) }
+        expire(at: now)
         if let previous, let entry = sessions[previous], entry.application == application {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
-            sessions[previous]?.leftAt = nil
             sessions[previous]?.untold = []
             sessions[previous]?.untoldQualities = [:]
-            let untold = entry.untoldQualities.map { News.dataQuality($0.key, $0.value) }
-            return Opened(
-                id: previous, connection: nextConnection, untold: untold + entry.untold.map { .ended($0) })
+            absent.returned(previous)
+            return Opened(id: previous, connection: nextConnection, untold: Self.untold(entry))
         }
-        if sessions.count >= Self.capacity {
-            let away = sessions.compactMap { id, entry in entry.leftAt.map { (id: id, since: $0) } }
-            if let longest = away.min(by: { $0.since < $1.since }) { forget(longest.id) }
-        }
+        if sessions.count >= Self.capacity, let longest = absent.popFirst() { forget(longest) }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(application: application, seat: seat, deliver: deliver, connection: nextConnection)
@@ -99,46 +115,81 @@ actor SessionRegistry {
         id.flatMap { sessions[$0] }?.application == application
     }
 
+    private static func untold(_ entry: Entry) -> [News] {
+        entry.untoldQualities.map { News.dataQuality($0.key, $0.value) } + entry.untold.map { .ended($0) }
+            + entry.interrupted.map { .interrupted($0) }
+    }
+
+    /// Ends sessions that have been away for too long.
+    ///
+    /// - Returns: each once, so that its streams can be ended.
+    func endAbsent(at now: Instant) -> [Expired] {
+        expire(at: now)
+        defer { expired = [] }
+        return expired
+    }
+
+    private func expire(at now: Instant) {
+        while let id = absent.popFirst(leftBy: now - absence) { forget(id) }
+    }
+
     private func forget(_ id: SessionID) {
-        sessions[id] = nil
+        guard let entry = sessions.removeValue(forKey: id) else { return }
+        if !entry.streams.isEmpty { expired.append(Expired(id: id, streams: entry.streams)) }
         journal?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
     }
 
     /// The connection is gone; the session stays for a while.
     func connectionLost(_ id: SessionID, connection: Int, at now: Instant) {
-        guard sessions[id]?.connection == connection else { return }
+        guard sessions[id]?.connection == connection, sessions[id]?.deliver != nil else { return }
         sessions[id]?.deliver = nil
-        sessions[id]?.leftAt = now
+        absent.left(id, at: now)
     }
 
     /// The client said goodbye.
     ///
     /// - Returns: its streams, which end with it.
     func close(_ id: SessionID) -> Set<StreamID> {
-        let streams = sessions[id]?.streams ?? []
-        forget(id)
-        return streams
+        guard let entry = sessions.removeValue(forKey: id) else { return [] }
+        absent.returned(id)
+        journal?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
+        return entry.streams
     }
 
     /// - Returns: false when the session has ended.
-    func began(_ stream: StreamID, in id: SessionID) -> Bool { sessions[id]?.streams.insert(stream) != nil }
+    func began(_ stream: StreamID, in id: SessionID) -> Bool {
+        sessions[id]?.interrupted.remove(stream)
+        return sessions[id]?.streams.insert(stream) != nil
+    }
 
     /// Whether a session has ended, or has been away for too long.
     func isGone(_ id: SessionID, at now: Instant) -> Bool {
-        guard let entry = sessions[id] else { return true }
-        return entry.leftAt.map { now - $0 >= Self.absence } ?? false
+        guard sessions[id] != nil else { return true }
+        return absent.since(id).map { now - $0 >= absence } ?? false
     }
 
-    func forget(_ stream: StreamID, in id: SessionID) { sessions[id]?.streams.remove(stream) }
+    func forget(_ stream: StreamID, in id: SessionID) {
+        sessions[id]?.streams.remove(stream)
+        sessions[id]?.interrupted.remove(stream)
+    }
 
     func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }
 
     /// A stream of the session ended: tells its client, or else keeps it until the client is back.
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
+        sessions[id]?.interrupted.remove(end.streamID)
         sessions[id]?.untoldQualities[end.streamID] = nil
         if let deliver = sessions[id]?.deliver, await deliver(.ended(end)) { return }
         sessions[id]?.untold.append(end)
+    }
+
+    /// A stream of the session lost its media connection: its client is told as often as it comes back, until it has set
+    /// the stream up again.
+    func interrupted(_ stream: StreamID, in id: SessionID) async {
+        guard owns(stream, id) else { return }
+        sessions[id]?.interrupted.insert(stream)
+        _ = await sessions[id]?.deliver?(.interrupted(stream))
     }
 
     /// The data quality of a stream of the session changed.

@@ -23,6 +23,7 @@ actor SignalingSession {
     private var session: SessionRegistry.Opened?
     /// Whose token opened the session; nil where there was none.
     private var application: ApplicationID?
+    private var untold: [SessionRegistry.News] = []
     /// A session that was opened with a token for streams may do what that token allows, and nothing else.
     private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
@@ -164,6 +165,8 @@ actor SignalingSession {
         Task {
             let response = await respond(to: request)
             feed(.respond(id, response))
+            // What happened while the client was away follows the answer that makes it known.
+            if case .authenticate = request { tellUntold() }
         }
     }
 
@@ -217,7 +220,7 @@ actor SignalingSession {
             if session?.id != opened.id { await leaveSession() }
             session = opened
             application = grant.token == nil ? nil : grant.application
-            for news in opened.untold { _ = tell(news) }
+            untold = opened.untold
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
@@ -234,6 +237,12 @@ actor SignalingSession {
         try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
         if await registry.knows(previous, of: application) { return nil }
         return try admission.seat(.session, of: application, from: remoteAddress)
+    }
+
+    private func tellUntold() {
+        let news = untold
+        untold = []
+        for each in news { _ = tell(each) }
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {
@@ -285,15 +294,20 @@ actor SignalingSession {
         let onQuality: StreamDirectory.QualityAction = { stream, quality in
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
         }
+        let onInterruption: AwaitedStreams.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
+        let returning = StreamReturn(options: create.options)
         let participation: Participation
         if offer.media.contains(where: { $0.direction.sends }) {
             participation = try await directory.publish(
-                grant, visitor: visitor, offer: offer, tags: create.tags, onEnd: onEnd, onQuality: onQuality)
+                grant, visitor: visitor, offer: offer, tags: create.tags, returning: returning, onEnd: onEnd,
+                onQuality: onQuality)
         } else {
             let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+            var former: StreamID?
+            if case .stream(let id) = returning { former = id }
             participation = try await directory.view(
-                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, onEnd: onEnd,
-                onQuality: onQuality)
+                grant, visitor: visitor, origin: asked.map { StreamID($0) }, offer: offer, returning: former,
+                onEnd: onEnd, onQuality: onQuality, onInterruption: onInterruption)
         }
         guard await registry.began(participation.streamID, in: sessionID),
             await directory.isPresent(participation)
@@ -391,6 +405,11 @@ actor SignalingSession {
             message.streamID = end.streamID.description
             message.reason = end.wire
             feed(.event(.streamEnded(message)))
+        case .interrupted(let stream):
+            var message = PCastStreamIdle()
+            message.sessionID = session.id.description
+            message.streamID = stream.description
+            feed(.event(.streamIdle(message)))
         case .dataQuality(let stream, let quality):
             feed(.event(.streamDataQuality(Self.message(quality, of: stream, in: session.id))))
         }

@@ -5,9 +5,9 @@ import PCastRelay
 /// A stream that is being published.
 struct LiveStream: Sendable {
     let id: StreamID
-    let peer: PeerID
+    var peer: PeerID
     let application: ApplicationID
-    let session: SessionID?
+    var session: SessionID?
     let tags: [String]
     let capabilities: [String]
     let startTime: WallTime
@@ -15,6 +15,8 @@ struct LiveStream: Sendable {
     let publisher: IPAddress?
     /// Which came first: newer streams have higher numbers.
     let ordinal: Int
+    /// Who published it; see `Grant.publisher`.
+    let owner: String?
     var hasMedia = false
     /// Whether its end is in the journal already.
     var isEndNoted = false
@@ -27,6 +29,38 @@ struct LiveStream: Sendable {
     var record: StreamRecord {
         StreamRecord(
             id: id, application: application, session: session, tags: tags, capabilities: capabilities,
-            starting: startTime)
+            starting: startTime, publisher: owner)
+    }
+
+    /// One of the platform before, without a peer.
+    init(_ record: StreamRecord, ordinal: Int) {
+        id = record.id
+        peer = PeerID(0)
+        application = record.application
+        session = record.session
+        tags = record.tags
+        capabilities = record.capabilities
+        startTime = record.starting
+        self.ordinal = ordinal
+        publisher = nil
+        owner = record.publisher
+        counts = record.counts
+    }
+
+    init(
+        id: StreamID, peer: PeerID, application: ApplicationID, session: SessionID?, tags: [String],
+        capabilities: [String], startTime: WallTime, publisher: IPAddress?, ordinal: Int,
+        owner: String?
+    ) {
+        self.id = id
+        self.peer = peer
+        self.application = application
+        self.session = session
+        self.tags = tags
+        self.capabilities = capabilities
+        self.startTime = startTime
+        self.ordinal = ordinal
+        self.publisher = publisher
+        self.owner = owner
     }
 }

@@ -11,11 +11,16 @@ actor StreamDirectory {
     /// Told each change of a participation's data quality.
     typealias QualityAction = @Sendable (StreamID, DataQuality) async -> Void
 
-    private struct Participant {
+    struct Participant {
         let streamID: StreamID
         let origin: StreamID
         let isPublisher: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
+        /// Who may set it up again when its media connection is lost, and how that one is told; nil for nobody.
+        var returning: (session: SessionID, onInterruption: AwaitedStreams.InterruptionAction)?
+        /// Nothing is heard of it for the moment.
+        var isAway = false
+
         /// Its place among those that there may be.
         let seat: Seat
         /// What a restart's answer is made of.
@@ -28,22 +33,29 @@ actor StreamDirectory {
         var ending: (reason: StreamEndedReason, description: String)?
     }
 
-    private let router: MediaRouter
-    private let gatekeeper: Gatekeeper
-    private let journal: Journal
+    let router: MediaRouter
+    let gatekeeper: Gatekeeper
+    let journal: Journal
     private let admission: Admission
     private let statistics: PlatformStatistics
-    private let logger: Logger
-    private var streams: [StreamID: LiveStream] = [:]
-    private var participants: [PeerID: Participant] = [:]
-    private var peers: [StreamID: PeerID] = [:]
+    let logger: Logger
+    var streams: [StreamID: LiveStream] = [:]
+    var participants: [PeerID: Participant] = [:]
+    var peers: [StreamID: PeerID] = [:]
     /// What of the bitrate each publisher may have.
-    private var shares = BitrateShares()
+    var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
-    private var nextOrdinal = 0
+    var nextOrdinal = 0
     private var nextListener = 0
     /// Ends a stream of which there is nothing yet but who works on it.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
+    /// What is to come back, for how long that is waited for, and who else waits for it.
+    var awaited = AwaitedStreams()
+    let returnTime: TimeSpan
+    var arrivals: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
+    var nextArrival = 0
+    /// Streams whose publisher is being let in again.
+    var returning: Set<StreamID> = []
 
     /// Changes that wait for who follows a participation's data quality, and how many may follow one.
     private static let qualityBacklog = 16
@@ -51,8 +63,10 @@ actor StreamDirectory {
 
     init(
         router: MediaRouter, gatekeeper: Gatekeeper, journal: Journal, admission: Admission,
-        statistics: PlatformStatistics, logger: Logger
+        statistics: PlatformStatistics, returnTime: TimeSpan = PlatformConfiguration.defaultReturnTime,
+        logger: Logger
     ) {
+        self.returnTime = returnTime
         self.router = router
         self.gatekeeper = gatekeeper
         self.journal = journal
@@ -72,13 +86,18 @@ actor StreamDirectory {
     /// this returns.
     ///
     /// - Parameters:
+    ///   - asked: which stream it goes on with; nil for a new one.
     ///   - onEnd: called once, when the stream has ended.
     ///   - onQuality: called at each change of the data quality.
     func publish(
         _ grant: Grant, visitor: Visitor, offer: SessionDescription, tags: [String],
+        returning asked: StreamReturn? = nil,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(Refusal) -> Participation {
+        if let former = try await takeOver(asked, grant, visitor, tags: tags) {
+            return try await goOn(with: former, grant, visitor, offer, onEnd: onEnd, onQuality: onQuality)
+        }
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
         let seat = try seat(.stream, grant, visitor)
         guard shares.hasRoom(grant.application, seat.block, in: admission.limits) else { throw .noBitrate }
@@ -89,7 +108,7 @@ actor StreamDirectory {
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
             tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
             startTime: MonotonicClock.wallTime(), publisher: grant.work == nil ? visitor.address : nil,
-            ordinal: nextOrdinal)
+            ordinal: nextOrdinal, owner: grant.publisher)
         streams[id] = stream
         shares.enter(id, grant.application, seat.block)
         nextOrdinal += 1
@@ -118,17 +137,30 @@ actor StreamDirectory {
 
     /// Lets a viewer in.
     ///
-    /// - Parameter origin: the stream asked for; nil for the one that the token names, or else the newest.
+    /// - Parameters:
+    ///   - origin: the stream asked for; nil for the one that the token names, or else the newest. One whose publisher is
+    ///   to come back is waited for.
+    ///   - asked: which viewing it goes on with; nil for a new one.
+    ///   - onInterruption: called when its media connection is lost and may be set up again; nil for who cannot.
     func view(
         _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription,
+        returning asked: StreamID? = nil,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
-        onQuality: @escaping QualityAction = { _, _ in }
+        onQuality: @escaping QualityAction = { _, _ in },
+        onInterruption: AwaitedStreams.InterruptionAction? = nil
     ) async throws(Refusal) -> Participation {
+        if let asked {
+            return try await goOn(
+                viewing: asked, grant, visitor, offer, onEnd: onEnd, onQuality: onQuality,
+                onInterruption: onInterruption)
+        }
+        try await awaitReturn(of: origin, for: grant, visitor)
         let stream = try find(origin, for: grant, visitor: visitor)
         let seat = try seat(.viewer, grant, visitor)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, seat, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
             var answer = try await router.view(
                 peer, stream: stream.id, offer: offer, playout: grant.playoutBuffer)
@@ -185,18 +217,18 @@ actor StreamDirectory {
                     tags: grant.tags, began: MonotonicClock.wallTime())))
     }
 
-    private func authorize(
+    func authorize(
         _ grant: Grant, _ visitor: Visitor, origin: String, tags: [String]
     ) throws(Refusal) {
         try gatekeeper.authorize(grant, for: .subscribe(originStreamID: origin, tags: tags), visitor: visitor)
     }
 
-    private func seat(_ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Seat {
+    func seat(_ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Seat {
         try admission.takeJoin(from: visitor.address, at: MonotonicClock.now())
         return try admission.seat(kind, of: grant.application, from: visitor.address)
     }
 
-    private func enter(
+    func enter(
         _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
     ) -> PeerID {
@@ -209,7 +241,7 @@ actor StreamDirectory {
         return peer
     }
 
-    private func forget(_ peer: PeerID) {
+    func forget(_ peer: PeerID) {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
         for listener in participant.listeners.values { listener.finish() }
@@ -226,7 +258,7 @@ actor StreamDirectory {
         }
     }
 
-    private static func refusal(_ error: RelayError) -> Refusal {
+    static func refusal(_ error: RelayError) -> Refusal {
         switch error {
         case .description(let problem):
             Refusal(.badRequest, "The session description cannot be used: \(problem).")
@@ -341,6 +373,7 @@ actor StreamDirectory {
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
         guard let peer = peers[id], participants[peer] != nil else {
+            if await endAwaited(id, of: application, reason: reason, description: description) { return true }
             return await endWaiting?(id, application, reason, description) ?? false
         }
         if let application, streams[id]?.application != application { return false }
@@ -360,7 +393,9 @@ actor StreamDirectory {
 
     /// Ends every stream; the relay tells of each end.
     func endAll(reason: StreamEndedReason) async {
-        for stream in streams.keys { await end(stream, reason: reason, description: reason.rawValue) }
+        for stream in Array(streams.keys) + awaited.streams.keys {
+            await end(stream, reason: reason, description: reason.rawValue)
+        }
     }
 
     /// Follows what the relay tells, until it stops.
@@ -372,8 +407,12 @@ actor StreamDirectory {
             case .connected(let peer, let profile):
                 noteConnected(peer)
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
-            case .away(let peer): logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
-            case .back(let peer): logger.info("heard again", metadata: ["peer": "\(peer.value)"])
+            case .away(let peer):
+                participants[peer]?.isAway = true
+                logger.info("silent for 5 s", metadata: ["peer": "\(peer.value)"])
+            case .back(let peer):
+                participants[peer]?.isAway = false
+                logger.info("heard again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
             case .closeConnection(let path): router.close(path)
             }
@@ -440,6 +479,7 @@ actor StreamDirectory {
             journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
         logger.info("ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
+        if stream != nil { await endAwaitedViewings(of: end.streamID, end.reason, end.description) }
         await participant.onEnd(end)
     }
 

@@ -9,6 +9,8 @@ public enum RecordChange: Sendable {
     case streamStarted(StreamID, at: WallTime)
     /// The event `ended`.
     case streamEnded(StreamID, at: WallTime, reason: String, counts: ViewerCounts)
+    /// Another session publishes it from now on, or none.
+    case streamMoved(StreamID, to: SessionID?)
     case viewingBegan(ViewingRecord)
     case viewingEnded(StreamID, at: WallTime, reason: String)
     case sessionOpened(SessionRecord)

@@ -24,6 +24,9 @@ extension Records {
             }
         case .streamEnded(let id, let time, let reason, let counts):
             try end(id, at: time, reason: reason, counts, db)
+        case .streamMoved(let id, let session):
+            try db.execute(
+                sql: "UPDATE stream SET session = ? WHERE id = ?", arguments: [session?.description, id.description])
         case .viewingBegan(let viewing): try insert(viewing, db)
         case .viewingEnded(let id, let time, let reason):
             try db.execute(
@@ -53,13 +56,14 @@ extension Records {
     private static func insert(_ stream: StreamRecord, _ db: Database) throws {
         try db.execute(
             sql: """
-                INSERT INTO stream (id, application, session, tags, capabilities, starting, views, mostViewers)
-                VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (id) DO NOTHING
+                INSERT INTO stream
+                    (id, application, session, tags, capabilities, starting, views, mostViewers, publisher)
+                VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?) ON CONFLICT (id) DO NOTHING
                 """,
             arguments: [
                 stream.id.description, stream.application.description, stream.session?.description,
                 StringList.text(stream.tags), StringList.text(stream.capabilities),
-                stream.starting.millisecondsSinceEpoch,
+                stream.starting.millisecondsSinceEpoch, stream.publisher,
             ])
     }
 

@@ -10,7 +10,7 @@ extension Records {
     /// Ends what a platform left behind that was killed: its streams `failed`, when it was last known to run or they
     /// were last heard of, and whoever watched them.
     ///
-    /// - Parameter sparing: streams that go on.
+    /// - Parameter sparing: streams that may go on; those who watched them in no session have gone all the same.
     /// - Returns: the streams that were ended.
     @discardableResult
     public func endAbandoned(
@@ -30,7 +30,30 @@ extension Records {
                     arguments: [seen.millisecondsSinceEpoch, id.description])
                 ended.append(id)
             }
+            try db.execute(
+                sql:
+                    "UPDATE viewing SET ended = max(?, began), reason = 'failed' WHERE session IS NULL AND ended IS NULL",
+                arguments: [seen.millisecondsSinceEpoch])
             return ended
+        }
+    }
+
+    /// What a platform left behind that was killed, and what may go on: streams that had started, and whoever watched them
+    /// in a session.
+    public func interrupted() async throws(RecordsError) -> (streams: [StreamRecord], viewings: [ViewingRecord]) {
+        try await read { db in
+            let streams = try Row.fetchAll(
+                db, sql: "SELECT * FROM stream WHERE ended IS NULL AND started IS NOT NULL ORDER BY number"
+            ).map(Self.stream)
+            let viewings = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT v.* FROM viewing v JOIN stream s ON s.id = v.stream
+                    WHERE v.ended IS NULL AND v.session IS NOT NULL AND s.ended IS NULL AND s.started IS NOT NULL
+                    ORDER BY v.number
+                    """
+            ).map(Self.viewing)
+            return (streams, viewings)
         }
     }
 

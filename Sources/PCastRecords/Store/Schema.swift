@@ -8,6 +8,9 @@ enum Schema {
         migrator.registerMigration("1: applications, streams, sessions, notifications") { db in
             try db.execute(sql: first)
         }
+        migrator.registerMigration("streams by publisher") { db in
+            try db.execute(sql: "ALTER TABLE stream ADD COLUMN publisher TEXT")
+        }
         return migrator
     }()
 

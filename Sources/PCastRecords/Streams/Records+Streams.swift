@@ -92,17 +92,18 @@ extension Records {
         try Row.fetchOne(db, sql: "SELECT * FROM stream WHERE id = ?", arguments: [id.description]).map(Self.stream)
     }
 
-    private static func stream(_ row: Row) -> StreamRecord {
+    static func stream(_ row: Row) -> StreamRecord {
         StreamRecord(
             id: StreamID(row["id"]), application: ApplicationID(row["application"]),
             session: (row["session"] as String?).map { SessionID($0) }, tags: StringList.list(row["tags"]),
             capabilities: StringList.list(row["capabilities"]),
             starting: WallTime(millisecondsSinceEpoch: row["starting"]), started: time(row["started"]),
             ended: time(row["ended"]), reason: row["reason"],
-            counts: ViewerCounts(views: row["views"], mostViewers: row["mostViewers"]))
+            counts: ViewerCounts(views: row["views"], mostViewers: row["mostViewers"]),
+            publisher: row["publisher"])
     }
 
-    private static func viewing(_ row: Row) -> ViewingRecord {
+    static func viewing(_ row: Row) -> ViewingRecord {
         ViewingRecord(
             id: StreamID(row["id"]), stream: StreamID(row["stream"]), application: ApplicationID(row["application"]),
             session: (row["session"] as String?).map { SessionID($0) }, tags: StringList.list(row["tags"]),

@@ -16,11 +16,13 @@ public struct StreamRecord: Sendable, Hashable {
     /// As `StreamEnded.reason` on the wire: a known word, or the application's own.
     public var reason: String?
     public var counts: ViewerCounts
+    /// Who published it, so that nobody else goes on with it; nil where that is its session's alone.
+    public var publisher: String?
 
     public init(
         id: StreamID, application: ApplicationID, session: SessionID?, tags: [String], capabilities: [String],
         starting: WallTime, started: WallTime? = nil, ended: WallTime? = nil, reason: String? = nil,
-        counts: ViewerCounts = ViewerCounts()
+        counts: ViewerCounts = ViewerCounts(), publisher: String? = nil
     ) {
         self.id = id
         self.application = application
@@ -32,6 +34,7 @@ public struct StreamRecord: Sendable, Hashable {
         self.ended = ended
         self.reason = reason
         self.counts = counts
+        self.publisher = publisher
     }
 
     /// From its start to its end; nil before, and for one that never started.

@@ -816,6 +816,42 @@ public nonisolated struct PCastStreamEndedResponse: Sendable {
   fileprivate var _routeKey: String? = nil
 }
 
+/// The stream's peer is to come back: set it up again under the same id (option `resume-stream=` of `CreateStream`).
+public nonisolated struct PCastStreamIdle: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var sessionID: String {
+    get {_sessionID ?? String()}
+    set {_sessionID = newValue}
+  }
+  /// Returns true if `sessionID` has been explicitly set.
+  public var hasSessionID: Bool {self._sessionID != nil}
+  /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
+  public mutating func clearSessionID() {self._sessionID = nil}
+
+  public var streamID: String {
+    get {_streamID ?? String()}
+    set {_streamID = newValue}
+  }
+  /// Returns true if `streamID` has been explicitly set.
+  public var hasStreamID: Bool {self._streamID != nil}
+  /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
+  public mutating func clearStreamID() {self._streamID = nil}
+
+  public var options: [String] = []
+
+  public var tags: [String] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _sessionID: String? = nil
+  fileprivate var _streamID: String? = nil
+}
+
 public nonisolated struct PCastStreamDataQuality: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2591,6 +2627,61 @@ nonisolated extension PCastStreamEndedResponse: SwiftProtobuf.Message, SwiftProt
     if lhs._status != rhs._status {return false}
     if lhs._continuationID != rhs._continuationID {return false}
     if lhs._routeKey != rhs._routeKey {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension PCastStreamIdle: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".StreamIdle"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}options\0\u{1}tags\0")
+
+  public var isInitialized: Bool {
+    if self._sessionID == nil {return false}
+    if self._streamID == nil {return false}
+    return true
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self._sessionID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self._streamID) }()
+      case 3: try { try decoder.decodeRepeatedStringField(value: &self.options) }()
+      case 4: try { try decoder.decodeRepeatedStringField(value: &self.tags) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._sessionID {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._streamID {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    } }()
+    if !self.options.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.options, fieldNumber: 3)
+    }
+    if !self.tags.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.tags, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: PCastStreamIdle, rhs: PCastStreamIdle) -> Bool {
+    if lhs._sessionID != rhs._sessionID {return false}
+    if lhs._streamID != rhs._streamID {return false}
+    if lhs.options != rhs.options {return false}
+    if lhs.tags != rhs.tags {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

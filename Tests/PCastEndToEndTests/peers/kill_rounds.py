@@ -137,6 +137,9 @@ def rounds(run, options):
         told += publishers.told
         ended.update(publishers.ended)
     platform = Platform(options, options.rounds)
+    # What the last one that was killed left behind may come back for a while, and does not.
+    while b"pcast_streams_awaited 0\n" not in platform.request("GET", "/metrics").read():
+        time.sleep(0.1)
     place = "/pcast/application/studio/notifications?state=pending&length=1"
     while json.load(platform.request("GET", place))["notifications"]:
         time.sleep(0.1)

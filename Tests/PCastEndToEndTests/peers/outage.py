@@ -4,6 +4,17 @@ PATIENCE = 25
 """Seconds within which a browser notices that nothing comes any more, and within which it is connected again."""
 
 
+def rejoin(page):
+    """Waits until the page has lost what it watches, and shows it again by itself."""
+    state = "document.getElementById('state').textContent"
+    print("ready for an outage", flush=True)
+    page.wait(f"{state} !== 'live'", PATIENCE, "the interruption")
+    page.wait(f"{state} === 'live'", PATIENCE, "the stream's return")
+    page.wait(
+        "new Promise((told) => { const video = document.getElementById('video'); const before = video.currentTime; "
+        "setTimeout(() => told(video.currentTime > before + 0.2), 500); })", PATIENCE, "moving pictures")
+
+
 def sit_out(run, page, kind, count):
     """Waits until the page's connection is interrupted and then there again, with frames: `count` of the video.
 

@@ -98,6 +98,9 @@ def watch(run, options):
             page.click("#unmute")
             page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 5, "sound")
             page.rest(1)
+            if options.restart:
+                outage.rejoin(page)
+                return
             if options.outage:
                 outage.sit_out(run, page, "inbound", "framesDecoded")
             measure(run, page, options.seconds)
@@ -120,6 +123,7 @@ def main():
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it plays")
     parser.add_argument("--join", type=float, default=15, help="seconds within which a picture must show")
     parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
+    parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
     options = parser.parse_args()
     options.url = options.url or options.url_option

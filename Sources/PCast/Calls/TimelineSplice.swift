@@ -1,0 +1,50 @@
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+
+/// Makes one timeline of what arrives by one connection after another: each numbers a track's moments from a place of its
+/// own, and whoever shows or records the stream shall not notice.
+struct TimelineSplice {
+    private struct Track {
+        var offset: Int64 = 0
+        var last: (ticks: Int64, arrival: Instant)?
+        var isCut = false
+
+        mutating func place(_ time: MediaTime, at now: Instant) -> MediaTime {
+            if isCut, let last {
+                offset = last.ticks + time.rate.ticks(in: max(now - last.arrival, .zero)) - time.ticks
+            }
+            isCut = false
+            let placed = MediaTime(ticks: time.ticks + offset, rate: time.rate)
+            last = (placed.ticks, now)
+            return placed
+        }
+    }
+
+    private var video = Track()
+    private var audio = Track()
+
+    /// What comes from now on comes by another connection.
+    mutating func cut() {
+        video.isCut = true
+        audio.isCut = true
+    }
+
+    mutating func place(_ media: PeerConnection.Media, at now: Instant) -> PeerConnection.Media {
+        guard case .frame(var frame, let arrival) = media else { return media }
+        switch frame.codec.mediaType {
+        case .video: frame.timestamp = video.place(frame.timestamp, at: now)
+        case .audio: frame.timestamp = audio.place(frame.timestamp, at: now)
+        }
+        return .frame(frame, arrival: arrival)
+    }
+}
+
+/// One that the loop's thread uses and others cut.
+final class SharedSplice: Sendable {
+    private let splice: Mutex<TimelineSplice>
+
+    init(_ splice: TimelineSplice) { self.splice = Mutex(splice) }
+
+    func withLock<Value>(_ body: (inout TimelineSplice) -> Value) -> Value { splice.withLock { body(&$0) } }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastNetwork
+
+/// `pcast-bench sessions`: many clients that come, watch, lose their connection and go, and what is left of them.
+struct SessionsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sessions",
+        abstract: "Sessions that connect, subscribe, drop and resume at random, and what is left of them.",
+        discussion: """
+            Each session is one of the SDK, which receives and decodes nothing that it shows; their connections break at \
+            random on the way. The platform is a process of its own, with its records in a directory. At first all come \
+            and go once, so that what it holds then is what it needs at rest; then they do so at random. In the end all \
+            are gone, and the platform has to be as it was: not a session, a viewer or a descriptor more, and no more \
+            memory than the limit says. Every callback that was promised has to be called exactly once.
+            """)
+
+    @Option(help: "How many sessions.")
+    var count = 1_000
+
+    @Option(help: "For how long they come and go.")
+    var seconds = 300
+
+    @Option(help: "The seed of all chance.")
+    var seed: UInt64 = 1
+
+    @OptionGroup var options: ReportOptions
+
+    /// Of the platform, which waits so long for a client that is away.
+    private static let absence = 8
+    private static let memoryLimit = 32.0 * 1_024 * 1_024
+
+    private static let targets = [
+        Target("sessionsLeft", .exactly(0)), Target("streamsLeft", .exactly(0)), Target("viewersLeft", .exactly(0)),
+        Target("descriptorsLeft", .atMost(0)), Target("memoryGrowth", .atMost(memoryLimit)),
+        Target("callbacksUncalled", .exactly(0)), Target("callbacksRepeated", .exactly(0)),
+        Target("disorders", .exactly(0)), Target("resumptions", .atLeast(1)),
+    ]
+
+    func validate() throws {
+        guard count > 0, seconds > 0 else { throw ValidationError("--count and --seconds are at least 1.") }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let stage = try await SessionStage.start(absence: Self.absence)
+        defer { stage.stop() }
+        let door = try DroppingDoor(
+            to: TransportAddress(ip: .loopbackV4, port: stage.port), meanLife: .seconds(20), seed: seed)
+        defer { door.close() }
+        let (ledger, tally) = (CallbackLedger(), SessionTally())
+        let surroundings = RestlessSession.Surroundings(
+            uri: "http://\(door.address)", authenticationToken: try stage.authenticationToken(),
+            viewingToken: try stage.viewingToken(), ledger: ledger, tally: tally,
+            // One thing each five seconds on the average, of a thousand.
+            longestPause: .seconds(10))
+
+        try await visit(surroundings)
+        let before = try await stage.settled()
+        report.row("at rest, after \(count) visits", before.row)
+
+        let end = ContinuousClock.now + .seconds(seconds)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                let session = RestlessSession(surroundings, seed: seed &* 1_000_003 &+ UInt64(number))
+                group.addTask { await session.run(until: end) }
+            }
+            while ContinuousClock.now < end {
+                try await Task.sleep(for: min(.seconds(20), max(.milliseconds(1), end - .now)))
+                report.row("they come and go", try await stage.holdings().row)
+            }
+            try await group.waitForAll()
+        }
+        door.calm()
+        let after = try await stage.settled()
+        // What was promised by SDKs that were let go of has its time, too.
+        let patience = ContinuousClock.now + .seconds(30)
+        while ledger.uncalled > 0, ContinuousClock.now < patience { try await Task.sleep(for: .milliseconds(100)) }
+        report.row("at rest, when all are gone", after.row)
+        for kind in CallbackLedger.Kind.allCases {
+            report.row(
+                "callbacks: \(kind.rawValue)",
+                [
+                    "once": Double(ledger.kept(kind)), "uncalled": Double(ledger.uncalled(kind)),
+                    "repeated": Double(ledger.repeated(kind)),
+                ], pass: ledger.uncalled(kind) == 0 && ledger.repeated(kind) == 0)
+        }
+        try report.finish(figures(before, after, ledger, tally, dropped: door.dropped), targets: Self.targets)
+    }
+
+    /// All come and go once, so many at a time.
+    private func visit(_ surroundings: RestlessSession.Surroundings) async throws {
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                if number >= 100 { await group.next() }
+                let session = RestlessSession(surroundings, seed: UInt64(number))
+                group.addTask { await session.visit() }
+            }
+        }
+    }
+
+    private func figures(
+        _ before: PlatformHoldings, _ after: PlatformHoldings, _ ledger: CallbackLedger, _ tally: SessionTally,
+        dropped: Int
+    ) -> [(key: String, value: Double?)] {
+        func growth(_ figure: (PlatformHoldings) -> Double?) -> Double? {
+            guard let first = figure(before), let last = figure(after) else { return nil }
+            return last - first
+        }
+        let kinds = CallbackLedger.Kind.allCases
+        return [
+            ("sessionsLeft", growth(\.sessions)), ("streamsLeft", growth(\.streams)), ("viewersLeft", after.viewers),
+            ("descriptorsLeft", growth(\.descriptors)), ("memoryGrowth", growth(\.memory)),
+            ("callbacksUncalled", Double(ledger.uncalled)),
+            ("callbacksRepeated", Double(kinds.reduce(0) { $0 + ledger.repeated($1) })),
+            ("disorders", Double(tally[.disorder])), ("connectionsDropped", Double(dropped)),
+            ("resumptions", Double(tally[.resumption])), ("sessionsLost", Double(tally[.loss])),
+            ("subscriptions", Double(tally[.subscription])),
+            ("refusedSubscriptions", Double(tally[.refusedSubscription])),
+            ("refusedStarts", Double(tally[.refusedStart])),
+        ]
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+
+/// A platform with its records in a directory, and a publisher of a few small pictures, each a process of its own.
+struct SessionStage: Sendable {
+    let port: UInt16
+    private let uri: String
+    private let directory: String
+    private let stream: String
+    private let secret: String
+    private let platform: PCastProcess
+    private let publisher: PCastProcess
+
+    private static let application = "bench"
+
+    /// - Parameter absence: in seconds, until the platform ends a session whose client is away.
+    static func start(absence: Int) async throws -> SessionStage {
+        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-bench-\(UUID())").path
+        let platform = try PCastProcess(
+            [
+                "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--data", directory, "--session-absence",
+                "\(absence)s",
+            ], environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"])
+        do {
+            guard case .string(let uri)? = try await platform.next("listening")["uri"],
+                let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
+            else { throw BenchFailure("the platform does not tell where it listens") }
+            let token = try builder(secret).forPublishingOnly().build()
+            let publisher = try PCastProcess(
+                [
+                    "publish", "--uri", uri, "--video", "synthetic", "--size", "160x90", "--fps", "2", "--audio",
+                    "null",
+                ], environment: ["PCAST_PUBLISH_TOKEN": token])
+            do {
+                guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {
+                    throw BenchFailure("the publisher does not tell its stream")
+                }
+                return SessionStage(
+                    port: port, uri: uri, directory: directory, stream: stream, secret: secret, platform: platform,
+                    publisher: publisher)
+            } catch {
+                publisher.stop()
+                throw error
+            }
+        } catch {
+            platform.stop()
+            throw error
+        }
+    }
+
+    private static func builder(_ secret: String) -> EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(application).withSecret(secret)
+            .expiresIn(.seconds(86_400), from: MonotonicClock.wallTime())
+    }
+
+    func authenticationToken() throws -> String { try Self.builder(secret).forAuthenticationOnly().build() }
+
+    func viewingToken() throws -> String {
+        try Self.builder(secret).forOriginStream(stream).forStreamingOnly().build()
+    }
+
+    func holdings() async throws -> PlatformHoldings {
+        try await PlatformHoldings.look(at: uri, process: platform.processID)
+    }
+
+    /// What the platform holds when nobody but the publisher is left, or a minute later.
+    func settled() async throws -> PlatformHoldings {
+        let patience = ContinuousClock.now + .seconds(60)
+        var last = try await holdings()
+        while ContinuousClock.now < patience, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
+            try await Task.sleep(for: .milliseconds(250))
+            last = try await holdings()
+        }
+        // Connections that are closing have a moment to be closed.
+        try await Task.sleep(for: .seconds(5))
+        return try await holdings()
+    }
+
+    func stop() {
+        publisher.stop()
+        platform.stop()
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+}

@@ -1,0 +1,25 @@
+import ArgumentParser
+import PCastMedia
+import PCastPlatform
+
+/// How long `pcast serve` waits for those who are gone.
+struct SessionOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A session whose client has no connection ends after that, and its streams. (default: 180s)",
+            valueName: "duration"))
+    var sessionAbsence: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "For so long after a crash streams may be gone on with; then they end as failed. (default: 15s)",
+            valueName: "duration"))
+    var returnTime: DurationArgument?
+
+    func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
+        if let absence = try settings.value("session-absence", sessionAbsence) {
+            configuration.sessionAbsence = absence.span
+        }
+        if let time = try settings.value("return-time", returnTime) { configuration.returnTime = time.span }
+    }
+}

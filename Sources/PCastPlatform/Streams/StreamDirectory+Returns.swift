@@ -1,0 +1,333 @@
+import Logging
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastRecords
+import PCastRelay
+import PCastWebRTC
+
+/// Streams that outlast their publisher's media connection: kept for a while, gone on with under the same id by whoever
+/// may, and ended `failed` when nobody does.
+extension StreamDirectory {
+    /// How long a viewer's request waits for a publisher to come back, below the time that requests have.
+    private static let patience = Duration.seconds(8)
+    /// Requests that wait for one stream; further ones are told to try again.
+    private static let arrivalLimit = 10_000
+    /// A publisher of which nothing is heard is known to be away by then.
+    private static let silenceKnown = TimeSpan.seconds(6)
+    private static let lookInterval = Duration.milliseconds(50)
+
+    /// Waits for those whom a platform that was killed left behind.
+    ///
+    /// - Parameter onEnd: told the end of each that does not come back, with its session.
+    func restore(
+        _ interrupted: InterruptedStreams, at now: Instant,
+        onEnd: @escaping @Sendable (StreamEnd, SessionID) async -> Void
+    ) {
+        let deadline = now + returnTime
+        let seen = interrupted.lastSeen
+        func action(_ session: SessionID?) -> AwaitedStreams.EndAction {
+            { end in if let session { await onEnd(end, session) } }
+        }
+        for record in interrupted.streams {
+            let live = LiveStream(record, ordinal: nextOrdinal)
+            nextOrdinal += 1
+            awaited.add(
+                .init(
+                    live: live, onEnd: action(record.session), lastSeen: max(seen, record.started ?? record.starting),
+                    deadline: deadline))
+            logger.notice("waits for its publisher", metadata: ["stream": "\(record.id)"])
+        }
+        for viewing in interrupted.viewings {
+            guard let session = viewing.session else { continue }
+            awaited.add(
+                .init(
+                    id: viewing.id, origin: viewing.stream, application: viewing.application, session: session,
+                    onEnd: action(session), lastSeen: max(seen, viewing.began), deadline: deadline))
+        }
+    }
+
+    /// Ends what did not come back in time.
+    func endAbsent(at now: Instant) async {
+        let overdue = awaited.takeOverdue(at: now)
+        for stream in overdue.streams {
+            await close(stream, at: stream.lastSeen, reason: .failed, description: "")
+        }
+        for viewing in overdue.viewings {
+            await close(viewing, at: viewing.lastSeen, reason: .failed, description: "")
+        }
+    }
+
+    /// Ends a stream or a viewing that has no media connection at the moment; false when there is none of that id.
+    func endAwaited(
+        _ id: StreamID, of application: ApplicationID?, reason: StreamEndedReason, description: String
+    ) async -> Bool {
+        let now = MonotonicClock.wallTime()
+        if let stream = awaited.streams[id] {
+            guard application == nil || application == stream.live.application else { return false }
+            _ = awaited.take(stream: id)
+            await close(stream, at: now, reason: reason, description: description)
+            return true
+        }
+        guard application == nil, let viewing = awaited.take(viewing: id) else { return false }
+        await close(viewing, at: now, reason: reason, description: description)
+        return true
+    }
+
+    /// Who watched the stream and has not come back is over with it.
+    func endAwaitedViewings(of origin: StreamID, _ reason: StreamEndedReason, _ description: String) async {
+        arrived(origin)
+        for viewing in awaited.takeViewings(of: origin) {
+            await close(viewing, at: MonotonicClock.wallTime(), reason: reason, description: description)
+        }
+    }
+
+    private func close(
+        _ stream: AwaitedStreams.Stream, at time: WallTime, reason: StreamEndedReason, description: String
+    ) async {
+        let end = StreamEnd(streamID: stream.live.id, reason: reason, description: description)
+        await journal.commit(.streamEnded(end.streamID, at: time, reason: end.wire, counts: stream.live.counts))
+        logger.info("ended without its publisher", metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
+        await endAwaitedViewings(of: end.streamID, reason, description)
+        await stream.onEnd(end)
+    }
+
+    private func close(
+        _ viewing: AwaitedStreams.Viewing, at time: WallTime, reason: StreamEndedReason, description: String
+    ) async {
+        let end = StreamEnd(streamID: viewing.id, reason: reason, description: description)
+        journal.note(.viewingEnded(end.streamID, at: time, reason: end.wire))
+        await viewing.onEnd(end)
+    }
+
+    // MARK: A publisher comes back
+
+    /// The stream that a publisher goes on with, which is its own from now on; nil when it begins a new one.
+    func takeOver(
+        _ asked: StreamReturn?, _ grant: Grant, _ visitor: Visitor, tags: [String]
+    ) async throws(Refusal) -> AwaitedStreams.Stream? {
+        switch asked {
+        case nil: return nil
+        case .stream(let id):
+            guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == grant.application,
+                !stream.isEndNoted
+            else {
+                throw .ended
+            }
+            let isOwn = try admit(to: stream, grant, visitor)
+            guard let taken = await lift(id, isOwn: isOwn) else {
+                throw Refusal(.conflict, "The stream is being published.")
+            }
+            return taken
+        case .former:
+            try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+            let wanted = Set(tags + grant.tags)
+            let candidates = awaited.streams.values.map(\.live) + streams.values
+            let former = candidates.filter { stream in
+                stream.application == grant.application && !stream.isEndNoted && stream.owner != nil
+                    && stream.owner == grant.publisher && Set(stream.tags) == wanted
+            }.max { $0.ordinal < $1.ordinal }
+            guard let former else { return nil }
+            return await lift(former.id, isOwn: former.session != nil && former.session == visitor.sessionID)
+        }
+    }
+
+    /// A session may go on with its own streams, whatever has become of their tokens; others need one that allows it.
+    private func admit(to stream: LiveStream, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Bool {
+        if let session = visitor.sessionID, stream.session == session { return true }
+        guard let owner = stream.owner, owner == grant.publisher else {
+            throw .token("the stream is another publisher's")
+        }
+        try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
+        return false
+    }
+
+    /// Takes a stream from where it waits, or from a publisher that is gone: its own session says so, or nothing has been
+    /// heard of it for five seconds.
+    private func lift(_ id: StreamID, isOwn: Bool) async -> AwaitedStreams.Stream? {
+        let end = MonotonicClock.now() + Self.silenceKnown
+        while awaited.streams[id] == nil, let stream = streams[id], !returning.contains(id) {
+            if isOwn || participants[stream.peer]?.isAway != false { return await detach(stream) }
+            guard MonotonicClock.now() < end, (try? await Task.sleep(for: Self.lookInterval)) != nil else { return nil }
+        }
+        guard let stream = awaited.take(stream: id) else { return nil }
+        returning.insert(id)
+        return stream
+    }
+
+    /// Takes a stream's media connections away and leaves it its name: viewers that can are to come back, others are over.
+    private func detach(_ stream: LiveStream) async -> AwaitedStreams.Stream? {
+        guard let publisher = participants[stream.peer] else { return nil }
+        let now = MonotonicClock.wallTime()
+        let deadline = MonotonicClock.now() + returnTime
+        returning.insert(stream.id)
+        var told: [(StreamID, AwaitedStreams.InterruptionAction)] = []
+        var over: [(StreamEnd, AwaitedStreams.EndAction)] = []
+        for (peer, viewer) in participants where viewer.origin == stream.id && !viewer.isPublisher {
+            forget(peer)
+            if let (session, onInterruption) = viewer.returning {
+                awaited.add(
+                    .init(
+                        id: viewer.streamID, origin: stream.id, application: stream.application, session: session,
+                        onEnd: viewer.onEnd, lastSeen: now, deadline: deadline))
+                told.append((viewer.streamID, onInterruption))
+            } else {
+                let end = StreamEnd(streamID: viewer.streamID, reason: .failed, description: "")
+                journal.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire))
+                over.append((end, viewer.onEnd))
+            }
+        }
+        forget(stream.peer)
+        logger.info("taken over", metadata: ["stream": "\(stream.id)"])
+        await router.end(stream.peer, reason: .failed)
+        for (id, tell) in told { await tell(id) }
+        for (end, tell) in over { await tell(end) }
+        return .init(live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline)
+    }
+
+    /// Publishes a stream again, of which nobody is told a second time that it has started.
+    func goOn(
+        with former: AwaitedStreams.Stream, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
+    ) async throws(Refusal) -> Participation {
+        var stream = former.live
+        defer {
+            returning.remove(stream.id)
+            arrived(stream.id)
+        }
+        let seat: Seat
+        do throws(Refusal) {
+            seat = try self.seat(.stream, grant, visitor)
+        } catch {
+            awaited.add(former)
+            throw error
+        }
+        stream.peer = enter(stream.id, seat, origin: stream.id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
+        stream.session = visitor.sessionID
+        stream.hasMedia = false
+        streams[stream.id] = stream
+        shares.enter(stream.id, grant.application, seat.block)
+        do {
+            let answer = try await publish(stream, offer, grant)
+            participants[stream.peer]?.answer = answer
+            if former.live.session == nil || former.live.session != visitor.sessionID {
+                journal.note(.streamMoved(stream.id, to: visitor.sessionID))
+                let words = "taken over"
+                await former.onEnd(StreamEnd(streamID: stream.id, reason: .custom, description: words))
+            }
+            logger.info("publisher is back", metadata: ["stream": "\(stream.id)"])
+            return Participation(peer: stream.peer, streamID: stream.id, isPublisher: true, answer: answer)
+        } catch {
+            forget(stream.peer)
+            awaited.add(former)
+            throw Self.refusal(error)
+        }
+    }
+
+    /// What the relay had under that name may have its last words to say.
+    private func publish(
+        _ stream: LiveStream, _ offer: SessionDescription, _ grant: Grant
+    ) async throws(RelayError) -> SessionDescription {
+        var attempts = 0
+        while true {
+            do throws(RelayError) {
+                return try await router.publish(
+                    stream.peer, stream: stream.id, offer: offer, preferring: grant.preferredCodecs,
+                    playout: grant.playoutBuffer)
+            } catch {
+                guard case .streamExists = error, attempts < 40 else { throw error }
+                attempts += 1
+                try? await Task.sleep(for: Self.lookInterval)
+            }
+        }
+    }
+
+    // MARK: A viewer comes back
+
+    func setReturning(_ peer: PeerID, in session: SessionID?, _ onInterruption: AwaitedStreams.InterruptionAction?) {
+        guard let session, let onInterruption else { return }
+        participants[peer]?.returning = (session, onInterruption)
+    }
+
+    /// Lets a session's own viewer in again, whatever has become of its token, as soon as the publisher is back.
+    func goOn(
+        viewing id: StreamID, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction,
+        onInterruption: AwaitedStreams.InterruptionAction?
+    ) async throws(Refusal) -> Participation {
+        await detachViewing(id, of: visitor.sessionID)
+        guard let known = awaited.viewings[id], known.session == visitor.sessionID,
+            known.application == grant.application
+        else { throw .ended }
+        try await waitForReturn(of: known.origin)
+        let seat = try seat(.viewer, grant, visitor)
+        guard let viewing = awaited.take(viewing: id) else { throw .ended }
+        let peer = enter(id, seat, origin: viewing.origin, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        setReturning(peer, in: visitor.sessionID, onInterruption)
+        do {
+            let answer = try await router.view(
+                peer, stream: viewing.origin, offer: offer, playout: grant.playoutBuffer)
+            participants[peer]?.answer = answer
+            logger.info("viewer is back", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
+            return Participation(peer: peer, streamID: id, isPublisher: false, answer: answer)
+        } catch {
+            forget(peer)
+            awaited.add(viewing)
+            throw Self.refusal(error)
+        }
+    }
+
+    /// A viewer may not have had the answer to its last request, and asks again.
+    private func detachViewing(_ id: StreamID, of session: SessionID?) async {
+        guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher,
+            let owner = viewer.returning?.session, owner == session, let stream = streams[viewer.origin]
+        else { return }
+        forget(peer)
+        awaited.add(
+            .init(
+                id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,
+                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + returnTime))
+        await router.end(peer, reason: .failed)
+    }
+
+    /// Waits for the stream that a viewer asks for, where its publisher is to come back.
+    func awaitReturn(of origin: StreamID?, for grant: Grant, _ visitor: Visitor) async throws(Refusal) {
+        guard !awaited.streams.isEmpty || !returning.isEmpty else { return }
+        let named = origin ?? grant.token?.originStreamID.map { StreamID($0) }
+        let tag = grant.token?.requiredTag
+        let stream: LiveStream?
+        if let named {
+            stream = awaited.streams[named]?.live ?? (returning.contains(named) ? streams[named] : nil)
+        } else {
+            let isThere = streams.values.contains { stream in
+                stream.application == grant.application && (tag.map(stream.tags.contains) ?? true)
+            }
+            stream = isThere ? nil : awaited.newest(of: grant.application, tag: tag)
+        }
+        guard let stream, stream.application == grant.application else { return }
+        try authorize(grant, visitor, origin: stream.id.description, tags: stream.tags)
+        try await waitForReturn(of: stream.id)
+    }
+
+    private func waitForReturn(of id: StreamID) async throws(Refusal) {
+        let notYet = Refusal(.notReady, "The stream's publisher is being waited for: try again in a moment.")
+        guard isAwaited(id) else { return }
+        guard arrivals[id]?.count ?? 0 < Self.arrivalLimit else { throw notYet }
+        nextArrival += 1
+        let number = nextArrival
+        let limit = Task {
+            try await Task.sleep(for: Self.patience)
+            arrivals[id]?.removeValue(forKey: number)?.resume()
+        }
+        await withCheckedContinuation { arrivals[id, default: [:]][number] = $0 }
+        limit.cancel()
+        guard !isAwaited(id) else { throw notYet }
+    }
+
+    private func isAwaited(_ id: StreamID) -> Bool { awaited.streams[id] != nil || returning.contains(id) }
+
+    /// The stream is back, or over.
+    private func arrived(_ id: StreamID) {
+        for arrival in arrivals.removeValue(forKey: id) ?? [:] { arrival.value.resume() }
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Who is gone for a moment, and what of a stream outlasts that.
+    @Suite("Coming back")
+    struct ReturnTests {
+        /// A platform that keeps its records, and can be killed and started again at the same place.
+        private struct Platform {
+            let place: Workplace
+            let options: [String]
+            private(set) var running: LocalPlatform
+            private let rtcPort: Int
+
+            init(in place: Workplace, _ options: String...) async throws {
+                self.place = place
+                self.options =
+                    ["--application", LocalPlatform.application, "--data", place.path("data")] + options
+                let program = try Self.serve(place, ["--listen", "127.0.0.1:0", "--rtc-port", "0"] + self.options)
+                rtcPort = Int(try await program.event("listening")["rtcPort"].number ?? 0)
+                running = try await LocalPlatform(program, in: place)
+            }
+
+            private static func serve(_ place: Workplace, _ arguments: [String]) throws -> RunningProgram {
+                try place.start(
+                    try BuiltProgram.path("pcast"), ["serve"] + arguments + ["--json"], limit: .seconds(180))
+            }
+
+            /// - Returns: when it was killed.
+            mutating func kill() async throws -> ContinuousClock.Instant {
+                running.program.send(SIGKILL)
+                try await running.program.exitStatus(within: .seconds(5))
+                return .now
+            }
+
+            mutating func startAgain() async throws {
+                let address = running.uri.replacingOccurrences(of: "http://", with: "")
+                let program = try Self.serve(
+                    place, ["--listen", address, "--rtc-port", "\(rtcPort)"] + options)
+                running = try await LocalPlatform(program, in: place)
+            }
+        }
+
+        private struct Scene {
+            let publisher: RunningProgram
+            let viewer: RunningProgram
+            let stream: String
+            let publishing: [String]
+
+            init(at platform: LocalPlatform, _ place: Workplace) async throws {
+                let authentication = try await platform.authenticationToken()
+                publishing = [
+                    "publish", "--uri", platform.uri, "--token", authentication, "--token",
+                    try await place.token(LocalPlatform.application, "--type", "publish", "--apply-tag", "studio"),
+                    "--video", "synthetic", "--audio", "synthetic", "--size", "320x180", "--take-over",
+                ]
+                publisher = try place.start(
+                    try BuiltProgram.path("pcast"), publishing + ["--json"], limit: .seconds(180))
+                stream = try #require(
+                    try await publisher.event("publishing", within: .seconds(30))["streamId"].text)
+                viewer = try place.pcast(
+                    "subscribe", "--uri", platform.uri, "--token", authentication, "--token",
+                    try await platform.viewingToken(stream), limit: .seconds(180))
+                _ = try await viewer.event("firstFrame", within: .seconds(30))
+                _ = try await viewer.event("stats", within: .seconds(30))
+            }
+
+            /// Waits for pictures beyond those that were shown before.
+            func awaitPictures(beyond before: Double) async throws {
+                _ = try await viewer.event("stats", within: .seconds(30)) {
+                    ($0["framesRendered"].number ?? 0) > before + 20
+                }
+            }
+
+            var pictures: Double { viewer.events("stats").last?["framesRendered"].number ?? 0 }
+
+            func end() async throws {
+                for program in [viewer, publisher] where program.isRunning {
+                    program.send(SIGINT)
+                    #expect(try await program.exitStatus(within: .seconds(10)) == 0, "\(program.name)")
+                }
+            }
+        }
+
+        /// What is recorded of a stream, as the application sees it.
+        private static func inspect(_ stream: String, at platform: LocalPlatform, _ place: Workplace) async throws
+            -> String
+        {
+            try await place.run(
+                "curl", ["-s", "-u", LocalPlatform.application, "\(platform.uri)/pcast/stream/\(stream)"]
+            ).output.joined()
+        }
+
+        @Test(
+            "After a kill and a restart publisher and viewer go on with the same stream, which has not ended",
+            .timeLimit(.minutes(3)))
+        func restart() async throws {
+            try await Workplace.run { place in
+                var platform = try await Platform(in: place)
+                let scene = try await Scene(at: platform.running, place)
+                let killed = try await platform.kill()
+                let before = scene.pictures
+                try await platform.startAgain()
+                let started = killed.duration(to: .now)
+                // Both are told that they are offline, and online again, in the same session.
+                for program in [scene.publisher, scene.viewer] {
+                    _ = try await program.event("online", within: .seconds(20)) { _ in
+                        program.events("offline").count == 1 && program.events("online").count == 2
+                    }
+                    let sessions = Set(program.events("authenticated").compactMap { $0["sessionId"].text })
+                    #expect(sessions.count == 1, "\(program.name)")
+                }
+                try await scene.awaitPictures(beyond: before)
+                print("restarted after \(started), twenty more pictures after \(killed.duration(to: .now))")
+                #expect(scene.publisher.events("publishing").count == 1)
+                #expect(scene.viewer.events("subscribed").count == 1)
+                let record = try await Self.inspect(scene.stream, at: platform.running, place)
+                #expect(record.contains(scene.stream) && !record.contains("failed"), "\(record)")
+                try await scene.end()
+                let ended = try await Self.inspect(scene.stream, at: platform.running, place)
+                #expect(ended.contains(#""reason":"ended""#), "\(ended)")
+            }
+        }
+
+        @Test(
+            "The watch page comes back by itself after a kill and a restart", .timeLimit(.minutes(3)),
+            .enabled(if: ThisMachine.hasChromium))
+        func page() async throws {
+            try await Workplace.run { place in
+                var platform = try await Platform(in: place)
+                let scene = try await Scene(at: platform.running, place)
+                let token = try await platform.running.viewingToken(scene.stream)
+                let browser = try Peer(
+                    "watch_chromium.py",
+                    ["\(platform.running.uri)/watch/\(scene.stream)", "--token", token, "--restart"], in: nil,
+                    of: place,
+                    seconds: 90)
+                let isReady = await browser.program.output.lines.first(within: .seconds(60)) {
+                    $0 == "ready for an outage"
+                }
+                try #require(isReady != nil, "\(browser.program.report)")
+                _ = try await platform.kill()
+                try await platform.startAgain()
+                _ = try await browser.figures(within: .seconds(80))
+                try await scene.end()
+            }
+        }
+
+        @Test(
+            "What does not come back after a restart ends as failed, and its viewers are told", .timeLimit(.minutes(3)))
+        func absentPublisher() async throws {
+            try await Workplace.run { place in
+                let patience = ThisMachine.isFull ? "15s" : "4s"
+                var platform = try await Platform(in: place, "--return-time", patience)
+                let scene = try await Scene(at: platform.running, place)
+                _ = try await platform.kill()
+                scene.publisher.send(SIGKILL)
+                try await scene.publisher.exitStatus(within: .seconds(5))
+                try await platform.startAgain()
+                let open = try await Self.inspect(scene.stream, at: platform.running, place)
+                #expect(open.contains(scene.stream) && !open.contains("failed"), "\(open)")
+                let end = try await scene.viewer.event("ended", within: .seconds(40))
+                #expect(end["reason"].text == "failed")
+                let record = try await Self.inspect(scene.stream, at: platform.running, place)
+                #expect(record.contains(#""reason":"failed""#), "\(record)")
+            }
+        }
+
+        @Test(
+            "A publisher that dies and comes back takes its stream over, and the viewer goes on",
+            .timeLimit(.minutes(3)))
+        func takeOver() async throws {
+            try await Workplace.run { place in
+                let platform = try await Platform(in: place)
+                let scene = try await Scene(at: platform.running, place)
+                scene.publisher.send(SIGKILL)
+                try await scene.publisher.exitStatus(within: .seconds(5))
+                let before = scene.pictures
+                let second = try place.start(
+                    try BuiltProgram.path("pcast"), scene.publishing + ["--json"], limit: .seconds(120))
+                #expect(try await second.event("publishing", within: .seconds(30))["streamId"].text == scene.stream)
+                try await scene.awaitPictures(beyond: before)
+                #expect(scene.viewer.events("subscribed").count == 1)
+                second.send(SIGINT)
+                #expect(try await scene.viewer.event("ended", within: .seconds(10))["reason"].text == "ended")
+                #expect(try await second.exitStatus(within: .seconds(10)) == 0)
+            }
+        }
+
+        @Test(
+            "A session that stays away for too long ends, and its stream as failed", .timeLimit(.minutes(3)))
+        func absentSession() async throws {
+            try await Workplace.run { place in
+                let platform = try await Platform(in: place, "--session-absence", "2s")
+                let scene = try await Scene(at: platform.running, place)
+                scene.publisher.send(SIGKILL)
+                try await scene.publisher.exitStatus(within: .seconds(5))
+                // Long before the thirty seconds that a silent publisher has by itself.
+                let end = try await scene.viewer.event("ended", within: .seconds(20))
+                #expect(end["reason"].text == "failed")
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+import Synchronization
+import Testing
+
+@testable import PCast
+
+/// A stream that is set up again, seen from its two ends: what is told, and what is shown.
+@Suite struct ReturnTests {
+    private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+
+    private func frame(_ codec: Codec, _ ticks: Int64) -> PeerConnection.Media {
+        let rate: ClockRate = codec.mediaType == .video ? .video : .opus
+        return .frame(
+            EncodedFrame(
+                codec: codec, bytes: [], isKeyFrame: true, timestamp: MediaTime(ticks: ticks, rate: rate),
+                captureTime: nil), arrival: at(0))
+    }
+
+    private func ticks(_ media: PeerConnection.Media) -> Int64? {
+        if case .frame(let frame, _) = media { frame.timestamp.ticks } else { nil }
+    }
+
+    private func placed(_ splice: inout TimelineSplice, _ media: PeerConnection.Media, _ now: Instant) -> Int64? {
+        ticks(splice.place(media, at: now))
+    }
+
+    @Test("A track goes on where it was, as much later as its next frame came") func timeline() {
+        var splice = TimelineSplice()
+        #expect(placed(&splice, frame(.h264, 1_000), at(0)) == 1_000)
+        #expect(placed(&splice, frame(.opus, 50), at(0)) == 50)
+        splice.cut()
+        #expect(placed(&splice, frame(.h264, 777_000), at(2_000)) == 181_000)
+        #expect(placed(&splice, frame(.h264, 780_000), at(2_033)) == 184_000)
+        #expect(placed(&splice, frame(.opus, 10), at(1_000)) == 48_050)
+        splice.cut()
+        splice.cut()
+        #expect(placed(&splice, frame(.h264, 5), at(3_033)) == 274_000)
+    }
+
+    @Test("A stream that is lost before it was set up whole is set up again all the same, once") func early() {
+        let life = StreamLife(.viewer)
+        let begun = Mutex(0)
+        life.streamInterrupted()
+        life.setReturn { begun.withLock { $0 += 1 } }
+        #expect(begun.withLock { $0 } == 1)
+        life.returned()
+        #expect(life.interruption == (false, 1))
+        life.streamInterrupted()
+        #expect(begun.withLock { $0 } == 2)
+    }
+
+    @Test("While a stream is set up again, what becomes of its old connection ends nothing") func oldConnection() {
+        let life = StreamLife(.viewer)
+        life.setReturn {}
+        life.streamInterrupted()
+        life.follow(.failed("gone"))
+        #expect(life.endedInfo == nil)
+        life.returned()
+        life.follow(.failed("gone"))
+        #expect(life.endedInfo?.reason == .failed)
+    }
+
+    @Test("A stream that has ended is not set up again") func ended() {
+        let life = StreamLife(.publisher)
+        life.setReturn { Issue.record("it has ended") }
+        life.streamEnded(reason: "censored")
+        life.streamInterrupted()
+        #expect(life.endedInfo?.reason == .censored)
+    }
+}

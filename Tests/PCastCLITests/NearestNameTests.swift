@@ -25,7 +25,7 @@ struct NearestNameTests {
         }
         #expect(key?.sentence == "F, line 2: “pcast serve” has no option “lisen”; perhaps “listen” is meant.")
         let section = #expect(throws: CommandFailure.self) { try ConfigurationFile(text: "[server]", path: "F") }
-        #expect(section?.sentence?.contains("perhaps “[serve]” is meant") == true)
+        #expect(section?.sentence?.contains("perhaps [serve] is meant") == true)
         let variable = #expect(throws: CommandFailure.self) {
             try Settings.checkVariables(
                 of: "serve", in: ["PCAST_SERVE_LIMITS": "viewers=1", "PCAST_LOG_LEVEL": "info"])

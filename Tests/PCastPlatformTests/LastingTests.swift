@@ -42,7 +42,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                 for part in [
                     #""reason":"maintenance""#, #""tags":["red"]"#, #""views":1"#, #""mostViewers":1"#, #""viewers":0"#,
                 ] { #expect(past.body.contains(part), "\(part) in \(past.body)") }
-                #expect(try await platform.ask("GET", "/pcast/streams").body == #"{"status":"ok","streams":[]}"#)
+                #expect(try await platform.ask("GET", "/pcast/streams").body.contains(#""streams":[]"#))
                 #expect(try await platform.ask("GET", "/pcast/streams?state=ended").body.contains(stream))
                 let ended = try await platform.ask("POST", "/pcast/stream", #"{"originStreamId":"\#(stream)"}"#)
                 #expect(ended.status == 410)

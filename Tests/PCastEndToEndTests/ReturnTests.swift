@@ -104,9 +104,8 @@ extension EndToEnd {
                 let started = killed.duration(to: .now)
                 // Both are told that they are offline, and online again, in the same session.
                 for program in [scene.publisher, scene.viewer] {
-                    _ = try await program.event("online", within: .seconds(20)) { _ in
-                        program.events("offline").count == 1 && program.events("online").count == 2
-                    }
+                    let broken = try await program.event("offline", within: .seconds(20))["time"].text ?? ""
+                    _ = try await program.event("online", within: .seconds(20)) { ($0["time"].text ?? "") > broken }
                     let sessions = Set(program.events("authenticated").compactMap { $0["sessionId"].text })
                     #expect(sessions.count == 1, "\(program.name)")
                 }

@@ -78,7 +78,10 @@ extension EndToEnd {
                 let published = try await publisher.event("publishing")
                 let stream = try #require(published["streamId"].text)
                 let link = try #require(published["watch"].text.flatMap { URLComponents(string: $0) })
-                let token = try #require(link.queryItems?.first { $0.name == "token" }?.value)
+                // In the fragment, which no browser sends to a server.
+                var fragment = URLComponents()
+                fragment.percentEncodedQuery = link.percentEncodedFragment
+                let token = try #require(fragment.queryItems?.first { $0.name == "token" }?.value)
 
                 let stranger = try place.start(
                     script,

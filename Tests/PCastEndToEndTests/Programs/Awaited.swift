@@ -21,12 +21,17 @@ final class Awaited<Value: Sendable>: Sendable {
     var values: [Value] { state.withLock { $0.values } }
 
     func add(_ value: Value) {
-        let woken = state.withLock { state in
+        let waiters = state.withLock { state in
             state.values.append(value)
-            let keys = state.waiters.filter { $0.value.matches(value) }.keys
-            return keys.compactMap { state.waiters.removeValue(forKey: $0) }
+            return state.waiters
         }
-        for waiter in woken { waiter.continuation.resume(returning: value) }
+        // What is waited for may ask for what came so far: it is asked without the lock.
+        for (key, waiter) in waiters where waiter.matches(value) { resume(key, value) }
+    }
+
+    private func resume(_ key: Int, _ value: Value?) {
+        let waiter = state.withLock { $0.waiters.removeValue(forKey: key) }
+        waiter?.continuation.resume(returning: value)
     }
 
     /// Nothing more will come.
@@ -44,18 +49,14 @@ final class Awaited<Value: Sendable>: Sendable {
         within limit: Duration, where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async -> Value? {
         await withCheckedContinuation { continuation in
-            let (answer, key): (Value?, Int?) = state.withLock { state in
-                if let value = state.values.first(where: matches) { return (value, nil) }
-                if state.isOver { return (nil, nil) }
+            let (key, values, isOver) = state.withLock { state in
                 state.count += 1
                 state.waiters[state.count] = Waiter(matches: matches, continuation: continuation)
-                return (nil, state.count)
+                return (state.count, state.values, state.isOver)
             }
-            guard let key else { return continuation.resume(returning: answer) }
-            DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [self] in
-                let late = state.withLock { $0.waiters.removeValue(forKey: key) }
-                late?.continuation.resume(returning: nil)
-            }
+            if let value = values.first(where: matches) { return resume(key, value) }
+            if isOver { return resume(key, nil) }
+            DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [self] in resume(key, nil) }
         }
     }
 }

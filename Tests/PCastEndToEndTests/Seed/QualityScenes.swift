@@ -13,12 +13,10 @@ struct QualityScenes: Sendable {
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
 
-    /// The publisher's network narrows, narrows more and goes; its viewer's is good.
+    /// The publisher's network narrows, and narrows more; its viewer's is good.
     let narrowUplink: Scene
-    /// One of two viewers' networks narrows, narrows more and goes.
+    /// One of two viewers' networks narrows, and narrows more.
     let narrowDownlink: Scene
-    /// The same with a stream without sound, of which nothing gets through at last.
-    let silent: Scene
     /// Two streams with a publisher and a viewer each: the network of one stream's publisher and of the other's viewer is
     /// gone for four seconds.
     let cut: Scene
@@ -33,22 +31,19 @@ struct QualityScenes: Sendable {
     }
 
     static func start(in place: Workplace) async throws -> QualityScenes {
-        async let uplink = narrow(in: place, isPublisherBad: true, ["rate=600k", "rate=100k", "down"])
-        async let downlink = narrow(in: place, isPublisherBad: false, ["rate=600k", "rate=100k", "down"])
-        async let silent = narrow(
-            in: place, isPublisherBad: false, ["rate=100k", "rate=20k"], ["--audio", "null", "--size", "640x360"])
+        async let uplink = narrow(in: place, isPublisherBad: true, ["rate=600k", "rate=100k"])
+        async let downlink = narrow(in: place, isPublisherBad: false, ["rate=600k", "rate=100k"])
         async let cut = Self.cut(in: place)
-        return try await QualityScenes(
-            narrowUplink: uplink, narrowDownlink: downlink, silent: silent, cut: cut)
+        return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, cut: cut)
     }
 
     /// - Parameter steps: what the bad network becomes, at the onset and each time that a row has had time to be told.
     private static func narrow(
-        in place: Workplace, isPublisherBad: Bool, _ steps: [String], _ options: [String] = []
+        in place: Workplace, isPublisherBad: Bool, _ steps: [String]
     ) async throws -> Scene {
         let changes = steps.enumerated().map { "\(Int(onset) + $0.offset * 20)s \($0.element)" }
         let network = try await ImpairedPlatform.start(in: place, changes: changes)
-        let publisher = try await publish(to: network, isBad: isPublisherBad, options)
+        let publisher = try await publish(to: network, isBad: isPublisherBad)
         let viewer = try await watch(publisher, of: network, isBad: false)
         let other = isPublisherBad ? viewer : try await watch(publisher, of: network, isBad: true)
         return Scene(network: network, publisher: publisher, viewer: viewer, other: other)
@@ -65,17 +60,16 @@ struct QualityScenes: Sendable {
     }
 
     private static func publish(
-        to network: ImpairedPlatform, isBad: Bool, _ options: [String] = []
+        to network: ImpairedPlatform, isBad: Bool
     ) async throws -> RunningProgram {
         let platform = network.platform
         let arguments = [
             "publish", "--json", "--uri", isBad ? network.badURI : platform.uri, "--token",
             try await platform.authenticationToken(), "--token", try await platform.publishingToken(), "--video",
-            "synthetic", "--fps", "15",
+            "synthetic", "--fps", "15", "--audio", "synthetic",
         ]
-        let sound = options.contains("--audio") ? [] : ["--audio", "synthetic"]
         let publisher = try platform.place.start(
-            BuiltProgram.path("pcast"), arguments + sound + options, limit: .seconds(170))
+            BuiltProgram.path("pcast"), arguments, limit: .seconds(170))
         _ = try await publisher.event("publishing", within: .seconds(30))
         return publisher
     }

@@ -74,9 +74,11 @@ struct SystemSoundTests {
         let heard = try #require(frame.captureTime)
         #expect(heard > WallTime(nanosecondsSinceEpoch: Int64(before * 1e9)))
         // The level is what was played: half of the full scale.
-        #expect(abs(Int(frame.samples.max() ?? 0) - 16_384) < 300)
+        // Where the player was held up in the middle of a frame, the next one shows it.
+        let isAsPlayed = { @Sendable (frame: AudioFrame) in abs(Int(frame.samples.max() ?? 0) - 16_384) < 300 }
+        let steady = try #require(await frames.first { Self.share(of: 1_000, in: $0) > 0.99 && isAsPlayed($0) })
         if channels == 2 {
-            #expect(stride(from: 0, to: 1_920, by: 2).allSatisfy { frame.samples[$0] == frame.samples[$0 + 1] })
+            #expect(stride(from: 0, to: 1_920, by: 2).allSatisfy { steady.samples[$0] == steady.samples[$0 + 1] })
         }
         player.end()
         _ = try #require(await frames.first(where: Self.isSilent))

@@ -1,3 +1,4 @@
+import Glibc
 import PCast
 
 // Publishes the test picture, or the file or address that is named, until it ends.
@@ -7,15 +8,21 @@ guard arguments.count >= 3 else { fatalError("usage: PublishExample URI AUTH-TOK
 let values = Array(arguments)
 let source = values.count > 3 ? values[3] : "synthetic"
 
+/// A line for whoever reads along: at once, where the output is a pipe too.
+func say(_ parts: Any...) {
+    print(parts.map { "\($0)" }.joined(separator: " "))
+    fflush(nil)
+}
+
 var options = PCastOptions(uri: values[0])
 // Ctrl-C ends the program either way; with this, viewers know at once.
 options.processTerminationSignalHandling = values.last == "handle-signals"
 let pcast = PCast(options)
 do {
-    print("session", try await pcast.start(authenticationToken: values[1]))
+    say("session", try await pcast.start(authenticationToken: values[1]))
     let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: source, audioSource: source))
     let publisher = try await pcast.publish(streamToken: values[2], mediaStream: media.mediaStream, tags: ["example"])
-    print("publishing", publisher.streamID)
+    say("publishing", publisher.streamID)
 
     if values.count > 4, let seconds = Int(values[4]) {
         Task {
@@ -24,11 +31,11 @@ do {
         }
     }
     for await statistics in publisher.statistics {
-        print("\(statistics.framesEncoded) frames, \(statistics.bitrate / 1_000) kbit/s")
+        say("\(statistics.framesEncoded) frames, \(statistics.bitrate / 1_000) kbit/s")
     }
-    print("ended:", await publisher.ended.reasonDescription)
+    say("ended:", await publisher.ended.reasonDescription)
     media.stop()
 } catch {
-    print("failed:", error)
+    say("failed:", error)
 }
 await pcast.shutdown()

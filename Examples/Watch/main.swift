@@ -1,3 +1,4 @@
+import Glibc
 import PCast
 
 // Watches a stream, and keeps its last picture.
@@ -7,14 +8,20 @@ guard values.count >= 3 else {
     fatalError("usage: WatchExample URI AUTH-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]")
 }
 
+/// A line for whoever reads along: at once, where the output is a pipe too.
+func say(_ parts: Any...) {
+    print(parts.map { "\($0)" }.joined(separator: " "))
+    fflush(nil)
+}
+
 let pcast = PCast(PCastOptions(uri: values[0]))
 do {
-    print("session", try await pcast.start(authenticationToken: values[1]))
+    say("session", try await pcast.start(authenticationToken: values[1]))
     let streamID = values.count > 3 && !values[3].isEmpty ? StreamID(values[3]) : nil
     let stream = try await pcast.subscribe(streamToken: values[2], streamID: streamID)
     let renderer = stream.createRenderer()
     guard renderer.start() == .ok else { fatalError("the renderer does not start") }
-    if await renderer.firstFrame != nil { print("first frame", renderer.videoDisplayDimensions!) }
+    if await renderer.firstFrame != nil { say("first frame", renderer.videoDisplayDimensions!) }
 
     if values.count > 4, let seconds = Int(values[4]) {
         Task {
@@ -23,11 +30,11 @@ do {
         }
     }
     for await statistics in renderer.statistics {
-        print("\(statistics.framesRendered) frames, \(statistics.bitrate / 1_000) kbit/s")
+        say("\(statistics.framesRendered) frames, \(statistics.bitrate / 1_000) kbit/s")
     }
-    print("ended:", await stream.ended.reasonDescription)
-    if values.count > 5 { print("picture", try await renderer.screenshot(to: values[5])) }
+    say("ended:", await stream.ended.reasonDescription)
+    if values.count > 5 { say("picture", try await renderer.screenshot(to: values[5])) }
 } catch {
-    print("failed:", error)
+    say("failed:", error)
 }
 await pcast.shutdown()

@@ -126,14 +126,18 @@ public struct Platform: Sendable {
         await directory.restore(kept.interrupted, at: now) { end, session in await registry.ended(end, in: session) }
     }
 
-    /// Ends sessions and streams that stay away for too long, as long as the platform runs.
+    /// Ends sessions and streams that stay away for too long, as long as the platform runs, and gives back the memory of
+    /// those that were many.
     private static func endAbsent(_ registry: SessionRegistry, _ directory: StreamDirectory) async {
+        var ebb = EbbMark()
         while (try? await Task.sleep(for: .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
             for expired in await registry.endAbsent(at: now) {
                 for stream in expired.streams { await directory.end(stream, reason: .failed, description: "") }
             }
             await directory.endAbsent(at: now)
+            let counts = await directory.counts
+            if ebb.hasFallen(to: await registry.counts.all + counts.streams + counts.viewers) { Heap.trim() }
         }
     }
 

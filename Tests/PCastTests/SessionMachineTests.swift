@@ -327,4 +327,27 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.drainClient()
         #expect(pair.startResults.count == 1)
     }
+
+    @Test("An authentication that is answered after the session was stopped begins nothing", arguments: [true, false])
+    func aLateAuthenticationBeginsNothing(forGood: Bool) {
+        for wasOnline in [true, false] {
+            var pair = Pair()
+            if wasOnline {
+                pair.goOnline()
+                #expect(pair.disconnect() != nil)
+            } else {
+                pair.client.start(token: "token")
+            }
+            pair.connect()
+            pair.exchange()
+            pair.client.stop(forGood: forGood)
+            pair.drainClient()
+            pair.told = []
+            pair.answerAuthentication(session: "session-1")
+            #expect(pair.told.isEmpty)
+            #expect(pair.client.phase == (forGood ? .shutDown : .idle))
+            #expect(pair.client.sessionID == nil)
+            #expect(pair.disconnect() == nil)
+        }
+    }
 }

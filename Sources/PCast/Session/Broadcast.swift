@@ -9,7 +9,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     /// Elements that wait for a slow listener at most; it misses the oldest beyond that.
-    private static var bufferLimit: Int { 64 }
+    static var bufferLimit: Int { 64 }
 
     private let state = Mutex(State())
 

@@ -18,12 +18,13 @@ extension PCast {
         onlineCallback: @escaping @Sendable (PCast) -> Void,
         offlineCallback: @escaping @Sendable (PCast) -> Void
     ) {
-        let events = self.events
+        let (events, teller) = AsyncStream.makeStream(
+            of: PCastEvent.self, bufferingPolicy: .bufferingNewest(Broadcast<PCastEvent>.bufferLimit))
         // Held until the first callback: one that is promised is made, also when nobody else holds the SDK any more.
         let holder = Holder(self)
-        let task = Task { [weak self] in
+        Task { [weak self] in
             for await event in events {
-                guard let self = holder.pcast.withLock({ $0 }) ?? self, !Task.isCancelled else { return }
+                guard let self = holder.pcast.withLock({ $0 }) ?? self else { return }
                 if case .authenticated = event { holder.pcast.withLock { $0 = nil } }
                 switch event {
                 case .authenticated(let status, let session): authenticationCallback(self, status, session)
@@ -32,18 +33,10 @@ extension PCast {
                 }
             }
         }
-        begin(authenticationToken) { [weak self] result in
-            guard let self else { return }
-            // A start that was refused here and now is no event of the session.
-            if case .failure(let error) = result, error.status == .conflict || error.status == .gone {
-                task.cancel()
-                Task { authenticationCallback(self, error.status, nil) }
-            } else {
-                self.callbacks.withLock { earlier in
-                    earlier?.cancel()
-                    earlier = task
-                }
-            }
+        // A start that was refused here and now is no event of the session, which may go on.
+        if let refusal = begin(authenticationToken, telling: teller) {
+            teller.yield(.authenticated(refusal.status, nil))
+            teller.finish()
         }
     }
 

@@ -24,8 +24,6 @@ public final class PCast: Sendable {
     private let signals: Disposable?
     private let address = Mutex<PlatformAddress?>(nil)
     private let isFirstStart = Atomic(true)
-    /// Of the callback form of `start`: ends with the next start.
-    let callbacks = Mutex<Task<Void, Never>?>(nil)
 
     public init(_ options: PCastOptions = PCastOptions()) {
         self.options = options
@@ -63,21 +61,31 @@ public final class PCast: Sendable {
     ///   too late, `badRequest` when none is named, `conflict` when this is started already, `gone` after `shutdown`.
     public func start(authenticationToken: String) async throws(PCastError) -> SessionID {
         let result = await withCheckedContinuation { continuation in
-            begin(authenticationToken) { continuation.resume(returning: $0) }
+            if let refusal = begin(authenticationToken, started: { continuation.resume(returning: $0) }) {
+                continuation.resume(returning: .failure(refusal))
+            }
         }
         return try result.get()
     }
 
     /// Begins to start at once, on the caller's thread.
-    func begin(_ token: String, started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void) {
+    ///
+    /// - Parameters:
+    ///   - teller: is told this start's events, and finished by the next start.
+    ///   - started: called once, when the first authentication is settled.
+    /// - Returns: why nothing began; then neither is used.
+    func begin(
+        _ token: String, telling teller: AsyncStream<PCastEvent>.Continuation? = nil,
+        started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void = { _ in }
+    ) -> PCastError? {
         do throws(PCastError) {
             let platform = try PlatformAddress(option: options.uri, token: token)
             address.withLock { $0 = platform }
             let previous = isFirstStart.exchange(false, ordering: .relaxed) ? options.sessionID : nil
-            session.start(at: platform, token: token, resuming: previous, started: started)
+            return session.start(at: platform, token: token, resuming: previous, telling: teller, started: started)
         } catch {
             session.events.send(.authenticated(error.status, nil))
-            started(.failure(error))
+            return error
         }
     }
 

@@ -100,6 +100,8 @@ struct SessionMachine {
         }
         phase = forGood ? .shutDown : .idle
         sessionID = nil
+        // Its answer may still be on the way, and begins nothing any more.
+        authentication = nil
         refuseWaiting(.stopped)
         outputs.append(.closeConnection)
     }

@@ -18,6 +18,8 @@ final class SignalingSession: Sendable {
         var lastTicket: SessionMachine.Ticket = 0
         var answers: [SessionMachine.Ticket: Answer] = [:]
         var started: (@Sendable (Result<SessionID, PCastError>) -> Void)?
+        /// Who listens to this run alone: told of all runs, the next one's beginning would look like a second one of this.
+        var teller: AsyncStream<PCastEvent>.Continuation?
         /// The streams of this session; as many as the application starts.
         var listeners: [StreamID: any StreamListener] = [:]
         /// Where the session is, so that it is resumed nowhere else.
@@ -45,12 +47,16 @@ final class SignalingSession: Sendable {
 
     /// Begins at once; a request made from now on goes out with the authentication. `started` is called once.
     ///
-    /// - Parameter previous: a session of before, to be gone on with; by itself the one that needs a new token is.
+    /// - Parameters:
+    ///   - previous: a session of before, to be gone on with; by itself the one that needs a new token is.
+    ///   - teller: is told what happens until the next start, which finishes it.
+    /// - Returns: why nothing began; then neither `started` nor `teller` is used.
     func start(
         at address: PlatformAddress, token: String, resuming previous: SessionID? = nil,
+        telling teller: AsyncStream<PCastEvent>.Continuation? = nil,
         started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void
-    ) {
-        let refusal: PCastError? = update { state in
+    ) -> PCastError? {
+        update { state in
             switch state.machine.phase {
             case .idle: break
             case .shutDown: return .shutDown
@@ -62,11 +68,11 @@ final class SignalingSession: Sendable {
             state.address = address
             state.machine.start(token: token, resuming: former)
             state.started = started
+            state.teller = teller
             let epoch = state.epoch
             state.task = Task { await self.run(epoch: epoch, address: address) }
             return nil
         }
-        if let refusal { started(.failure(refusal)) }
     }
 
     /// Replaces the machine of an earlier run, whose connection is closing.
@@ -76,6 +82,8 @@ final class SignalingSession: Sendable {
         state.task?.cancel()
         state.frames?.finish()
         state.frames = nil
+        state.teller?.finish()
+        state.teller = nil
         state.epoch += 1
         for answer in Array(state.answers.values) { Task { answer(.failure(.stopped)) } }
         state.answers = [:]
@@ -92,7 +100,7 @@ final class SignalingSession: Sendable {
             state.machine.stop(forGood: true)
             state.listeners = [:]
         }
-        events.finish()
+        finishEvents()
     }
 
     /// Ends the session's streams, says goodbye, and returns when the connection is closed. Harmless in any state.
@@ -110,7 +118,12 @@ final class SignalingSession: Sendable {
         for listener in late { listener.sessionStopped() }
         task?.cancel()
         await task?.value
-        if forGood { events.finish() }
+        if forGood { finishEvents() }
+    }
+
+    private func finishEvents() {
+        events.finish()
+        state.withLock { $0.teller?.finish() }
     }
 
     /// Waits for the answer, but no longer than a person who presses Ctrl-C would.
@@ -183,6 +196,7 @@ final class SignalingSession: Sendable {
         case .event(let event):
             logger.info("session", metadata: ["event": "\(event)"])
             events.send(event)
+            state.teller?.yield(event)
         case .started(let result):
             let started = state.started
             state.started = nil

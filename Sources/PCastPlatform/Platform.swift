@@ -137,7 +137,8 @@ public struct Platform: Sendable {
             }
             await directory.endAbsent(at: now)
             let counts = await directory.counts
-            if ebb.hasFallen(to: await registry.counts.all + counts.streams + counts.viewers) { Heap.trim() }
+            let here = await registry.counts.all + counts.streams + counts.viewers
+            if ebb.isTime(with: here, at: now) { Heap.trim() }
         }
     }
 

@@ -75,7 +75,7 @@ struct SessionsCommand: AsyncParsableCommand {
             try await group.waitForAll()
         }
         door.calm()
-        let after = try await stage.settled()
+        let after = try await stage.settled(unlike: before, by: Self.memoryLimit)
         // What was promised by SDKs that were let go of has its time, too.
         let patience = ContinuousClock.now + .seconds(30)
         while ledger.uncalled > 0, ContinuousClock.now < patience { try await Task.sleep(for: .milliseconds(100)) }

@@ -14,6 +14,8 @@ struct SessionStage: Sendable {
     private let publisher: PCastProcess
 
     private static let application = "bench"
+    /// A platform gives memory back when many have gone, and once more half a minute later.
+    private static let ebb = Duration.seconds(40)
 
     /// - Parameter absence: in seconds, until the platform ends a session whose client is away.
     static func start(absence: Int) async throws -> SessionStage {
@@ -77,6 +79,19 @@ struct SessionStage: Sendable {
         // Connections that are closing have a moment to be closed.
         try await Task.sleep(for: .seconds(5))
         return try await holdings()
+    }
+
+    /// The same, when the memory of those who were there is given back, or has had its time to be.
+    func settled(unlike before: PlatformHoldings, by limit: Double) async throws -> PlatformHoldings {
+        var last = try await settled()
+        let patience = ContinuousClock.now + Self.ebb
+        while ContinuousClock.now < patience, let memory = last.memory, let least = before.memory,
+            memory - least > limit
+        {
+            try await Task.sleep(for: .seconds(1))
+            last = try await holdings()
+        }
+        return last
     }
 
     func stop() {

@@ -24,7 +24,8 @@ extension EndToEnd.Seed {
             """, .timeLimit(.minutes(3)))
         func publisherNoDataUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
-            try await scene.isTold(scene.publisher, "no-data", "upload-limited", step: 2)
+            // When nothing passes at the latest; a busy machine may have no room for sound either, before.
+            try await scene.isTold(scene.publisher, "no-data", "upload-limited", step: 1)
         }
 
         @Test(
@@ -92,7 +93,7 @@ extension EndToEnd.Seed {
             .timeLimit(.minutes(3)))
         func viewerNoDataDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.other, "no-data", "download-limited", step: 2)
+            try await scene.isTold(scene.other, "no-data", "download-limited", step: 1)
         }
 
         @Test(

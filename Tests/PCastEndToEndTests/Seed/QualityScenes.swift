@@ -13,10 +13,10 @@ struct QualityScenes: Sendable {
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
 
-    /// The publisher's network narrows until there is room for sound alone, and then for not even that; its viewer's is
+    /// The publisher's network narrows until there is room for sound alone, and then for nothing from it; its viewer's is
     /// good.
     let narrowUplink: Scene
-    /// One of two viewers' networks narrows in the same way.
+    /// One of two viewers' networks narrows in the same way, and then has room for nothing to it.
     let narrowDownlink: Scene
     /// One of two viewers' networks has no room for a picture, and the stream has no sound.
     let silent: Scene
@@ -34,9 +34,9 @@ struct QualityScenes: Sendable {
     }
 
     static func start(in place: Workplace) async throws -> QualityScenes {
-        let steps = ["rate=600k", "rate=100k", "rate=8k"]
-        async let uplink = narrow(in: place, isPublisherBad: true, steps)
-        async let downlink = narrow(in: place, isPublisherBad: false, steps)
+        let steps = ["rate=600k", "rate=100k"]
+        async let uplink = narrow(in: place, isPublisherBad: true, steps + ["up down"])
+        async let downlink = narrow(in: place, isPublisherBad: false, steps + ["down down"])
         async let silent = narrow(in: place, isPublisherBad: false, ["rate=60k"], hasSound: false)
         async let cut = Self.cut(in: place)
         return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, silent: silent, cut: cut)

@@ -77,7 +77,7 @@ public struct Platform: Sendable {
         await control.begin(
             .init(
                 gatekeeper: gatekeeper, admission: admission, kept: kept, relay: relay, certificate: certificate,
-                directory: directory))
+                directory: directory, workers: workers, listen: address))
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
         let keeping = Task { await kept.run(of: directory) }
@@ -224,16 +224,17 @@ public struct Platform: Sendable {
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         routes.add(middleware: AdmissionMiddleware(admission: admission))
+        let dashboard = DashboardAccess(gatekeeper: gatekeeper)
         for kind in [WebRTCDoor.Kind.whip, .whep] {
-            WebRTCDoor(kind, gatekeeper: gatekeeper, directory: directory, relay: relay, logger: logger)
-                .addRoutes(to: routes)
+            WebRTCDoor(
+                kind, gatekeeper: gatekeeper, directory: directory, relay: relay, dashboard: dashboard, logger: logger
+            ).addRoutes(to: routes)
         }
         PageDoor().addRoutes(to: routes)
         AdministrationDoor(
             directory: directory, registry: registry, router: router, kept: kept, admission: admission,
             statistics: statistics, gatekeeper: gatekeeper
         ).addRoutes(to: routes)
-        let dashboard = DashboardAccess(gatekeeper: gatekeeper)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
         ApplicationDoor(
             gatekeeper: gatekeeper, directory: directory, kept: kept, histories: histories, dashboard: dashboard,

@@ -18,6 +18,9 @@ public struct PeerTerms: Hashable, Sendable {
     /// takes its stream has none to send.
     public var abandonLimit: TimeSpan?
 
+    /// Whether a viewer counts as one: in a stream's figures, and in what its publisher is asked for.
+    public var isCounted = true
+
     public init(
         playout: TimeSpan? = nil, media: Set<MediaType> = [.video, .audio], preferring: [Codec] = [],
         insistsOnCodecs: Bool = false, setupLimit: TimeSpan? = nil, abandonLimit: TimeSpan? = nil

@@ -24,6 +24,8 @@ struct PublishedStream: ~Copyable {
 
     /// The viewers' places, in the order in which they are served.
     var viewers: [Int] = []
+    /// Those of them that count as viewers.
+    var countedViewers = 0
     /// The viewer to be served next in this round, and who was first in it (FAN1).
     var nextViewer = 0
     var firstViewer = 0

@@ -27,12 +27,13 @@ extension Relay {
         figures.roundTrip = stream.pointee.receiver.roundTrip
         figures.limit = stream.pointee.quality.sharedLimit.bitrate
         figures.quality = stream.pointee.quality.machine.quality
-        figures.viewers = stream.pointee.viewers.count
+        figures.viewers = stream.pointee.countedViewers
         if stream.pointee.layers.exist { figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions }
         guard ofViewers else { return figures }
         for place in stream.pointee.viewers {
             let viewer = viewers.address(place)
             figures.sent += Self.counts(viewer.pointee.sender)
+            guard viewer.pointee.isCounted else { continue }
             figures.viewerQualities[viewer.pointee.quality.machine.quality, default: 0] += 1
             if let layer = viewer.pointee.layers.current { figures.viewersOfLayers[layer, default: 0] += 1 }
             guard viewer.pointee.isWatching else { continue }

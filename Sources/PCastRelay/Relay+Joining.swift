@@ -89,6 +89,7 @@ extension Relay {
                 peer: peer, stream: place, transport: transport,
                 routes: PeerRoutes(fragment: credentials.ufrag), sender: sender, terms: terms, began: began))
         streams[place].viewers.append(index)
+        if terms.isCounted { streams[place].countedViewers += 1 }
         enter(peer, .viewer(index), fragment: credentials.ufrag)
         schedule(viewer: index)
         beginTaking(viewer: index, at: now)
@@ -125,7 +126,7 @@ extension Relay {
                 nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
                 pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
                 roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
-                viewers: streams[index].viewers.count)
+                viewers: streams[index].countedViewers)
         case .viewer(let index):
             let tracks = [viewers[index].sender.video, viewers[index].sender.audio].compactMap { $0 }
             return PeerStatistics(

@@ -35,7 +35,8 @@ extension Relay {
         links.estimates.removeAll(keepingCapacity: true)
         for place in stream.pointee.viewers {
             let viewer = viewers.address(place)
-            guard viewer.pointee.isWatching, !viewer.pointee.isEnding, !viewer.pointee.isAway else { continue }
+            guard viewer.pointee.isWatching, viewer.pointee.isCounted, !viewer.pointee.isEnding, !viewer.pointee.isAway
+            else { continue }
             links.add(
                 viewer.pointee.sender.estimate, selection: viewer.pointee.selection,
                 takesVideo: viewer.pointee.sender.video != nil && stream.pointee.layers.exist,

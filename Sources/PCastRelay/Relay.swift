@@ -285,6 +285,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             forget(viewer.routes, of: place)
             streams[viewer.stream].quality.departed += Self.counts(viewer.sender)
             streams[viewer.stream].removeViewer(index)
+            if viewer.isCounted { streams[viewer.stream].countedViewers -= 1 }
             if streams[viewer.stream].isEnding, streams[viewer.stream].viewers.isEmpty {
                 noteControl(.publisher(viewer.stream))
             }

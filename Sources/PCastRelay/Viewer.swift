@@ -24,6 +24,8 @@ struct Viewer: ~Copyable {
     var drain: LinkDrain?
     /// How long it wishes to hold pictures at least.
     let playout: TimeSpan?
+    /// See ``PeerTerms/isCounted``.
+    let isCounted: Bool
     var deadlines: PeerDeadlines
 
     var hasControl = false
@@ -44,6 +46,7 @@ struct Viewer: ~Copyable {
         self.routes = routes
         self.sender = sender
         playout = terms.playout
+        isCounted = terms.isCounted
         deadlines = PeerDeadlines(terms, began: began)
     }
 

@@ -84,5 +84,38 @@ extension EndToEnd {
                 try await platform.program.end()
             }
         }
+
+        @Test(
+            "So it is by WHIP and WHEP", .timeLimit(.minutes(2)), .enabled(if: ThisMachine.hasPeers))
+        func abandonedAtDoors() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let publishing = try await Self.token(place, "publish", "abandon-deadline=PT2S")
+                let publisher = try Peer(
+                    "whip_aiortc.py", ["--url", "\(platform.uri)/whip", "--token", publishing, "--silent"], in: nil,
+                    of: place, seconds: 40)
+                // Of a publisher whose microphone and camera are off.
+                let pcast = PCast(PCastOptions(uri: platform.uri))
+                _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
+                let media = try await pcast.getUserMedia(
+                    UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
+                for track in media.mediaStream.tracks { track.setEnabled(false) }
+                let silent = try await pcast.publish(
+                    streamToken: try await platform.publishingToken(), mediaStream: media.mediaStream)
+                let viewing = try await Self.token(place, "stream", "abandon-deadline=PT2S")
+                let viewer = try Peer(
+                    "whep_aiortc.py",
+                    ["--url", "\(platform.uri)/whep/\(silent.streamID)", "--token", viewing, "--silent"], in: nil,
+                    of: place, seconds: 40)
+                for peer in [publisher, viewer] {
+                    let seconds = try await peer.figures(within: .seconds(60))["abandonedSeconds"].number ?? 0
+                    #expect((1...30).contains(seconds), "\(peer.program.name) was ended after \(seconds) s")
+                }
+                _ = try await platform.program.message(containing: "reason=failed", within: .seconds(5))
+                #expect(!silent.hasEnded)
+                await pcast.shutdown()
+                try await platform.program.end()
+            }
+        }
     }
 }

@@ -54,6 +54,41 @@ extension EndToEnd {
         }
 
         @Test(
+            "A platform whose directory was deleted ends at once when it is told to, and tells everyone",
+            .timeLimit(.minutes(1)))
+        func deleted() async throws {
+            try await Workplace.run { place in
+                let program = try place.pcast(
+                    "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
+                    "--data", place.path("data"), "--callback-network", "127.0.0.1")
+                let platform = try await LocalPlatform(program, in: place)
+                // Nobody answers there: there is always something left to be told.
+                try await place.run(
+                    "curl",
+                    [
+                        "-sf", "-u", LocalPlatform.application, "-X", "PUT", "-H", "Content-Type: application/json",
+                        "-d",
+                        #"{"callback":{"host":"127.0.0.1","port":9}}"#,
+                        "\(platform.uri)/pcast/application/studio/callback",
+                    ])
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(), "--video", "synthetic", "--size", "320x180")
+                _ = try await publisher.event("publishing", within: .seconds(30))
+                try FileManager.default.removeItem(atPath: place.path("data"))
+                let viewer = try place.pcast(
+                    "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.viewingToken(try await platform.stream()))
+                _ = try await viewer.event("firstFrame", within: .seconds(30))
+                program.send(SIGTERM)
+                #expect(try await program.exitStatus(within: .seconds(10)) == 0)
+                for client in [publisher, viewer] {
+                    #expect(try await client.event("ended", within: .seconds(10))["reason"].text == "maintenance")
+                }
+            }
+        }
+
+        @Test(
             "A disk that is full at the start is told in a sentence, and one that fills up ends no stream",
             .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(1)))
         func fullDisk() async throws {

@@ -146,6 +146,38 @@ extension EndToEnd {
         }
 
         @Test(
+            "The publish page publishes again by itself after a kill and a restart", .timeLimit(.minutes(3)),
+            .enabled(if: ThisMachine.hasChromium))
+        func publishPage() async throws {
+            try await Workplace.run { place in
+                var platform = try await Platform(in: place)
+                let browser = try Peer(
+                    "publish_chromium.py",
+                    [
+                        "\(platform.running.uri)/publish", "--codec", "VP8", "--restart", "--token",
+                        try await platform.running.publishingToken(),
+                    ], in: nil, of: place, seconds: 5)
+                let isReady = await browser.program.output.lines.first(within: .seconds(60)) {
+                    $0 == "ready for an outage"
+                }
+                try #require(isReady != nil, "\(browser.program.report)")
+                _ = try await platform.kill()
+                try await platform.startAgain()
+                // What its camera and microphone give arrives under the name that its link has now.
+                let stream = try await platform.running.stream()
+                let viewer = try place.pcast(
+                    "subscribe", "--uri", platform.running.uri, "--token",
+                    try await platform.running.authenticationToken(), "--token",
+                    try await platform.running.viewingToken(stream), limit: .seconds(90))
+                _ = try await viewer.event("firstFrame", within: .seconds(30))
+                let figures = try await browser.figures(within: .seconds(80))
+                #expect(figures["streamID"].text == stream)
+                #expect(figures["formerStreamID"].text != stream)
+                #expect(try await viewer.event("ended", within: .seconds(10))["reason"].text == "ended")
+            }
+        }
+
+        @Test(
             "What does not come back after a restart ends as failed, and its viewers are told", .timeLimit(.minutes(3)))
         func absentPublisher() async throws {
             try await Workplace.run { place in
@@ -197,6 +229,48 @@ extension EndToEnd {
                 // Long before the thirty seconds that a silent publisher has by itself.
                 let end = try await scene.viewer.event("ended", within: .seconds(20))
                 #expect(end["reason"].text == "failed")
+            }
+        }
+
+        @Test(
+            "publish and subscribe go on by themselves after maintenance: they try again until the platform is back",
+            .timeLimit(.minutes(3)))
+        func maintenance() async throws {
+            try await Workplace.run { place in
+                var platform = try await Platform(in: place)
+                let authentication = try await platform.running.authenticationToken()
+                let publisher = try place.start(
+                    try BuiltProgram.path("pcast"),
+                    [
+                        "publish", "--json", "--uri", platform.running.uri, "--token", authentication, "--token",
+                        try await platform.running.publishingToken(), "--video", "synthetic", "--size", "320x180",
+                    ], limit: .seconds(170), recovers: true)
+                let first = try await publisher.event("publishing", within: .seconds(30))["streamId"].text
+                let viewer = try place.start(
+                    try BuiltProgram.path("pcast"),
+                    [
+                        "subscribe", "--json", "--uri", platform.running.uri, "--token", authentication, "--token",
+                        try await place.token(LocalPlatform.application, "--type", "stream"),
+                    ], limit: .seconds(170), recovers: true)
+                let seen = try await viewer.event("firstFrame", within: .seconds(30))["time"].text ?? ""
+                platform.running.program.send(SIGTERM)
+                #expect(try await platform.running.program.exitStatus(within: .seconds(20)) == 0)
+                for program in [publisher, viewer] {
+                    #expect(
+                        try await program.event("retrying", within: .seconds(20))["reason"].text == "maintenance")
+                }
+                try await platform.startAgain()
+                let second = try await publisher.event("publishing", within: .seconds(60)) {
+                    $0["streamId"].text != first
+                }
+                #expect(second["watch"].text?.contains(try #require(second["streamId"].text)) == true)
+                // The newest stream, as before.
+                _ = try await viewer.event("firstFrame", within: .seconds(60)) { ($0["time"].text ?? "") > seen }
+                for program in [viewer, publisher] {
+                    program.send(SIGINT)
+                    #expect(try await program.exitStatus(within: .seconds(20)) == 0, "\(program.name)")
+                    #expect(program.events("ended").count == 1)
+                }
             }
         }
     }

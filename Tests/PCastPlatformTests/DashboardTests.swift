@@ -51,6 +51,72 @@ import Testing
         }
     }
 
+    @Test("Behind a proxy that speaks HTTPS to the browser, the cookie is for HTTPS alone")
+    func proxied() async throws {
+        let secure = ["X-Forwarded-Proto": "https"]
+        let configure: (inout PlatformConfiguration) -> Void = { $0.trustedProxies = [IPNetwork("127.0.0.1")!] }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            let answer = try await logIn(platform, headers: Self.script.merging(secure) { $1 })
+            let cookie = try #require(answer.header("Set-Cookie"))
+            #expect(cookie.hasPrefix("__Host-pcast-login-") && cookie.hasSuffix("; Secure"))
+            let page = try await platform.send("GET", "/", secure.merging(["Cookie": try self.cookie(answer)]) { $1 })
+            #expect(page.body.contains("id=\"cards\""))
+            // By HTTP it came all the way, or the field is of the client's making; the last proxy's word counts.
+            for scheme in ["http", "https, http", "", "https;"] {
+                let other = try await logIn(
+                    platform, headers: Self.script.merging(["X-Forwarded-Proto": scheme]) { $1 })
+                #expect(other.header("Set-Cookie")?.contains("Secure") == false, "\(scheme)")
+            }
+            let forwarded = Self.script.merging(["Forwarded": "for=192.0.2.1;proto=https"]) { $1 }
+            #expect(try await logIn(platform, headers: forwarded).header("Set-Cookie")?.contains("Secure") == false)
+        }
+        try await TestPlatform.run { platform in
+            let answer = try await logIn(platform, headers: Self.script.merging(secure) { $1 })
+            #expect(answer.header("Set-Cookie")?.contains("Secure") == false, "nobody has named that proxy")
+        }
+        let standard: (inout PlatformConfiguration) -> Void = {
+            $0.trustedProxies = [IPNetwork("127.0.0.1")!]
+            $0.proxyField = .forwarded
+        }
+        try await TestPlatform.runConfigured(configure: standard) { platform in
+            let fields = ["Forwarded": #"for=192.0.2.1;proto=http, for=127.0.0.1;Proto="https""#]
+            let answer = try await logIn(platform, headers: Self.script.merging(fields) { $1 })
+            #expect(answer.header("Set-Cookie")?.hasSuffix("; Secure") == true)
+        }
+    }
+
+    @Test("A picture on the dashboard is no viewer: it counts nowhere, and takes nobody's place")
+    func preview() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.limits[.viewers] = 1 }) { platform in
+            let (stream, publisher) = try await platform.publish()
+            let cookie = ["Cookie": try cookie(try await logIn(platform))]
+            let ours = Self.script.merging(cookie) { $1 }
+            for _ in 0..<3 {
+                #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), headers: ours).status == 201)
+            }
+            for name in [
+                "pcast_viewers", #"pcast_application_viewers{application="first"}"#,
+                #"pcast_views_total{application="first"}"#,
+                #"pcast_stream_viewers{application="first",stream="\#(stream)"}"#,
+            ] { #expect(try await platform.figure(name) == 0, "\(name)") }
+            let view = try await platform.post("/whep/\(stream)", try Offers.viewer())
+            #expect(view.status == 201)
+            // Without the page's header the cookie says nothing, and another application's cookie is none.
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), headers: cookie).status == 503)
+            let foreign = try self.cookie(try await logIn(platform, "second", "treasure"))
+            let theirs = Self.script.merging(["Cookie": foreign]) { $1 }
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), headers: theirs).status == 503)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), headers: ours).status == 201)
+            #expect(try await platform.figure("pcast_viewers") == 1)
+            #expect(try await platform.reaches(#"pcast_stream_viewers{application="first",stream="\#(stream)"}"#, 1))
+            #expect(try await platform.send("DELETE", try #require(view.header("Location"))).status == 200)
+            #expect(
+                try await platform.reaches(#"pcast_stream_viewers{application="first",stream="\#(stream)"}"#, 0))
+            #expect(try await platform.send("DELETE", publisher).status == 200)
+            #expect(try await platform.reaches("pcast_streams", 0))
+        }
+    }
+
     @Test(
         "Wrong credentials open nothing",
         arguments: [("first", "wrong"), ("first", ""), ("first", "treasure"), ("third", "sesame"), ("", "")])

@@ -39,6 +39,35 @@ import Testing
         }
     }
 
+    @Test("What is refused is counted by the limit that was reached") func counted() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.limits[.streams] = 1
+            $0.limits[.viewersPerApplication] = 0
+            $0.limits[.bitratePerAddress] = 100_000
+            $0.limits[.joinsPerSecond] = 1_000
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            for limit in PlatformLimits.Name.allCases {
+                let name = #"pcast_refusals_total{limit="\#(limit.rawValue)"}"#
+                #expect(try await platform.figure(name) == 0, "\(limit)")
+            }
+            let (stream, publisher) = try await platform.publish()
+            #expect(try await platform.post("/whip", try Offers.publisher()).status == 503)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 503)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 503)
+            #expect(try await platform.figure(#"pcast_refusals_total{limit="streams"}"#) == 1)
+            #expect(try await platform.figure(#"pcast_refusals_total{limit="viewers-per-application"}"#) == 2)
+            #expect(try await platform.figure(#"pcast_refusals_total{limit="viewers"}"#) == 0)
+            // A second one at this address would have less than a stream needs.
+            var configuration = platform.configuration
+            configuration.limits[.streams] = 2
+            _ = try await platform.platform.apply(configuration)
+            #expect(try await platform.post("/whip", try Offers.publisher()).status == 503)
+            #expect(try await platform.figure(#"pcast_refusals_total{limit="bitrate-per-address"}"#) == 1)
+            #expect(try await platform.send("DELETE", publisher).status == 200)
+        }
+    }
+
     @Test("A session that comes back has its place, also where there is none left") func comesBack() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.sessions] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in

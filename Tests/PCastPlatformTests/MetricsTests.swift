@@ -74,8 +74,12 @@ import Testing
         var metrics = MetricsText()
         metrics.add(statistics.figures, applications: [odd, ApplicationID("idle")], present: [odd: (1, 2)])
         metrics.add([MetricsText.StreamSource(figures: figures, application: odd)])
+        var refusals = Admission.Counts()
+        refusals.add(.joinsPerSecond)
+        metrics.add(refusals)
         if let process = ProcessFigures.read() { metrics.add(process) }
         #expect(try check(metrics.text) == "", "\(metrics.text)")
+        #expect(metrics.text.contains(#"pcast_refusals_total{limit="joins-per-second"} 1"#))
         #expect(metrics.text.contains(#"pcast_streams_ended_total{application="a\"b\\c\nd",reason="custom"} 1"#))
         #expect(metrics.text.contains(#"pcast_views_total{application="idle"} 0"#))
         #expect(

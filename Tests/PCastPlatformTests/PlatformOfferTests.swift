@@ -102,6 +102,37 @@ import Testing
         }
     }
 
+    @Test("An offer that has no answer yet is told again, to its session alone; one that has is over")
+    func again() async throws {
+        try await TestPlatform.run { platform in
+            try await ProtocolClient.run(platform) { client async throws in
+                _ = try await client.authenticate()
+                let created = try #require(try await Self.created(client, Self.request(["upload"])))
+                var message = PCastCreateOfferDescription()
+                message.streamID = created.streamID
+                guard
+                    case .createOfferDescription(let told)? = try await client.response(
+                        .createOfferDescription(message))
+                else {
+                    Issue.record("CreateOfferDescription was not answered by its response")
+                    return
+                }
+                let offered = created.createOfferDescriptionResponse.sessionDescription
+                #expect(told.status == "ok" && told.sessionDescription.type == .offer)
+                #expect(told.sessionDescription.sdp == offered.sdp)
+                try await ProtocolClient.run(platform) { [message] other async throws in
+                    _ = try await other.authenticate()
+                    #expect(try await other.ask(.createOfferDescription(message)) == .gone)
+                }
+                let answer = try Self.answer(offered.sdp, sends: true)
+                #expect(try await client.ask(Self.remote(created.streamID, answer)) == .ok)
+                #expect(try await client.ask(.createOfferDescription(message)) == .conflict)
+                message.streamID = "stream-other"
+                #expect(try await client.ask(.createOfferDescription(message)) == .gone)
+            }
+        }
+    }
+
     @Test("Candidates and states are taken of streams of the session, and of no other") func candidates() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in

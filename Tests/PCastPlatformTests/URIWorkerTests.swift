@@ -172,4 +172,70 @@ struct URIWorkerTests {
             }
         }
     }
+
+    @Test("A worker's joins count at no address of its own; who has it work pays for them")
+    func joins() async throws {
+        let script = #"read order; echo "$order" >&2; echo '{"listening":{}}'; cat > /dev/null"#
+        let log = LogRecord()
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.workers = Self.workers(script)
+            $0.limits[.sessionsPerAddress] = 1
+            $0.limits[.streamsPerAddress] = 1
+            $0.trustedProxies = [IPNetwork("127.0.0.1")!]
+        }
+        try await TestPlatform.runConfigured(logger: log.logger, configure: configure) { platform in
+            // The one session and the one stream that this address may have.
+            let (_, publisher) = try await platform.publish(token: Tokens.publishing())
+            try await ProtocolClient.run(platform) { client in
+                let token = try Tokens.make { $0.forAuthenticationOnly() }
+                try #require(try await client.authenticate(token) != nil)
+                let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+                let stream = try #require(try await client.setUp(request))
+                let credential = String(
+                    try #require(log.lines.joined(separator: "\n").firstMatch(of: /work-[0-9a-z]{26}/)).output)
+                try await ProtocolClient.run(platform) { worker in
+                    let session = try await worker.authenticate(credential)
+                    #expect(session != nil, "a session of the worker's is none of this address")
+                    // Its stream is one of whoever asked for it, who has one already.
+                    #expect(try await worker.ask(Requests.publish(credential)) == .capacity)
+                    #expect(try await platform.send("DELETE", publisher).status == 200)
+                    #expect(
+                        try await eventually { try await worker.setUp(Requests.publish(credential)) == stream })
+                    #expect(try await platform.figure("pcast_streams") == 1)
+                    let another = try await platform.post(
+                        "/whip", try Offers.publisher(), token: try Tokens.publishing())
+                    #expect(another.status == 503)
+                }
+                #expect(try await client.ask(Requests.destroy(stream, reason: "done")) == .ok)
+            }
+        }
+    }
+
+    @Test("What workers may reach, and how many there may be, changes while the platform runs")
+    func reloaded() async throws {
+        try await TestPlatform.run(workers: Self.workers(Self.listening, limit: 1)) { platform in
+            try await ProtocolClient.run(platform) { client in
+                try #require(try await client.authenticate(Tokens.make { $0.forAuthenticationOnly() }) != nil)
+                let token = try Self.token(["publish-uri"])
+                let request = Self.request(token, "srt://0.0.0.0:9001?mode=listener")
+                let first = try #require(try await client.setUp(request))
+                #expect(try await client.ask(request) == .capacity)
+                var configuration = platform.configuration
+                configuration.workers?.limit = 2
+                configuration.workers?.listenerPorts = 9_005...9_010
+                let changes = try await platform.platform.apply(configuration)
+                #expect(changes.applied == [.uriPorts, .uriWorkers] && changes.needRestart.isEmpty)
+                // What runs goes on; what comes is judged anew.
+                #expect(try await client.ask(request) == .badRequest)
+                let other = Self.request(token, "srt://0.0.0.0:9005?mode=listener")
+                let second = try #require(try await client.setUp(other))
+                configuration.workers = nil
+                _ = try await platform.platform.apply(configuration)
+                #expect(try await client.ask(other) == .badRequest)
+                for stream in [first, second] {
+                    #expect(try await client.ask(Requests.destroy(stream, reason: "ended")) == .ok)
+                }
+            }
+        }
+    }
 }

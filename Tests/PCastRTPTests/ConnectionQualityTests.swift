@@ -51,6 +51,37 @@ struct ConnectionQualityTests {
         }
     }
 
+    @Test("A link that was limited before nothing came over it any more is why nothing does")
+    func limitedBefore() {
+        let limits: [(ConnectionQuality.Role, DataQuality.Reason)] = [
+            (.publisher, .uploadLimited), (.viewer, .downloadLimited),
+        ]
+        for (role, limit) in limits {
+            var machine = ConnectionQuality(role)
+            var now = Instant(nanoseconds: 0)
+            var packets = 0
+            _ = machine.told(.row(.audioOnly, limit))
+            _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+            let cut = now
+            #expect(
+                Self.run(&machine, seconds: 20, from: &now, lastHeard: cut, packets: &packets, perLook: 0)
+                    == [.row(.noData, limit)])
+            // What the platform says of it, by a way that is left, counts as ever.
+            _ = machine.told(.row(.noData, .publisherLimited))
+            #expect(machine.quality == .row(.noData, .publisherLimited))
+            _ = machine.told(.row(.all, limit))
+            #expect(
+                Self.run(&machine, seconds: 1, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+                    .last == .row(.all, limit))
+            // Once it is limited no more, a silence has no cause that is known.
+            _ = machine.told(.good)
+            let second = now
+            #expect(
+                Self.run(&machine, seconds: 2, from: &now, lastHeard: second, packets: &packets, perLook: 10)
+                    == [.row(.noData, .none)])
+        }
+    }
+
     @Test("The platform hears nothing of a publisher that sends all the time: the uplink loses it")
     func uplink() {
         var machine = ConnectionQuality(.publisher)

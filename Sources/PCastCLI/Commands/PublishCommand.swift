@@ -97,6 +97,10 @@ struct PublishCommand: AsyncCommand {
             """)
     var takeOver = false
 
+    @Flag(
+        help: "End with the stream, whatever the reason, rather than publish again when the platform has lost it.")
+    var once = false
+
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -130,7 +134,7 @@ struct PublishCommand: AsyncCommand {
             isOnDemand: try settings.flag("on-demand", onDemand),
             tags: try settings.values("tag", tag),
             encoding: encoding,
-            duration: try settings.value("for", duration)?.span)
+            duration: try settings.value("for", duration)?.span, isOnce: try settings.flag("once", once))
         if plan.listen != nil, !plan.isEmbedded {
             throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")
         }

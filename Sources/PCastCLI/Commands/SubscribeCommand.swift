@@ -34,8 +34,12 @@ struct SubscribeCommand: AsyncCommand {
     @Option(help: ArgumentHelp("Write the last picture at the end, as .png or .jpg.", valueName: "file"))
     var screenshot: String?
 
-    @Option(help: ArgumentHelp("Record what arrives, without encoding it anew.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Record what arrives, without encoding it anew; ends with the stream.", valueName: "file"))
     var record: String?
+
+    @Flag(help: "End with the stream, whatever the reason, rather than watch again when it has failed.")
+    var once = false
 
     @OptionGroup var output: OutputOptions
 
@@ -51,10 +55,12 @@ struct SubscribeCommand: AsyncCommand {
                 .unusableArguments,
                 "This version has no \(place.rawValue) to show it in: use --screenshot, --record or the watch page.")
         }
+        let recording = try settings.value("record", record)
         let plan = SubscribePlan(
             uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
             stream: try settings.value("stream", stream), duration: try settings.value("for", duration)?.span,
-            screenshot: try settings.value("screenshot", screenshot), recording: try settings.value("record", record))
+            screenshot: try settings.value("screenshot", screenshot), recording: recording,
+            isOnce: try settings.flag("once", once) || recording != nil)
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
             throw CommandFailure(.unusableArguments, "--screenshot writes a .png, .jpg or .jpeg file.")
         }

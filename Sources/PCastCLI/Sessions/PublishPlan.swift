@@ -17,6 +17,8 @@ struct PublishPlan: Sendable {
     var tags: [String]
     var encoding: PublishOptions
     var duration: TimeSpan?
+    /// Whether the run ends with its stream, whatever the reason.
+    var isOnce: Bool
 
     /// Whether a platform is started along.
     var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }

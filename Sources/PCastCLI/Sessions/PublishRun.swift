@@ -46,25 +46,30 @@ struct PublishRun: Sendable {
         let media = try await pcast.getUserMedia(try await sources(by: pcast))
         defer { media.stop() }
         tell(media)
-        let publisher = try await client.settingUp(pcast) { () throws(PCastError) in
+        let policy = ClientRun.policy(isOnce: plan.isOnce)
+        let publishing = try await client.settingUp(pcast) { () throws(PCastError) in
             _ = try await pcast.start(authenticationToken: place.tokens.authentication)
             return try await pcast.publish(
-                streamToken: place.tokens.stream, mediaStream: media.mediaStream, tags: plan.tags,
-                options: plan.encoding)
+                recovering: policy, mediaStream: media.mediaStream, tags: plan.tags, options: plan.encoding
+            ) { () throws(PCastError) in place.tokens.stream }
         }
-        let end = client.end
-        publisher.setPublisherEndedCallback { publisher, _, _ in
-            if let info = publisher.endedInfo { end.end(.stream(info)) }
-        }
-        try tell(publisher, place)
         return await withTaskGroup { group in
-            group.addTask { await reportStatistics(of: publisher, media) }
-            group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
+            group.addTask {
+                await client.follow(publishing, as: policy) { publisher in await attend(publisher, media, place) }
+            }
             group.addTask { await client.elapse(plan.duration) }
-            let cause = await end.wait()
-            publisher.stop()
+            let cause = await client.end.wait()
+            publishing.stop()
             group.cancelAll()
             return cause
+        }
+    }
+
+    private func attend(_ publisher: Publisher, _ media: UserMediaStream, _ place: PublishPlace) async {
+        tell(publisher, place)
+        await withTaskGroup { group in
+            group.addTask { await reportStatistics(of: publisher, media) }
+            group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
         }
     }
 
@@ -109,9 +114,15 @@ struct PublishRun: Sendable {
         }
     }
 
-    private func tell(_ publisher: Publisher, _ place: PublishPlace) throws {
+    private func tell(_ publisher: Publisher, _ place: PublishPlace) {
         let stream = publisher.streamID.description
-        let watch = try place.watchLink(stream: stream)
+        let watch: String
+        do {
+            watch = try place.watchLink(stream: stream)
+        } catch {
+            console.say("Publishing, and no link can be made: \(error).")
+            return
+        }
         console.event("publishing", ["streamId": .string(stream), "watch": .string(watch)])
         console.say("Publishing. Watch at \(watch)")
         if place.viewers != nil {

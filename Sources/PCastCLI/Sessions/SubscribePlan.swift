@@ -9,4 +9,6 @@ struct SubscribePlan: Sendable {
     /// Where the last picture is written at the end; PNG or JPEG by its extension.
     var screenshot: String?
     var recording: String?
+    /// Whether the run ends with its stream, whatever the reason; a recording is of one stream.
+    var isOnce: Bool
 }

@@ -1,6 +1,7 @@
 import PCast
 import PCastEdgeAuth
 import PCastMedia
+import Synchronization
 
 /// One run of `pcast subscribe`.
 struct SubscribeRun: Sendable {
@@ -24,41 +25,53 @@ struct SubscribeRun: Sendable {
     /// Watches until something ends the run.
     private func watch(_ place: SubscribePlace, by pcast: PCast) async throws -> RunEnd.Cause {
         let beginning = SystemClock.monotonic()
-        let stream = try await client.settingUp(pcast) { () throws(PCastError) in
-            try await subscribe(to: place, by: pcast)
+        let policy = ClientRun.policy(isOnce: plan.isOnce)
+        let watching = try await client.settingUp(pcast) { () throws(PCastError) in
+            try await subscribe(to: place, by: pcast, as: policy)
         }
-        let renderer = stream.createRenderer()
-        let sizes = renderer.videoDisplayDimensionsChanges
-        let statistics = renderer.statistics
-        guard renderer.start() == .ok else {
-            throw CommandFailure(.failed, "The stream cannot be decoded here: it has ended, or no thread can be had.")
-        }
-        let recording = try plan.recording.map { path throws(PCastError) in try stream.record(to: path) }
-        tell(stream, place)
-        let end = client.end
-        stream.setStreamEndedCallback { stream, _, _ in
-            if let info = stream.endedInfo { end.end(.stream(info)) }
-        }
+        guard let stream = watching.current.value else { return .stream(await watching.ended) }
+        let first = try ShownStream(stream, recording: plan.recording)
+        let shown = Mutex(first)
         let cause = await withTaskGroup { group in
-            group.addTask { await reportFirstFrame(of: renderer, since: beginning) }
-            group.addTask { for await size in sizes { tell(size) } }
-            group.addTask { await reportStatistics(statistics, of: renderer) }
-            group.addTask { for await quality in renderer.dataQualities { client.tell(quality) } }
+            group.addTask {
+                await client.follow(watching, as: policy) { stream in
+                    guard stream !== first.stream else { return await attend(first, place, since: beginning) }
+                    let now = SystemClock.monotonic()
+                    // One that cannot be shown has ended already, and is told as ended.
+                    guard let next = try? ShownStream(stream, recording: nil) else { return }
+                    shown.withLock { $0 = next }
+                    await attend(next, place, since: now)
+                }
+            }
             group.addTask { await client.elapse(plan.duration) }
-            let cause = await end.wait()
-            renderer.stop()
+            let cause = await client.end.wait()
+            shown.withLock { $0.renderer.stop() }
             group.cancelAll()
             return cause
         }
-        recording?.stop()
-        stream.stop()
-        try await conclude(renderer, recording)
+        let last = shown.withLock { $0 }
+        last.recording?.stop()
+        watching.stop()
+        try await conclude(last.renderer, last.recording)
         return cause
+    }
+
+    private func attend(_ shown: ShownStream, _ place: SubscribePlace, since beginning: Instant) async {
+        tell(shown.stream, place)
+        let renderer = shown.renderer
+        await withTaskGroup { group in
+            group.addTask { await reportFirstFrame(of: renderer, since: beginning) }
+            group.addTask { for await size in shown.sizes { tell(size) } }
+            group.addTask { await reportStatistics(shown.statistics, of: renderer) }
+            group.addTask { for await quality in renderer.dataQualities { client.tell(quality) } }
+        }
     }
 
     /// Authenticates and subscribes in one flight. Of the two failures that a refused session makes, the session's own
     /// says why.
-    private func subscribe(to place: SubscribePlace, by pcast: PCast) async throws(PCastError) -> MediaStream {
+    private func subscribe(
+        to place: SubscribePlace, by pcast: PCast, as policy: RecoveryPolicy
+    ) async throws(PCastError) -> RecoveringStream<MediaStream> {
         // Begins here and now, before the subscription.
         let starting = Task.immediate { () async -> PCastError? in
             do throws(PCastError) {
@@ -70,7 +83,8 @@ struct SubscribeRun: Sendable {
         }
         do {
             return try await pcast.subscribe(
-                streamToken: place.tokens.stream, streamID: place.stream.map { StreamID($0) })
+                recovering: policy, streamID: place.stream.map { StreamID($0) }
+            ) { () throws(PCastError) in place.tokens.stream }
         } catch {
             throw await starting.value ?? error
         }

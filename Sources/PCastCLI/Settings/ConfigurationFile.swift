@@ -17,8 +17,9 @@ struct ConfigurationFile: Equatable {
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
             "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "take-over",
+            "once",
         ],
-        "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record"],
+        "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "once"],
     ]
 
     /// Values by `command.option`, in the order of the lines.

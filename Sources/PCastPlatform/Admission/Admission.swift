@@ -16,11 +16,15 @@ final class Admission: Sendable {
         var counts = Counts()
     }
 
-    /// What was refused since the beginning.
+    /// What was refused since the beginning, by the limit that was reached.
     struct Counts: Sendable {
-        var connections = 0
-        var rateLimited = 0
-        var capacity = 0
+        private(set) var refused: [PlatformLimits.Name: Int] = [:]
+
+        mutating func add(_ limit: PlatformLimits.Name) { refused[limit, default: 0] += 1 }
+
+        func count(_ limits: PlatformLimits.Name...) -> Int { limits.reduce(0) { $0 + (refused[$1] ?? 0) } }
+
+        var connections: Int { count(.connections, .connectionsPerAddress, .connectionsPerSecond) }
     }
 
     private let state: Mutex<State>
@@ -63,6 +67,13 @@ final class Admission: Sendable {
         return ForwardedAddress(field, values(field.rawValue)).address(of: peer, trusting: proxies)
     }
 
+    /// Whether a client's own connection is by TLS, as a proxy that we trust says.
+    ///
+    /// - Parameter values: of the fields of a name.
+    func isSecure(through peer: IPAddress?, fields values: (String) -> [String]) -> Bool {
+        isTrustedProxy(peer) && ForwardedAddress.isSecure(state.withLock { $0.proxyField }, values)
+    }
+
     func isTrustedProxy(_ address: IPAddress?) -> Bool {
         guard let address else { return false }
         return state.withLock { $0.proxies.contains { $0.contains(address) } }
@@ -86,7 +97,7 @@ final class Admission: Sendable {
     ) throws(Refusal) {
         let wait = state.withLock { state in
             let wait = state[keyPath: buckets].take(block, perSecond: state.limits[limit], at: now)
-            if wait != nil { state.counts.rateLimited += 1 }
+            if wait != nil { state.counts.add(limit) }
             return wait
         }
         if let wait { throw .rateLimited(retryAfter: wait) }
@@ -94,8 +105,9 @@ final class Admission: Sendable {
 
     // MARK: Room
 
+    /// - Parameter block: nil for who counts at no address.
     /// - Throws: `Refusal`, of kind `capacity`.
-    func enter(_ kind: Seat.Kind, _ application: ApplicationID?, _ block: AddressBlock) throws(Refusal) {
+    func enter(_ kind: Seat.Kind, _ application: ApplicationID?, _ block: AddressBlock?) throws(Refusal) {
         let refusal: Refusal? = state.withLock { state in
             if state.isDraining { return .draining }
             let bounds = Self.bounds(of: kind, in: state.limits)
@@ -103,7 +115,7 @@ final class Admission: Sendable {
                 try state.census[kind, default: Census()].enter(application, block, within: bounds)
                 return nil
             } catch {
-                state.counts.capacity += 1
+                if let limit = kind.limit(error) { state.counts.add(limit) }
                 return .full(kind, error)
             }
         }
@@ -113,6 +125,9 @@ final class Admission: Sendable {
     func leave(_ seat: Seat) {
         state.withLock { $0.census[seat.kind]?.leave(seat.application, seat.block) }
     }
+
+    /// A publisher found no bitrate left.
+    func noteNoBitrate(_ limit: PlatformLimits.Name) { state.withLock { $0.counts.add(limit) } }
 
     /// How many there are.
     func count(of kind: Seat.Kind) -> Int { state.withLock { Int($0.census[kind]?.count ?? 0) } }
@@ -133,6 +148,7 @@ final class Admission: Sendable {
                 address: limits[.viewersPerAddress])
         case .connection:
             .init(all: limits[.connections], application: .max, address: limits[.connectionsPerAddress])
+        case .preview: .init(all: .max, application: .max, address: .max)
         }
     }
 
@@ -149,14 +165,14 @@ final class Admission: Sendable {
             if isProxy {
                 bounds.address = .max
             } else if state.connections.take(block, perSecond: state.limits[.connectionsPerSecond], at: now) != nil {
-                state.counts.connections += 1
+                state.counts.add(.connectionsPerSecond)
                 return false
             }
             do throws(Census.Exceeded) {
                 try state.census[.connection, default: Census()].enter(nil, block, within: bounds)
                 return true
             } catch {
-                state.counts.connections += 1
+                if let limit = Seat.Kind.connection.limit(error) { state.counts.add(limit) }
                 return false
             }
         }

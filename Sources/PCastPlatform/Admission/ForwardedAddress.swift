@@ -16,7 +16,7 @@ struct ForwardedAddress: Sendable {
     init(_ field: ProxyField, _ values: [String]) {
         let texts =
             switch field {
-            case .forwarded: values.flatMap { Self.elements($0) }
+            case .forwarded: values.flatMap { Self.elements($0, "for") }
             case .forwardedFor: values.flatMap { $0.split(separator: ",").map(String.init) }
             }
         hops = texts.suffix(Self.maximumHops).map { Self.address($0) }
@@ -38,12 +38,25 @@ struct ForwardedAddress: Sendable {
         return address
     }
 
-    /// The `for` of each element (RFC 7239, section 4); empty where it has none.
-    private static func elements(_ field: String) -> [String] {
+    /// Whether the proxy that we are connected to says that it was asked by HTTPS.
+    ///
+    /// - Parameter values: of the fields of a name.
+    static func isSecure(_ field: ProxyField, _ values: (String) -> [String]) -> Bool {
+        let schemes =
+            switch field {
+            case .forwarded: values(field.rawValue).flatMap { elements($0, "proto") }
+            case .forwardedFor:
+                values("x-forwarded-proto").flatMap { $0.split(separator: ",").map(String.init) }
+            }
+        return schemes.last?.trimming.lowercased().replacing("\"", with: "") == "https"
+    }
+
+    /// A parameter of each element (RFC 7239, section 4); empty where it has none.
+    private static func elements(_ field: String, _ name: String) -> [String] {
         split(field, at: ",").map { element in
             for pair in split(element, at: ";") {
                 let parts = pair.split(separator: "=", maxSplits: 1)
-                guard parts.count == 2, parts[0].trimming.lowercased() == "for" else { continue }
+                guard parts.count == 2, parts[0].trimming.lowercased() == name else { continue }
                 return String(parts[1])
             }
             return ""

@@ -18,7 +18,7 @@ extension Refusal {
             switch kind {
             case .session: "sessions"
             case .stream: "streams"
-            case .viewer: "viewers"
+            case .viewer, .preview: "viewers"
             case .connection: "connections"
             }
         let whose =

@@ -12,6 +12,9 @@ actor PlatformControl {
         let relay: RelayOffers?
         let certificate: CertificateFiles?
         let directory: StreamDirectory
+        let workers: StreamWorkers
+        /// Where the platform listens.
+        let listen: IPAddress
     }
 
     private var configuration: PlatformConfiguration
@@ -42,6 +45,8 @@ actor PlatformControl {
         running.admission.change(
             limits: new.limits, trustedProxies: new.trustedProxies, proxyField: new.proxyField)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
+        await running.workers.change(
+            new.workers.map { WorkAdmission(configuration: $0, listen: running.listen) })
         running.kept.change(new.records, drainTime: new.drainTime)
         // What needs a restart is compared with what runs at the next change, too.
         var kept = new
@@ -62,7 +67,6 @@ extension PlatformSetting {
         case .tlsPort: new.tlsPort = old.tlsPort
         case .data: new.records.directory = old.records.directory
         case .dataKey: new.records.keyFile = old.records.keyFile
-        case .uriNetwork, .uriPorts, .uriDirectory, .uriWorkers: new.workers = old.workers
         default: preconditionFailure("\(self) needs no restart")
         }
     }

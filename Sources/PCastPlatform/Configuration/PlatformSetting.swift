@@ -24,14 +24,12 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case proxyField = "proxy-field"
     case drainTime = "drain-time"
 
-    /// Sockets, the directory of the records and what workers may reach stay as they are while the platform runs.
+    /// Sockets and the directory of the records stay as they are while the platform runs.
     public var needsRestart: Bool {
         switch self {
-        case .listen, .rtcPort, .advertise, .stun, .tlsPort, .data, .dataKey, .uriNetwork, .uriPorts, .uriDirectory,
-            .uriWorkers:
-            true
-        case .application, .tlsCertificate, .tlsKey, .tlsName, .retention, .callbackNetwork, .limit, .trustedProxy,
-            .proxyField, .drainTime:
+        case .listen, .rtcPort, .advertise, .stun, .tlsPort, .data, .dataKey: true
+        case .application, .tlsCertificate, .tlsKey, .tlsName, .retention, .callbackNetwork, .uriNetwork, .uriPorts,
+            .uriDirectory, .uriWorkers, .limit, .trustedProxy, .proxyField, .drainTime:
             false
         }
     }

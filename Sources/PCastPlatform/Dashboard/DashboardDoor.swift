@@ -62,7 +62,9 @@ struct DashboardDoor: Sendable {
         ApplicationAnswer.json(Failure(reason: "Nobody is logged in."), .unauthorized)
     }
 
-    private func isSecure(_ context: WebRequestContext) -> Bool { relay?.isSecure(port: context.localPort) ?? false }
+    private func isSecure(_ context: WebRequestContext) -> Bool {
+        context.isSecureByProxy || relay?.isSecure(port: context.localPort) ?? false
+    }
 
     private func logIn(_ request: Request, _ context: WebRequestContext) async -> Response {
         guard request.isOfDashboard, request.hasBody(ofType: "application/json") else {

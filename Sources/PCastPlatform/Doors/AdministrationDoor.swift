@@ -43,6 +43,7 @@ struct AdministrationDoor: Sendable {
         metrics.add(
             statistics.figures, applications: gatekeeper.applicationIDs,
             present: await directory.countsOfApplications)
+        metrics.add(admission.counts)
         metrics.add(kept.journal.counts)
         metrics.add(await kept.courier.counts)
         metrics.add(streams)

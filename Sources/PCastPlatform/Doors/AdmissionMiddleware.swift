@@ -15,9 +15,9 @@ struct AdmissionMiddleware: RouterMiddleware {
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.clientAddress = admission.address(of: context.clientAddress) { name in
-            HTTPField.Name(name).map { request.headers[values: $0] } ?? []
-        }
+        let fields = { (name: String) in HTTPField.Name(name).map { request.headers[values: $0] } ?? [] }
+        context.isSecureByProxy = admission.isSecure(through: context.clientAddress, fields: fields)
+        context.clientAddress = admission.address(of: context.clientAddress, fields: fields)
         guard !Self.free.contains(request.uri.path) else { return try await next(request, context) }
         do throws(Refusal) {
             try admission.takeRequest(from: context.clientAddress, at: MonotonicClock.now())

@@ -19,16 +19,20 @@ struct WebRTCDoor: Sendable {
     let gatekeeper: Gatekeeper
     let directory: StreamDirectory
     let relay: RelayOffers?
+    /// Who looks at pictures of streams on the dashboard watches none of them.
+    let dashboard: DashboardAccess
     let logger: Logger
     private let resources = WebRTCResources()
 
     init(
-        _ kind: Kind, gatekeeper: Gatekeeper, directory: StreamDirectory, relay: RelayOffers?, logger: Logger
+        _ kind: Kind, gatekeeper: Gatekeeper, directory: StreamDirectory, relay: RelayOffers?,
+        dashboard: DashboardAccess, logger: Logger
     ) {
         self.kind = kind
         self.gatekeeper = gatekeeper
         self.directory = directory
         self.relay = relay
+        self.dashboard = dashboard
         self.logger = logger
     }
 
@@ -117,7 +121,8 @@ struct WebRTCDoor: Sendable {
         case .whep:
             let origin = context.parameters.get("stream").map { StreamID($0) }
             participation = try await directory.view(
-                grant, visitor: visitor, origin: origin, offer: offer, onEnd: onEnd)
+                grant, visitor: visitor, origin: origin, offer: offer,
+                isPreview: dashboard.application(asking: request, context) == grant.application, onEnd: onEnd)
         }
         let tag = WebRTCResources.newEntityTag()
         let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""

@@ -14,6 +14,8 @@ actor NotificationCourier {
     private let logger: Logger
     private var underway: Set<DueDelivery.Place> = []
     private var underwayTo: [CallbackRecord.Key: Int] = [:]
+    /// Those of them that are over, and whose end the disk does not take.
+    private var unwritten = 0
     private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private(set) var counts = Counts()
 
@@ -62,7 +64,7 @@ actor NotificationCourier {
         while MonotonicClock.now() < end {
             wake()
             let isLeft = (try? await records.due(at: MonotonicClock.wallTime(), each: 1, limit: 1).isEmpty) == false
-            guard isLeft || !underway.isEmpty else { return }
+            guard isLeft || underway.count > unwritten else { return }
             guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { return }
         }
     }
@@ -113,9 +115,13 @@ actor NotificationCourier {
         let (outcome, text) = judge(answer, delivery)
         count(outcome, text, delivery)
         // As long as it cannot be written what became of it, it is neither sent again nor is what follows.
+        var isUnwritten = false
         while (try? await records.note(outcome, of: delivery.place, answer: text)) == nil {
+            if !isUnwritten { unwritten += 1 }
+            isUnwritten = true
             guard (try? await Task.sleep(for: .seconds(1))) != nil else { break }
         }
+        if isUnwritten { unwritten -= 1 }
         end(delivery)
     }
 

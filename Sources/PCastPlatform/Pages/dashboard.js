@@ -1,7 +1,7 @@
 // The dashboard: asks the platform each second what there is, and shows it.
 
 import { bitrate } from "/assets/pcast.js";
-import { StreamCard, clock, count, nameOf, ownViews, setText, shorten } from "/assets/streams.js";
+import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/streams.js";
 import { EndDialog, LinkDialog } from "/assets/dialogs.js";
 
 const element = (id) => document.getElementById(id);
@@ -174,7 +174,7 @@ function showStreams(list) {
 
 function showTotals(list, shown, isFiltered) {
   setText(element("streams"), list.total.streams.toLocaleString("en"));
-  setText(element("viewers"), Math.max(list.total.viewers - ownViews(), 0).toLocaleString("en"));
+  setText(element("viewers"), list.total.viewers.toLocaleString("en"));
   setText(element("bitrate"), bitrate(list.total.bitrate / 8));
   element("none").hidden = shown > 0;
   const isEmpty = list.total.streams === 0;

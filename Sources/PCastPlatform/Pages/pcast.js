@@ -37,7 +37,7 @@ export class Refusal extends Error {
  * platform ends it, and deletes its resource.
  */
 export class Session {
-  #connection; #endpoint; #token;
+  #connection; #endpoint; #token; #headers;
   #resource = null; #tag = null; #closed = false;
   #waiting = []; #holdsCandidates = true; #interruption = null; #events = null;
   #relays = []; #detour = null; #layers = null; #isOver = false;
@@ -54,8 +54,10 @@ export class Session {
   /** The stream's id: the platform tells it in a header of its own beside Location. */
   streamID = null;
 
-  constructor(connection, endpoint, token) {
+  /** With headers of its own, where its first request has some. */
+  constructor(connection, endpoint, token, headers = {}) {
     this.#connection = connection;
+    this.#headers = headers;
     this.#endpoint = endpoint;
     this.#token = token;
   }
@@ -70,7 +72,7 @@ export class Session {
     await connection.setLocalDescription(offer);
     const response = await fetch(this.#endpoint, {
       method: "POST",
-      headers: { "Content-Type": "application/sdp", ...this.#authorization() },
+      headers: { "Content-Type": "application/sdp", ...this.#headers, ...this.#authorization() },
       body: connection.localDescription.sdp,
       referrerPolicy: "no-referrer",
     });

@@ -12,6 +12,10 @@ let connection = null;
 let session = null;
 let figures = null;
 let quality = null;
+let attempts = 0;
+let retryTimer = null;
+/** Whether it has published since the button was pressed, and is to go on when that is possible again. */
+let isReturning = false;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), sent: new Plot("sentplot", "sent"),
   room: new Plot("roomplot", "room on the way out"), roundtrip: new Plot("roundtripplot", "round trip"),
@@ -117,10 +121,11 @@ function encodings() {
 }
 
 async function publish() {
+  clearTimeout(retryTimer);
   element("publish").disabled = true;
   element("codec").disabled = true;
   element("layers").disabled = true;
-  element("message").hidden = true;
+  if (attempts === 0) element("message").hidden = true;
   badge("connecting");
   connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   for (const track of [...media.getVideoTracks(), ...media.getAudioTracks()]) {
@@ -132,12 +137,8 @@ async function publish() {
   }
   const current = new Session(connection, "/whip", token);
   connection.addEventListener("connectionstatechange", () => connectionChanged(current));
-  current.onEnded = (reason) => {
-    if (session !== current) return;
-    stop();
-    badge("ended", "bad");
-    tell("The stream has ended", describeEnd("publisher", reason), "ended");
-  };
+  current.onEnded = (reason) => { if (session === current) noteEnd(reason); };
+  current.onLost = () => { if (session === current) again("The platform has lost the stream"); };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
@@ -148,17 +149,43 @@ async function publish() {
   try {
     await current.open(askForStereo);
     if (session !== current) return;
+    isReturning = true;
     showLink();
     element("publish").hidden = true;
     element("stop").hidden = false;
   } catch (error) {
-    if (session !== current) return;
-    stop();
-    refuse(error);
+    if (session === current) refuse(error);
   }
 }
 
+// Reasons after which Phenix' own clients publish again by themselves: the platform has lost it, or has no place for the
+// moment.
+const passing = [null, "failed", "maintenance", "capacity", "overload"];
+
+function noteEnd(reason) {
+  if (isReturning && passing.includes(reason)) return again("The stream has ended", describeEnd("publisher", reason));
+  stop();
+  badge("ended", "bad");
+  tell("The stream has ended", describeEnd("publisher", reason), "ended");
+}
+
+/** Publishes again in a while, at longer and longer intervals, until it is stopped; devices stay open. */
+function again(headline, why = "") {
+  const isFirst = attempts === 0;
+  leave();
+  badge("waiting", "fair");
+  // What is said already is not said anew: a screen reader would read it out at each attempt.
+  if (isFirst) tell(headline, `${why} Publishing again by itself.`.trim(), "waiting");
+  element("publish").hidden = true;
+  element("stop").hidden = false;
+  attempts += 1;
+  retryTimer = setTimeout(publish, isFirst ? 500 : Math.min(1000 * attempts, 10000));
+}
+
 function refuse(error) {
+  const isPassing = error instanceof TypeError || (error instanceof Refusal && [429, 503].includes(error.status));
+  if (isReturning && isPassing) return again("The platform cannot be reached");
+  stop();
   badge("refused", "bad");
   if (error instanceof TypeError) return tell("The platform cannot be reached", "Publish again when it is back.");
   const needsToken = error instanceof Refusal && [401, 403].includes(error.status);
@@ -180,6 +207,20 @@ function showLink() {
 }
 
 function stop() {
+  leave();
+  isReturning = false;
+  attempts = 0;
+  badge("not publishing");
+  element("publish").hidden = false;
+  element("publish").disabled = false;
+  element("codec").disabled = false;
+  element("layers").disabled = false;
+  element("stop").hidden = true;
+}
+
+/** Lets go of the session that there is. */
+function leave() {
+  clearTimeout(retryTimer);
   session?.close();
   session = null;
   connection = null;
@@ -188,12 +229,6 @@ function stop() {
   showNoFigures();
   showQuality("publisher", null);
   for (const plot of Object.values(plots)) plot.clear();
-  badge("not publishing");
-  element("publish").hidden = false;
-  element("publish").disabled = false;
-  element("codec").disabled = false;
-  element("layers").disabled = false;
-  element("stop").hidden = true;
   element("link").hidden = true;
 }
 
@@ -201,6 +236,7 @@ function connectionChanged(origin) {
   if (session !== origin) return;
   switch (connection.connectionState) {
     case "connected":
+      attempts = 0;
       badge("publishing", "good");
       element("message").hidden = true;
       showQuality("publisher", quality);
@@ -210,12 +246,15 @@ function connectionChanged(origin) {
       // The platform may not be able to say so.
       showQuality("publisher", { status: "no-data", reason: "none" });
       break;
-    case "failed": stop(); badge("failed", "bad"); tell("The connection was lost", "Publish again to go on."); break;
+    case "failed": again("The connection was lost"); break;
   }
 }
 
 element("publish").addEventListener("click", publish);
-element("stop").addEventListener("click", stop);
+element("stop").addEventListener("click", () => {
+  stop();
+  element("message").hidden = true;
+});
 for (const id of ["camera", "microphone"]) element(id).addEventListener("change", changeDevices);
 
 const limits = { none: "nothing limits it", cpu: "limited by the processor", bandwidth: "limited by bandwidth" };

@@ -9,9 +9,6 @@ const grace = 2000;
 /** Pictures that play at one time, of the cards that are in sight. */
 const previews = new Set();
 
-/** How many of the platform's viewers are pictures of this page. */
-export const ownViews = () => [...previews].filter((card) => card.isShown).length;
-
 const qualityText = {
   "all none": "all of it arrives", "all upload-limited": "limited by the publisher's uplink",
   "all network-limited": "held back for its viewers' sake", "audio-only none": "sound only",
@@ -68,9 +65,6 @@ export class StreamCard {
 
   get stream() { return this.#stream; }
 
-  /** Whether it is a viewer of its stream. */
-  get isShown() { return this.#session?.isOpen ?? false; }
-
   /** Shows what the platform tells; `now` is its time. */
   update(stream, now) {
     const parts = this.#parts;
@@ -93,9 +87,8 @@ export class StreamCard {
     }
     setText(parts.age.lastElementChild, clock(now - stream.startTime));
     // The picture on this page is not what is meant by a viewer.
-    const viewers = Math.max(stream.viewers - (this.isShown ? 1 : 0), 0);
-    setText(parts.watching.lastElementChild, `${viewers}`);
-    parts.watching.title = `${count(viewers, "viewer")} beside this page; ${stream.mostViewers} at most`;
+    setText(parts.watching.lastElementChild, `${stream.viewers}`);
+    parts.watching.title = `${count(stream.viewers, "viewer")}; ${stream.mostViewers} at most`;
     setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
     // What went by while nobody asked is read from the platform.
@@ -195,7 +188,9 @@ export class StreamCard {
       const id = this.#stream.streamId;
       const { streamToken } = await this.#ask("POST", "/pcast/stream", { originStreamId: id, expiresIn: 60 });
       if (this.#wanted !== wanted) { connection.close(); return; }
-      session = new Session(connection, `/whep/${encodeURIComponent(id)}`, streamToken);
+      // As the dashboard's own, so that it is counted as no viewer.
+      session = new Session(
+        connection, `/whep/${encodeURIComponent(id)}`, streamToken, { "PCast-Dashboard": "1" });
       session.onEnded = () => { if (this.#session === session) this.#leave(5000); };
       this.#session = session;
       await session.open();

@@ -181,6 +181,7 @@ actor SignalingSession {
         case .setupStream(let message): return .setupStream(await setUp(message))
         case .destroyStream(let message): return .destroyStream(await destroy(message))
         case .setRemoteDescription(let message): return .setRemoteDescription(await setRemote(message))
+        case .createOfferDescription(let message): return .createOfferDescription(await offer(message))
         case .bye: return await sayGoodbye(request)
         case .addIceCandidates(let message): return await note(message.streamID, request)
         case .updateStreamState(let message): return await note(message.streamID, request)
@@ -204,7 +205,7 @@ actor SignalingSession {
             var entering = visitor
             entering.sessionID = previous
             let isForStreams = try gatekeeper.admit(grant, visitor: entering)
-            let seat = try await seat(previous, of: grant.application)
+            let seat = try await seat(previous, of: grant)
             let opened = await registry.open(
                 grant.application, previous: previous, seat: seat, at: MonotonicClock.now()
             ) { [weak self] news in await self?.tell(news) ?? false }
@@ -230,11 +231,12 @@ actor SignalingSession {
         for each in news { _ = tell(each) }
     }
 
-    /// One that was known before has its seat.
-    private func seat(_ previous: SessionID?, of application: ApplicationID) async throws(Refusal) -> Seat? {
+    /// One that was known before has its seat, and a worker of this platform needs none.
+    private func seat(_ previous: SessionID?, of grant: Grant) async throws(Refusal) -> Seat? {
+        guard grant.work == nil else { return nil }
         try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
-        if await registry.knows(previous, of: application) { return nil }
-        return try admission.seat(.session, of: application, from: remoteAddress)
+        if await registry.knows(previous, of: grant.application) { return nil }
+        return try admission.seat(.session, of: grant.application, from: remoteAddress)
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {
@@ -264,6 +266,8 @@ actor SignalingSession {
             throw .token("another application's token")
         }
         if create.hasConnectUri {
+            // Who has a worker begin a stream begins it.
+            try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
             let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
             return Self.response(try await workers.start(request))
         }
@@ -350,6 +354,24 @@ actor SignalingSession {
             logger.info("description refused", metadata: ["why": "\(error.detail)"])
             response.status = error.wire
         }
+        return response
+    }
+
+    /// The offer of ours that a stream of the session has not answered yet, once more; one that runs gets no other.
+    private func offer(_ message: PCastCreateOfferDescription) async -> PCastCreateOfferDescriptionResponse {
+        var response = PCastCreateOfferDescriptionResponse()
+        let stream = StreamID(message.streamID)
+        guard let session, await registry.owns(stream, session.id) else {
+            response.status = RequestStatus.gone.wire
+            return response
+        }
+        guard let offer = await directory.outstandingOffer(to: stream) else {
+            response.status = RequestStatus.conflict.wire
+            return response
+        }
+        response.status = RequestStatus.ok.wire
+        response.sessionDescription.type = .offer
+        response.sessionDescription.sdp = offer.text
         return response
     }
 

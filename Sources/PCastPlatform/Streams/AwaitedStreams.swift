@@ -15,6 +15,8 @@ struct AwaitedStreams {
         /// When it was last known to be published.
         let lastSeen: WallTime
         let deadline: Instant
+        /// Its place, kept while it is awaited; nil for one of the platform before.
+        var seat: Seat?
     }
 
     /// A viewer that is to come back.
@@ -27,6 +29,8 @@ struct AwaitedStreams {
         let onEnd: EndAction
         let lastSeen: WallTime
         let deadline: Instant
+        /// Its place, kept while it is awaited; nil for one of the platform before.
+        var seat: Seat?
     }
 
     /// Everything whose time is over.

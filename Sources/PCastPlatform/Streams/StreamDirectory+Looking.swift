@@ -65,7 +65,7 @@ extension StreamDirectory {
     }
 
     func viewers(of stream: StreamID) -> Int {
-        participants.values.count { !$0.isPublisher && $0.origin == stream }
+        participants.values.count { $0.isViewer && $0.origin == stream }
     }
 
     /// How good a stream's data arrives; nil when it is gone.
@@ -75,7 +75,7 @@ extension StreamDirectory {
     var viewerCounts: [StreamID: ViewerCounts] { streams.mapValues(\.counts) }
 
     /// Publishers and viewers at the moment.
-    var counts: (streams: Int, viewers: Int) { (streams.count, participants.count - streams.count) }
+    var counts: (streams: Int, viewers: Int) { (streams.count, participants.values.count { $0.isViewer }) }
 
     /// Whose each stream is.
     var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
@@ -84,7 +84,7 @@ extension StreamDirectory {
     var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
         var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
         for stream in streams.values { counts[stream.application, default: (0, 0)].streams += 1 }
-        for viewer in participants.values where !viewer.isPublisher {
+        for viewer in participants.values where viewer.isViewer {
             guard let application = streams[viewer.origin]?.application else { continue }
             counts[application, default: (0, 0)].viewers += 1
         }
@@ -93,4 +93,9 @@ extension StreamDirectory {
 
     /// Whether it has not ended.
     func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
+}
+
+extension StreamDirectory.Participant {
+    /// Whether it is one of those who watch: pictures on the dashboard are not.
+    var isViewer: Bool { !isPublisher && !isPreview }
 }

@@ -174,11 +174,11 @@ extension StreamDirectory {
                 awaited.add(
                     .init(
                         id: viewer.streamID, origin: stream.id, application: stream.application, session: session,
-                        onEnd: viewer.onEnd, lastSeen: now, deadline: deadline))
+                        onEnd: viewer.onEnd, lastSeen: now, deadline: deadline, seat: viewer.seat))
                 told.append((viewer.streamID, onInterruption))
             } else {
                 let end = StreamEnd(streamID: viewer.streamID, reason: .failed, description: "")
-                journal.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire))
+                if viewer.isViewer { journal.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire)) }
                 over.append((end, viewer.onEnd))
             }
         }
@@ -187,12 +187,13 @@ extension StreamDirectory {
         await router.end(stream.peer, reason: .failed)
         for (id, tell) in told { await tell(id) }
         for (end, tell) in over { await tell(end) }
-        return .init(live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline)
+        return .init(
+            live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline, seat: publisher.seat)
     }
 
     /// Publishes a stream again, of which nobody is told a second time that it has started.
     func goOn(
-        with former: AwaitedStreams.Stream, _ seat: Seat, _ visitor: Visitor, _ offer: SessionDescription,
+        with former: AwaitedStreams.Stream, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
     ) async throws(Refusal) -> Participation {
@@ -200,6 +201,14 @@ extension StreamDirectory {
         defer {
             returning.remove(stream.id)
             arrived(stream.id)
+        }
+        let seat: Seat
+        do {
+            seat = try place(of: former.seat, .stream, grant, visitor)
+            try checkBitrate(for: grant.application, seat)
+        } catch {
+            awaited.add(former)
+            throw error
         }
         stream.peer = enter(stream.id, seat, origin: stream.id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         stream.session = visitor.sessionID
@@ -224,6 +233,14 @@ extension StreamDirectory {
             awaited.add(former)
             throw Self.refusal(error)
         }
+    }
+
+    /// Who goes on with what it had goes on at its place: it is not one more. From another address it is one more there.
+    private func place(
+        of former: Seat?, _ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor
+    ) throws(Refusal) -> Seat {
+        if let former, former.block == AddressBlock(visitor.address) { return former }
+        return try seat(kind, grant, visitor)
     }
 
     /// What the relay had under that name may have its last words to say.
@@ -256,13 +273,20 @@ extension StreamDirectory {
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction, onInterruption: AwaitedStreams.InterruptionAction?
     ) async throws(Refusal) -> Participation {
-        let seat = try seat(.viewer, grant, visitor)
+        try takeJoin(grant, visitor)
         await detachViewing(id, of: visitor.sessionID)
         guard let known = awaited.viewings[id], known.session == visitor.sessionID,
             known.application == grant.application
         else { throw .ended }
         try await waitForReturn(of: known.origin)
         guard let viewing = awaited.take(viewing: id) else { throw .ended }
+        let seat: Seat
+        do {
+            seat = try place(of: viewing.seat, .viewer, grant, visitor)
+        } catch {
+            awaited.add(viewing)
+            throw error
+        }
         let peer = enter(id, seat, origin: viewing.origin, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
@@ -289,7 +313,7 @@ extension StreamDirectory {
         awaited.add(
             .init(
                 id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,
-                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + returnTime))
+                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + returnTime, seat: viewer.seat))
         await router.end(peer, reason: .failed)
     }
 

@@ -15,6 +15,8 @@ actor StreamDirectory {
         let streamID: StreamID
         let origin: StreamID
         let isPublisher: Bool
+        /// A picture on the dashboard, which is no view.
+        let isPreview: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
         /// Its place among those that there may be.
         let seat: Seat
@@ -44,7 +46,7 @@ actor StreamDirectory {
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
     /// What of the bitrate each publisher may have.
-    private var shares = BitrateShares()
+    var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
     var nextOrdinal = 0
     private var nextListener = 0
@@ -101,16 +103,17 @@ actor StreamDirectory {
         if let asked {
             let offer = try Self.offer(ofReturning: offer)
             let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
-            let seat = try seat(.stream, grant, visitor)
+            try takeJoin(grant, visitor)
             if let former = try await takeOver(asked, grant, visitor, tags: tags) {
                 return try await goOn(
-                    with: former, seat, visitor, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
+                    with: former, grant, visitor, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
             }
         }
         try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
+        if asked == nil { try takeJoin(grant, visitor) }
         let seat = try seat(.stream, grant, visitor)
-        guard shares.hasRoom(grant.application, seat.block, in: admission.limits) else { throw .noBitrate }
+        try checkBitrate(for: grant.application, seat)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
         let peer = enter(id, seat, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
@@ -154,10 +157,11 @@ actor StreamDirectory {
     ///   - offer: nil for one of ours, to be answered by `accept`.
     ///   - options: of the client, about the stream.
     ///   - asked: which viewing it goes on with; nil for a new one.
+    ///   - isPreview: it is a picture on the dashboard, which is counted nowhere.
     ///   - onInterruption: called when its media connection is lost and may be set up again; nil for who cannot.
     func view(
         _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription?, options: [String] = [],
-        returning asked: StreamID? = nil,
+        returning asked: StreamID? = nil, isPreview: Bool = false,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in },
         onInterruption: AwaitedStreams.InterruptionAction? = nil
@@ -171,16 +175,20 @@ actor StreamDirectory {
         try await awaitReturn(of: origin, for: grant, visitor)
         let stream = try find(origin, for: grant, visitor: visitor)
         let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .view)
-        let seat = try seat(.viewer, grant, visitor)
+        if !isPreview { try takeJoin(grant, visitor) }
+        let seat = try seat(isPreview ? .preview : .viewer, grant, visitor)
         let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw Refusal(.conflict, "The stream exists already.") }
-        let peer = enter(id, seat, origin: stream.id, isPublisher: false, onEnd: onEnd, onQuality: onQuality)
+        let peer = enter(
+            id, seat, origin: stream.id, isPublisher: false, isPreview: isPreview, onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: visitor.sessionID, onInterruption)
         do {
-            var description = try await router.view(peer, stream: stream.id, offer: offer, terms: capabilities.terms)
+            var terms = capabilities.terms
+            terms.isCounted = !isPreview
+            var description = try await router.view(peer, stream: stream.id, offer: offer, terms: terms)
             if grant.work != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
-            noteView(id, of: stream.id, grant, visitor)
+            if !isPreview { noteView(id, of: stream.id, grant, visitor) }
             logger.info(
                 "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], visitor))
             warn(of: capabilities, stream: id)
@@ -286,20 +294,15 @@ actor StreamDirectory {
         try gatekeeper.authorize(grant, for: .subscribe(originStreamID: origin, tags: tags), visitor: visitor)
     }
 
-    func seat(_ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Seat {
-        try admission.takeJoin(from: visitor.address, at: MonotonicClock.now())
-        return try admission.seat(kind, of: grant.application, from: visitor.address)
-    }
-
     func enter(
-        _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool,
+        _ id: StreamID, _ seat: Seat, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void, onQuality: @escaping QualityAction
     ) -> PeerID {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, onEnd: onEnd, seat: seat, onQuality: onQuality,
-            entered: MonotonicClock.now())
+            streamID: id, origin: origin, isPublisher: isPublisher, isPreview: isPreview, onEnd: onEnd, seat: seat,
+            onQuality: onQuality, entered: MonotonicClock.now())
         peers[id] = peer
         return peer
     }
@@ -454,7 +457,7 @@ actor StreamDirectory {
         if let stream {
             if !stream.isEndNoted { journal.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)
-        } else {
+        } else if !participant.isPreview {
             journal.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
         logger.info("ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])

@@ -14,6 +14,8 @@ struct StreamWork: Sendable {
     let tags: [String]
     /// The client's.
     let session: SessionID?
+    /// Where whoever asked for it is, at whose address it counts; the worker itself is at none.
+    let address: IPAddress?
     /// Is told once how the stream ended.
     let ended: @Sendable (StreamEnd) async -> Void
 }

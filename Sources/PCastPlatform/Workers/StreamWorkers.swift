@@ -10,7 +10,7 @@ import PCastSignaling
 /// A stream that has begun ends with its worker, and is not begun again under the same name: its backend and its viewers
 /// are told, and its client decides (`docs/URIS.md`).
 actor StreamWorkers {
-    private let admission: WorkAdmission?
+    private var admission: WorkAdmission?
     private let gatekeeper: Gatekeeper
     private let directory: StreamDirectory
     private let registry: SessionRegistry
@@ -42,6 +42,9 @@ actor StreamWorkers {
     /// Where workers find the platform: known when it listens.
     func listens(at uri: String) { platform = uri }
 
+    /// What counts for all that begins from now on; what runs goes on.
+    func change(_ admission: WorkAdmission?) { self.admission = admission }
+
     /// Workers at the moment.
     var count: Int { runs.count }
 
@@ -65,6 +68,7 @@ actor StreamWorkers {
         let id = StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-"))
         let work = StreamWork(
             stream: id, purpose: purpose, tags: request.message.tags, session: request.session,
+            address: request.visitor.address,
             ended: { [weak self] end in await self?.streamEnded(end) })
         var grant = request.grant
         grant.work = work

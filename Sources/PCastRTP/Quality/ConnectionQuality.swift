@@ -6,7 +6,8 @@ public import PCastMedia
 /// Nothing heard for 1.5 s, neither media nor reports nor answers to checks: NoData, None. A platform that says by its
 /// signalling that nothing arrives of the publisher, no cause known, while packets leave here all the time, makes that
 /// UploadLimited: the uplink loses every one of them. So it is with DownloadLimited for a viewer that hears nothing, of
-/// which the platform hears nothing.
+/// which the platform hears nothing. A link that held back what passed before nothing did is the cause too: the platform
+/// knows that of its own, and its words would come over the link that is silent.
 public struct ConnectionQuality: Sendable {
     public enum Role: Sendable { case publisher, viewer }
 
@@ -76,15 +77,19 @@ public struct ConnectionQuality: Sendable {
         return row
     }
 
+    /// Of this client's own link.
+    private var ownLimit: DataQuality.Reason { role == .publisher ? .uploadLimited : .downloadLimited }
+
     private var row: DataQuality {
         let nothing = DataQuality(status: .noData, reason: .none)
         if platform == nothing {
             switch role {
-            case .publisher where isSending: return DataQuality(status: .noData, reason: .uploadLimited)
-            case .viewer where isSilent: return DataQuality(status: .noData, reason: .downloadLimited)
+            case .publisher where isSending: return DataQuality(status: .noData, reason: ownLimit)
+            case .viewer where isSilent: return DataQuality(status: .noData, reason: ownLimit)
             default: return nothing
             }
         }
-        return isSilent && platform.status != .noData ? nothing : platform
+        guard isSilent, platform.status != .noData else { return platform }
+        return platform.reason == ownLimit ? DataQuality(status: .noData, reason: ownLimit) : nothing
     }
 }

@@ -62,10 +62,19 @@ final class Workplace: Sendable {
     // MARK: Programs
 
     /// Starts a program. What it writes is kept under its name and a number.
-    func start(_ program: String, _ arguments: [String], limit: Duration = .seconds(60)) throws -> RunningProgram {
+    ///
+    /// - Parameter recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
+    func start(
+        _ program: String, _ arguments: [String], limit: Duration = .seconds(60), recovers: Bool = false
+    ) throws -> RunningProgram {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
         environment["XDG_RUNTIME_DIR"] = runtimeDirectory
         environment["PCAST_LOG_LEVEL"] = "info"
+        // Tests wait for ends, but those of what comes after them.
+        if !recovers {
+            environment["PCAST_PUBLISH_ONCE"] = "true"
+            environment["PCAST_SUBSCRIBE_ONCE"] = "true"
+        }
         let number = programs.withLock { $0.count + 1 }
         let names = ([program] + arguments).map { URL(fileURLWithPath: $0).lastPathComponent }
         let name = names[0] == "namespace.sh" ? names[2] : names[0] == "pcast" ? names[1] : names[0]

@@ -18,6 +18,17 @@ extension EndToEnd.Seed {
         }
 
         @Test(
+            """
+            Publisher, NoData, UploadLimited: The publisher has a bad internet connection and no data is being \
+            streamed.
+            """, .timeLimit(.minutes(3)))
+        func publisherNoDataUploadLimited() async throws {
+            let scene = try QualityScenes.current().narrowUplink
+            // When nothing passes at the latest; a busy machine may have no room for sound either, before.
+            try await scene.isTold(scene.publisher, "no-data", "upload-limited", step: 1)
+        }
+
+        @Test(
             "Publisher, All, None: Good internet connection and no quality reduction in effect.",
             .timeLimit(.minutes(3)))
         func publisherGood() async throws {
@@ -78,11 +89,29 @@ extension EndToEnd.Seed {
         }
 
         @Test(
+            "Viewer, NoData, DownloadLimited: The subscriber has a bad internet connection and no data is being received.",
+            .timeLimit(.minutes(3)))
+        func viewerNoDataDownloadLimited() async throws {
+            let scene = try QualityScenes.current().narrowDownlink
+            try await scene.isTold(scene.other, "no-data", "download-limited", step: 1)
+        }
+
+        @Test(
             "Viewer, NoData, PublisherLimited: The publisher has a bad internet connection and no data is being received.",
             .timeLimit(.minutes(3)))
         func viewerNoDataPublisherLimited() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.viewer, "no-data", "publisher-limited")
+        }
+
+        @Test(
+            """
+            Viewer, NoData, NetworkLimited: The network is limiting the quality of the stream and no data is being \
+            received.
+            """, .timeLimit(.minutes(3)))
+        func viewerNoDataNetworkLimited() async throws {
+            let scene = try QualityScenes.current().silent
+            try await scene.isTold(scene.viewer, "no-data", "network-limited")
         }
 
         @Test(

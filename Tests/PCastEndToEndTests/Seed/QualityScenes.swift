@@ -13,10 +13,13 @@ struct QualityScenes: Sendable {
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
 
-    /// The publisher's network narrows, and narrows more; its viewer's is good.
+    /// The publisher's network narrows until there is room for sound alone, and then for nothing from it; its viewer's is
+    /// good.
     let narrowUplink: Scene
-    /// One of two viewers' networks narrows, and narrows more.
+    /// One of two viewers' networks narrows in the same way, and then has room for nothing to it.
     let narrowDownlink: Scene
+    /// One of two viewers' networks has no room for a picture, and the stream has no sound.
+    let silent: Scene
     /// Two streams with a publisher and a viewer each: the network of one stream's publisher and of the other's viewer is
     /// gone for four seconds.
     let cut: Scene
@@ -31,19 +34,21 @@ struct QualityScenes: Sendable {
     }
 
     static func start(in place: Workplace) async throws -> QualityScenes {
-        async let uplink = narrow(in: place, isPublisherBad: true, ["rate=600k", "rate=100k"])
-        async let downlink = narrow(in: place, isPublisherBad: false, ["rate=600k", "rate=100k"])
+        let steps = ["rate=600k", "rate=100k"]
+        async let uplink = narrow(in: place, isPublisherBad: true, steps + ["up down"])
+        async let downlink = narrow(in: place, isPublisherBad: false, steps + ["down down"])
+        async let silent = narrow(in: place, isPublisherBad: false, ["rate=60k"], hasSound: false)
         async let cut = Self.cut(in: place)
-        return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, cut: cut)
+        return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, silent: silent, cut: cut)
     }
 
     /// - Parameter steps: what the bad network becomes, at the onset and each time that a row has had time to be told.
     private static func narrow(
-        in place: Workplace, isPublisherBad: Bool, _ steps: [String]
+        in place: Workplace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true
     ) async throws -> Scene {
         let changes = steps.enumerated().map { "\(Int(onset) + $0.offset * 20)s \($0.element)" }
         let network = try await ImpairedPlatform.start(in: place, changes: changes)
-        let publisher = try await publish(to: network, isBad: isPublisherBad)
+        let publisher = try await publish(to: network, isBad: isPublisherBad, hasSound: hasSound)
         let viewer = try await watch(publisher, of: network, isBad: false)
         let other = isPublisherBad ? viewer : try await watch(publisher, of: network, isBad: true)
         return Scene(network: network, publisher: publisher, viewer: viewer, other: other)
@@ -60,13 +65,18 @@ struct QualityScenes: Sendable {
     }
 
     private static func publish(
-        to network: ImpairedPlatform, isBad: Bool
+        to network: ImpairedPlatform, isBad: Bool, hasSound: Bool = true
     ) async throws -> RunningProgram {
         let platform = network.platform
+        let token =
+            hasSound
+            ? try await platform.publishingToken()
+            : try await platform.place.token(
+                LocalPlatform.application, "--type", "publish", "--capability", "video-only")
         let arguments = [
             "publish", "--json", "--uri", isBad ? network.badURI : platform.uri, "--token",
-            try await platform.authenticationToken(), "--token", try await platform.publishingToken(), "--video",
-            "synthetic", "--fps", "15", "--audio", "synthetic",
+            try await platform.authenticationToken(), "--token", token, "--video", "synthetic", "--fps", "15",
+            "--audio", "synthetic",
         ]
         let publisher = try platform.place.start(
             BuiltProgram.path("pcast"), arguments, limit: .seconds(170))

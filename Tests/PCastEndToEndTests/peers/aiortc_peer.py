@@ -86,3 +86,16 @@ def codecs(connection):
         if names:
             agreed[transceiver.kind] = names[0].mimeType
     return agreed
+
+
+async def be_abandoned(run, connection, resource, seconds):
+    """Connects, and waits until the platform has ended the connection, on which nothing comes."""
+    async with negotiated(connection, resource):
+        began = time.monotonic()
+        while time.monotonic() < began + seconds and connection.connectionState == "connected":
+            await asyncio.sleep(0.05)
+        run.figures.update(
+            connectionState=connection.connectionState, abandonedSeconds=round(time.monotonic() - began, 2))
+    run.figures["deleteStatus"] = resource.deleted
+    run.check("the platform has ended the connection", run.figures["connectionState"] != "connected")
+    run.check("the resource is gone", resource.deleted != 200)

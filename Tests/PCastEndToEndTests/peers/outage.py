@@ -15,6 +15,15 @@ def rejoin(page):
         "setTimeout(() => told(video.currentTime > before + 0.2), 500); })", PATIENCE, "moving pictures")
 
 
+def republish(page):
+    """Waits until the page has lost what it publishes, and publishes again by itself; returns the link to watch."""
+    state = "document.getElementById('state').textContent"
+    print("ready for an outage", flush=True)
+    page.wait(f"{state} !== 'publishing'", PATIENCE, "the interruption")
+    page.wait(f"{state} === 'publishing' && !document.getElementById('link').hidden", PATIENCE, "the stream's return")
+    return page.evaluate("document.getElementById('watch').href")
+
+
 def sit_out(run, page, kind, count):
     """Waits until the page's connection is interrupted and then there again, with frames: `count` of the video.
 

@@ -70,6 +70,12 @@ def publish(run, options):
                 connectMilliseconds=page.evaluate("Math.round(performance.now())"), watch=link,
                 streamID=urllib.parse.unquote(urllib.parse.urlsplit(link).path.split("/")[2]))
             print(f"streamID {run.figures['streamID']}", flush=True)
+            if options.restart:
+                link = outage.republish(page)
+                run.figures.update(
+                    watch=link, formerStreamID=run.figures["streamID"],
+                    streamID=urllib.parse.unquote(urllib.parse.urlsplit(link).path.split("/")[2]))
+                run.check("nothing is left to be said", page.evaluate("document.getElementById('message').hidden"))
             if options.outage:
                 outage.sit_out(run, page, "outbound", "framesSent")
             measure(run, page, options.seconds)
@@ -78,7 +84,7 @@ def publish(run, options):
                 page.screenshot(options.screenshot)
             run.figures["problems"] = page.problems
         # Requests that fail during an outage stand in the console.
-        run.check("no errors in the console", options.outage or not page.problems)
+        run.check("no errors in the console", options.outage or options.restart or not page.problems)
         page.click("#stop")
         page.wait(f"{state} == 'not publishing'", 5, "the page to stop")
         page.rest(0.3)
@@ -90,6 +96,7 @@ def main():
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it publishes")
     parser.add_argument("--join", type=float, default=20, help="seconds within which it must be publishing")
     parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
+    parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
     options = parser.parse_args()
     options.url = options.url or options.url_option

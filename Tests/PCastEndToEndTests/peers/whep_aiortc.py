@@ -62,6 +62,8 @@ async def watch(run, options):
     viewer = Viewer(connection)
     resource = signalling.Resource(options.url, options.token)
     started = time.monotonic()
+    if options.silent:
+        return await aiortc_peer.be_abandoned(run, connection, resource, options.seconds)
     async with aiortc_peer.negotiated(connection, resource) as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000))
         deadline = time.monotonic() + options.seconds
@@ -89,6 +91,7 @@ async def watch(run, options):
 def main():
     parser = program.arguments(__doc__, "WHEP endpoint")
     parser.add_argument("--codec", choices=["H264", "VP8"], help="offer this video codec only")
+    parser.add_argument("--silent", action="store_true", help="expect no media, and to be ended")
     parser.add_argument("--address", action="append", help="address to gather candidates on")
     options = parser.parse_args()
     aiortc_peer.use_addresses(options.address, options.url)

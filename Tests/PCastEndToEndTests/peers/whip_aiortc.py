@@ -81,7 +81,31 @@ class TwoTones(aiortc.AudioStreamTrack):
         return frame
 
 
+class Nothing(aiortc.VideoStreamTrack):
+    """A camera whose first picture never comes."""
+
+    async def recv(self):
+        await asyncio.Event().wait()
+
+
+class Silence(aiortc.AudioStreamTrack):
+    """A microphone that never gives anything."""
+
+    async def recv(self):
+        await asyncio.Event().wait()
+
+
+async def say_nothing(run, options):
+    connection = aiortc_peer.peer_connection()
+    connection.addTransceiver(Nothing(), direction="sendonly")
+    connection.addTransceiver(Silence(), direction="sendonly")
+    resource = signalling.Resource(options.url, options.token)
+    await aiortc_peer.be_abandoned(run, connection, resource, options.seconds)
+
+
 async def publish(run, options):
+    if options.silent:
+        return await say_nothing(run, options)
     connection = aiortc_peer.peer_connection()
     video = connection.addTransceiver(MovingGradient(), direction="sendonly")
     connection.addTransceiver(TwoTones(), direction="sendonly")
@@ -113,6 +137,7 @@ async def publish(run, options):
 def main():
     parser = program.arguments(__doc__, "WHIP endpoint")
     parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
+    parser.add_argument("--silent", action="store_true", help="send nothing, and expect to be ended")
     parser.add_argument("--address", action="append", help="address to gather candidates on")
     options = parser.parse_args()
     aiortc_peer.use_addresses(options.address, options.url)

@@ -5,7 +5,8 @@ import PCastMedia
 struct BitrateShares: Sendable {
     private struct Publisher {
         let application: ApplicationID
-        let block: AddressBlock
+        /// Nil for who counts at no address.
+        let block: AddressBlock?
     }
 
     private var publishers: [StreamID: Publisher] = [:]
@@ -17,23 +18,30 @@ struct BitrateShares: Sendable {
     static let least: Int64 = 64_000
 
     /// Whether there is a share for one more.
-    func hasRoom(_ application: ApplicationID, _ block: AddressBlock, in limits: PlatformLimits) -> Bool {
-        let share = Self.share(
-            Int64(publishers.count) + 1, applications[application, default: 0] + 1, blocks[block, default: 0] + 1,
-            limits)
-        return share.map { $0 >= Self.least } ?? true
+    func hasRoom(_ application: ApplicationID, _ block: AddressBlock?, in limits: PlatformLimits) -> Bool {
+        exceeded(application, block, in: limits) == nil
     }
 
-    mutating func enter(_ stream: StreamID, _ application: ApplicationID, _ block: AddressBlock) {
+    /// The limit by which there is no share for one more; nil where there is one.
+    func exceeded(
+        _ application: ApplicationID, _ block: AddressBlock?, in limits: PlatformLimits
+    ) -> PlatformLimits.Name? {
+        let share = Self.share(
+            Int64(publishers.count) + 1, applications[application, default: 0] + 1,
+            block.map { blocks[$0, default: 0] + 1 }, limits)
+        return share.flatMap { $0.bits < Self.least ? $0.limit : nil }
+    }
+
+    mutating func enter(_ stream: StreamID, _ application: ApplicationID, _ block: AddressBlock?) {
         publishers[stream] = Publisher(application: application, block: block)
         applications[application, default: 0] += 1
-        blocks[block, default: 0] += 1
+        if let block { blocks[block, default: 0] += 1 }
     }
 
     mutating func leave(_ stream: StreamID) {
         guard let publisher = publishers.removeValue(forKey: stream) else { return }
         applications[publisher.application] = Self.less(applications[publisher.application])
-        blocks[publisher.block] = Self.less(blocks[publisher.block])
+        if let block = publisher.block { blocks[block] = Self.less(blocks[block]) }
     }
 
     private static func less(_ count: Int64?) -> Int64? { count.flatMap { $0 > 1 ? $0 - 1 : nil } }
@@ -49,16 +57,23 @@ struct BitrateShares: Sendable {
     func shares(in limits: PlatformLimits) -> [StreamID: Bitrate?] {
         publishers.mapValues { publisher in
             Self.share(
-                Int64(publishers.count), applications[publisher.application] ?? 1, blocks[publisher.block] ?? 1, limits
-            ).map { Bitrate(bitsPerSecond: $0) }
+                Int64(publishers.count), applications[publisher.application] ?? 1,
+                publisher.block.map { blocks[$0] ?? 1 }, limits
+            ).map { Bitrate(bitsPerSecond: $0.bits) }
         }
     }
 
     /// - Parameters: how many there are in all, of its application and at its address.
-    private static func share(_ all: Int64, _ application: Int64, _ block: Int64, _ limits: PlatformLimits) -> Int64? {
-        let bounds: [(PlatformLimits.Name, Int64)] = [
+    /// - Returns: the smallest share, and what limits it; nil where nothing does.
+    private static func share(
+        _ all: Int64, _ application: Int64, _ block: Int64?, _ limits: PlatformLimits
+    ) -> (bits: Int64, limit: PlatformLimits.Name)? {
+        let bounds: [(limit: PlatformLimits.Name, count: Int64?)] = [
             (.bitrate, all), (.bitratePerApplication, application), (.bitratePerAddress, block), (.bitratePerStream, 1),
         ]
-        return bounds.filter { limits[$0.0] > 0 }.map { limits[$0.0] / max($0.1, 1) }.min()
+        return bounds.compactMap { limit, count in
+            guard let count, limits[limit] > 0 else { return nil }
+            return (limits[limit] / max(count, 1), limit)
+        }.min { $0.bits < $1.bits }
     }
 }

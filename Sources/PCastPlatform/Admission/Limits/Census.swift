@@ -16,22 +16,23 @@ struct Census: Sendable {
     private var applications: [ApplicationID: Int64] = [:]
     private var addresses: [AddressBlock: Int64] = [:]
 
+    /// - Parameter address: nil for who counts at none.
     mutating func enter(
-        _ application: ApplicationID?, _ address: AddressBlock, within bounds: Bounds
+        _ application: ApplicationID?, _ address: AddressBlock?, within bounds: Bounds
     ) throws(Exceeded) {
         guard count < bounds.all else { throw .all }
         if let application, applications[application, default: 0] >= bounds.application { throw .application }
-        guard addresses[address, default: 0] < bounds.address else { throw .address }
+        if let address, addresses[address, default: 0] >= bounds.address { throw .address }
         count += 1
         if let application { applications[application, default: 0] += 1 }
-        addresses[address, default: 0] += 1
+        if let address { addresses[address, default: 0] += 1 }
     }
 
-    mutating func leave(_ application: ApplicationID?, _ address: AddressBlock) {
+    mutating func leave(_ application: ApplicationID?, _ address: AddressBlock?) {
         count -= 1
         precondition(count >= 0, "who leaves has entered")
         if let application { Self.decrease(&applications[application]) }
-        Self.decrease(&addresses[address])
+        if let address { Self.decrease(&addresses[address]) }
     }
 
     private static func decrease(_ count: inout Int64?) {

@@ -1,0 +1,49 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+
+/// Streams that are had again when they end, as long as the run goes on.
+extension ClientRun {
+    /// What is done after each end, where nobody can be asked.
+    ///
+    /// - Parameter isOnce: every end is the run's.
+    static func policy(isOnce: Bool) -> RecoveryPolicy {
+        var policy = RecoveryPolicy()
+        for reason in StreamEndedReason.allCases {
+            let action = policy.actions[reason] ?? .offer
+            if isOnce || action == .offer { policy.actions[reason] = .report }
+        }
+        return policy
+    }
+
+    /// Attends to one stream after the other until the task is cancelled; the end of the last one is the run's.
+    ///
+    /// - Parameter attend: its task is cancelled when its stream has ended.
+    func follow<Stream: RecoverableStream>(
+        _ recovering: RecoveringStream<Stream>, as policy: RecoveryPolicy,
+        _ attend: @escaping @Sendable (Stream) async -> Void
+    ) async {
+        let end = end
+        Task { end.end(.stream(await recovering.ended)) }
+        var attending: Task<Void, Never>?
+        var last: Stream?
+        for await stream in recovering.current.values {
+            attending?.cancel()
+            if let stream {
+                last = stream
+                attending = Task { await attend(stream) }
+            } else if let info = last?.endedInfo, case .retry = policy.action(after: info) {
+                tellRetry(info)
+            }
+        }
+        attending?.cancel()
+        await attending?.value
+    }
+
+    private func tellRetry(_ info: StreamEndedInfo) {
+        console.event(
+            "retrying",
+            ["reason": .string(info.reason.rawValue), "description": .string(info.reasonDescription)])
+        console.say("The stream has ended (\(info.reason.rawValue)): trying again.")
+    }
+}

@@ -69,6 +69,8 @@ let package = Package(
             apt: ["libxcb1-dev", "libxcb-shm0-dev", "libxcb-xfixes0-dev", "libxcb-randr0-dev"]),
         systemLibrary("CSpeexDSP", pkgConfig: "speexdsp", apt: ["libspeexdsp-dev"]),
         systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
+        // Looked for when the program runs: nothing is linked, and no build needs it.
+        systemLibrary("CIPSecMB"),
         systemLibrary("CLinux"),
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
@@ -78,7 +80,7 @@ let package = Package(
         // 1: core. No clock, socket, thread, lock or chance.
         module("Network", ["PCastMedia"]),
         module("RTP", ["PCastMedia"]),
-        module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL"]),
+        module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
@@ -162,6 +164,11 @@ let package = Package(
             name: "PCastFuzzing",
             dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth"],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
+
+        // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
+        .executableTarget(
+            name: "PCastForwarding", dependencies: ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"],
+            path: "Tests/PCastForwarding", swiftSettings: settings),
 
         tests("Architecture", []),
         tests("Media", ["PCastMedia"]),

@@ -2,10 +2,13 @@
 #define PCAST_COPENSSL_SHIM_H
 
 #include <openssl/bio.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <openssl/srtp.h>
 #include <openssl/sha.h>
@@ -38,6 +41,38 @@ static inline EVP_PKEY *pcast_evp_rsa_gen(size_t bits) { return EVP_RSA_gen(bits
 static inline void pcast_bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 
 static inline void pcast_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+// The key block of TLS 1.2 (RFC 5246, section 6.3) and other outputs of its pseudo-random function; 1 on success.
+
+static inline int pcast_tls12_expand(
+    const char *digest, const void *secret, size_t secret_count, const void *seed, size_t seed_count, void *output,
+    size_t count)
+{
+    int result = 0;
+    EVP_KDF *kdf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL);
+    EVP_KDF_CTX *context = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
+    if (context) {
+        OSSL_PARAM parameters[4];
+        parameters[0] = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)digest, 0);
+        parameters[1] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SECRET, (void *)secret, secret_count);
+        parameters[2] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SEED, (void *)seed, seed_count);
+        parameters[3] = OSSL_PARAM_construct_end();
+        result = EVP_KDF_derive(context, (unsigned char *)output, count, parameters) > 0;
+    }
+    EVP_KDF_CTX_free(context);
+    EVP_KDF_free(kdf);
+    return result;
+}
+
+// The tag of what was encrypted: EVP_CIPHER_CTX_ctrl does the same by looking its parameters up by their names.
+
+static inline int pcast_evp_read_tag(EVP_CIPHER_CTX *context, void *tag, size_t count)
+{
+    OSSL_PARAM parameters[2];
+    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, count);
+    parameters[1] = OSSL_PARAM_construct_end();
+    return EVP_CIPHER_CTX_get_params(context, parameters);
+}
 
 // SHA-1 by value: OpenSSL 3 marks it deprecated, but a copied EVP_MD_CTX allocates for every packet and this does not.
 

@@ -28,10 +28,10 @@ struct DownlinkQuality {
     ///   - wanted: what the stream has at the moment; nil while nobody knows.
     ///   - wantedInFull: what it would have, were it not lowered.
     mutating func evidence(
-        _ sender: MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
+        _ sender: borrowing MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
     ) -> HopLimit.Evidence {
-        video.observe(sender.video?.receiverReport, sent: Int(sender.video?.stream.packetsSent ?? 0))
-        audio.observe(sender.audio?.receiverReport, sent: Int(sender.audio?.stream.packetsSent ?? 0))
+        video.observe(sender.video?.pointee.receiverReport, sent: Int(sender.video?.pointee.stream.packetsSent ?? 0))
+        audio.observe(sender.audio?.pointee.receiverReport, sent: Int(sender.audio?.pointee.stream.packetsSent ?? 0))
         // Sound has so few packets that its share says little.
         // A path that was not found to carry less than is wanted carries that; and what arrives, it carries.
         let estimate = sender.estimate

@@ -90,7 +90,7 @@ struct PublishedStream: ~Copyable {
     /// Writes checks, handshakes and reports that are due; true when the batch is full.
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
-        return receiver.poll(through: transport, into: &batch, wallTime: wallTime, at: now)
+        return receiver.poll(through: &transport, into: &batch, wallTime: wallTime, at: now)
     }
 
     /// A round that is under way begins again, so that no viewer is left out of it.

@@ -58,10 +58,10 @@ extension Relay {
         counts.keyFrameRequests += track.keyFrame.sentCount
     }
 
-    static func counts(_ sender: MediaSender) -> StreamFigures.Counts {
+    static func counts(_ sender: borrowing MediaSender) -> StreamFigures.Counts {
         var counts = StreamFigures.Counts()
-        for track in [sender.video, sender.audio] {
-            guard let track else { continue }
+        for place in sender.tracks {
+            let track = place.pointee
             counts.packets += Int(track.stream.packetsSent)
             counts.bytes += Int(track.stream.octetsSent)
             counts.packetsLost += Int(max(track.receiverReport?.cumulativeLost ?? 0, 0))

@@ -83,7 +83,7 @@ extension Relay {
             session.media, cname: cname,
             playoutDelay: playoutDelay(stream: place, least: terms.playout ?? .zero, isCalm: true),
             startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
-            wantedBitrate: streams[place].wantedBitrate, using: &generator)
+            wantedBitrate: streams[place].wantedBitrate, evensSizes: true, using: &generator)
         let index = viewers.insert(
             Viewer(
                 peer: peer, stream: place, transport: transport,
@@ -128,7 +128,7 @@ extension Relay {
                 roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
                 viewers: streams[index].countedViewers)
         case .viewer(let index):
-            let tracks = [viewers[index].sender.video, viewers[index].sender.audio].compactMap { $0 }
+            let tracks = viewers[index].sender.tracks.map(\.pointee)
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + Int($1.stream.packetsSent) },
                 bytes: tracks.reduce(0) { $0 + Int($1.stream.octetsSent) },

@@ -24,7 +24,7 @@ extension Relay {
         viewer.pointee.layers.want(wanted, urgent: selection.cause == .link && isLower, at: now)
         let hears = selection.choice != .nothing
         if hears, !viewer.pointee.hears, stream.pointee.audio.exists {
-            viewer.pointee.sender.audio?.stream.beginAtEnd(of: stream.pointee.audio.log)
+            viewer.pointee.sender.audio?.pointee.stream.beginAtEnd(of: stream.pointee.audio.log)
         }
         viewer.pointee.hears = hears
         take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
@@ -35,9 +35,9 @@ extension Relay {
     mutating func forwardVideo(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let viewer = viewers.address(place)
         let stream = streams.address(viewer.pointee.stream)
-        guard stream.pointee.layers.exist, viewer.pointee.sender.video != nil else { return false }
+        guard stream.pointee.layers.exist, let video = viewer.pointee.sender.video else { return false }
         if let layer = viewer.pointee.layers.current,
-            viewer.pointee.sender.video!.stream.hasFallenBehind(stream.pointee.layers.address(layer).pointee.log)
+            video.pointee.stream.hasFallenBehind(stream.pointee.layers.address(layer).pointee.log)
         {
             viewer.pointee.loseVideo(at: now)
         }
@@ -47,7 +47,7 @@ extension Relay {
             // Without video too, what the link carries is looked for through its stream (CC9).
             let layer = viewer.pointee.layers.current ?? viewer.pointee.layers.last ?? 0
             let sending = viewer.pointee.sendVideo(
-                stream.pointee.layers.address(layer).pointee, into: &batch, count: &packetsForwarded, at: now)
+                &stream.pointee.layers[layer], into: &batch, count: &packetsForwarded, at: now)
             switch sending {
             case .endedFrame: continue
             case .full: return true
@@ -82,7 +82,8 @@ extension Relay {
     /// Sends again what a viewer lacks of the layer that it had before.
     private mutating func resendFormer(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let viewer = viewers.address(place)
-        guard let former = viewer.pointee.formerLayer, viewer.pointee.sender.video!.stream.hasFormerResends else {
+        guard let former = viewer.pointee.formerLayer, viewer.pointee.sender.video!.pointee.stream.hasFormerResends
+        else {
             return false
         }
         let stream = streams.address(viewer.pointee.stream)
@@ -104,12 +105,12 @@ extension Relay {
         let former = viewer.pointee.layers.last
         let step = viewer.pointee.layers.step(
             stream.pointee.keyFrame(of: viewer.pointee.layers.wanted, following: former),
-            isBetweenFrames: viewer.pointee.sender.video!.stream.isBetweenFrames,
+            isBetweenFrames: viewer.pointee.sender.video!.pointee.stream.isBetweenFrames,
             acceptsAnyAge: !stream.pointee.receiver.canRequestKeyFrames, at: now)
         switch step {
         case .stay: return
         case .ask(let layer): return requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
-        case .stop: viewer.pointee.sender.video!.stream.pause()
+        case .stop: viewer.pointee.sender.video!.pointee.stream.pause()
         case .change(let layer): change(viewer: index, from: former, to: layer)
         }
         take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
@@ -121,7 +122,7 @@ extension Relay {
         guard let keyFrame = stream.pointee.layers[layer].log.newestKeyFrame else { return }
         guard let former, former != layer else {
             viewer.pointee.formerLayer = nil
-            viewer.pointee.sender.video!.stream.begin(at: keyFrame, in: stream.pointee.layers[layer].log)
+            viewer.pointee.sender.video!.pointee.stream.begin(at: keyFrame, in: stream.pointee.layers[layer].log)
             return
         }
         viewer.pointee.formerLayer = former

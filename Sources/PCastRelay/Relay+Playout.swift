@@ -26,7 +26,7 @@ extension Relay {
         let publishers = stream.pointee.quality.repair.delay(
             roundTrip: stream.pointee.receiver.roundTrip ?? .milliseconds(50))
         let least = max(viewer.pointee.playout ?? .zero, own + publishers)
-        viewer.pointee.sender.video?.stream.playoutDelay = playoutDelay(
+        viewer.pointee.sender.video?.pointee.stream.playoutDelay = playoutDelay(
             stream: viewer.pointee.stream, least: least,
             isCalm: viewer.pointee.quality.calm.isCalm(at: now) && stream.pointee.quality.calm.isCalm(at: now))
     }

@@ -113,7 +113,7 @@ extension Relay {
             if type == .video {
                 if viewers[viewer].layers.current == layer { viewers[viewer].loseVideo(at: now) }
             } else if streams[index].audio.exists {
-                viewers[viewer].sender.audio?.stream.beginAtEnd(of: streams[index].audio.log)
+                viewers[viewer].sender.audio?.pointee.stream.beginAtEnd(of: streams[index].audio.log)
             }
         }
         if type == .video { requestKeyFrame(stream: index, layer: layer) }
@@ -181,18 +181,19 @@ extension Relay {
                 control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
         }
-        viewers[index].sender.wantedBitrate = streams[stream].wantedBitrate
+        let viewer = viewers.address(index)
+        viewer.pointee.sender.wantedBitrate = streams[stream].wantedBitrate
         noteTurn(viewer: index, at: now)
         selectLayer(viewer: index, at: now)
-        let layer = viewers[index].layers.last ?? 0
+        let layer = viewer.pointee.layers.last ?? 0
         if streams[stream].layers.exist {
-            viewers[index].sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
+            viewer.pointee.sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
         }
         if streams[stream].audio.exists {
-            viewers[index].sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
+            viewer.pointee.sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
         }
-        if viewers[index].sender.video?.stream.waitsToResend == true
-            || viewers[index].sender.audio?.stream.hasResends == true
+        if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
+            || viewer.pointee.sender.audio?.pointee.stream.hasResends == true
         {
             notePackets(stream: stream)
         }

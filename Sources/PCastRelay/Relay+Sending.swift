@@ -70,15 +70,17 @@ extension Relay {
     /// Sends each viewer of a stream what it does not have yet; true when the batch is full, and then it goes on with
     /// the same viewer.
     private mutating func forward(stream index: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        let count = streams[index].viewers.count
-        while streams[index].nextViewer < count {
-            let turn = (streams[index].firstViewer + streams[index].nextViewer) % count
-            if forward(stream: index, to: streams[index].viewers[turn], into: &batch, at: now) { return true }
-            streams[index].nextViewer += 1
+        let stream = streams.address(index)
+        let count = stream.pointee.viewers.count
+        while stream.pointee.nextViewer < count {
+            let turn = stream.pointee.firstViewer + stream.pointee.nextViewer
+            let viewer = stream.pointee.viewers[turn < count ? turn : turn % count]
+            if forward(stream: index, to: viewer, into: &batch, at: now) { return true }
+            stream.pointee.nextViewer += 1
         }
-        streams[index].nextViewer = 0
+        stream.pointee.nextViewer = 0
         // Another viewer is first the next time, so that nobody is always last (FAN1).
-        streams[index].firstViewer = count == 0 ? 0 : (streams[index].firstViewer + 1) % count
+        stream.pointee.firstViewer = count == 0 ? 0 : (stream.pointee.firstViewer + 1) % count
         return false
     }
 
@@ -90,13 +92,13 @@ extension Relay {
         guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return false }
         if viewer.pointee.hears {
             viewer.pointee.catchUpSound(stream.pointee.audio.log)
-            if viewer.pointee.sendSound(stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
+            if viewer.pointee.sendSound(&stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
                 return true
             }
         }
         if forwardVideo(to: place, into: &batch, at: now) { return true }
         // A track's first report goes with its first packets (RTCP1).
-        if let report = viewer.pointee.sender.reportDeadline, report <= now { noteControl(.viewer(place)) }
+        if viewer.pointee.sender.isReportDue(at: now) { noteControl(.viewer(place)) }
         if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: place) }
         return false
     }

@@ -50,6 +50,8 @@ public struct Relay: ~Copyable, DatagramMachine {
         self.configuration = configuration
         self.generator = generator
         cname = "pcast"
+        // Looked for now, and not when the first viewer comes.
+        _ = SRTPCipherLibrary.preferred
     }
 
     /// The number of publishers and viewers.
@@ -223,7 +225,7 @@ public struct Relay: ~Copyable, DatagramMachine {
         let stream = viewers[index].stream
         viewers[index].isWatching = true
         if streams[stream].audio.exists, viewers[index].sender.audio != nil {
-            viewers[index].sender.audio!.stream.beginAtEnd(of: streams[stream].audio.log)
+            viewers[index].sender.audio!.pointee.stream.beginAtEnd(of: streams[stream].audio.log)
         }
         selectLayer(viewer: index, at: now)
         followLayers(viewer: index, at: now)

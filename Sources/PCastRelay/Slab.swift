@@ -48,15 +48,15 @@ struct Slab<Element: ~Copyable>: ~Copyable {
         return address.move()
     }
 
-    /// Where a value stands until it is removed. For what is done for each packet: the subscript may copy, as bits, what
-    /// it lends.
+    /// Where a value stands until it is removed.
     func address(_ index: Int) -> UnsafeMutablePointer<Element> {
         precondition(contains(index), "nothing stands at that number")
         return chunks[index / Self.chunkSize] + index % Self.chunkSize
     }
 
+    /// The value where it stands; a `_read` would lend a copy of its bits.
     subscript(index: Int) -> Element {
-        _read { yield address(index).pointee }
-        _modify { yield &address(index).pointee }
+        unsafeAddress { UnsafePointer(address(index)) }
+        unsafeMutableAddress { address(index) }
     }
 }

@@ -21,14 +21,14 @@ struct VideoLayers: ~Copyable {
     /// Whether there is video at all.
     var exist: Bool { tracks.pointee.exists }
 
-    /// Where a layer stands. For what is done for each packet: the subscript may copy, as bits, what it lends.
+    /// Where a layer stands.
     func address(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
         precondition(indices.contains(index), "no such layer")
         return tracks + index
     }
 
     subscript(index: Int) -> PublishedTrack {
-        _read { yield address(index).pointee }
-        _modify { yield &address(index).pointee }
+        unsafeAddress { UnsafePointer(address(index)) }
+        unsafeMutableAddress { address(index) }
     }
 }

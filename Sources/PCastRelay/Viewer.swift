@@ -37,8 +37,8 @@ struct Viewer: ~Copyable {
     var scheduled: Instant?
 
     init(
-        peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes, sender: MediaSender,
-        terms: PeerTerms, began: Instant
+        peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes,
+        sender: consuming MediaSender, terms: PeerTerms, began: Instant
     ) {
         self.peer = peer
         self.stream = stream
@@ -74,7 +74,7 @@ struct Viewer: ~Copyable {
     /// Writes checks, handshakes and reports that are due; true when the batch is full.
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
-        return sender.pollReports(through: transport, into: &batch, wallTime: wallTime, at: now)
+        return sender.pollReports(through: &transport, into: &batch, wallTime: wallTime, at: now)
     }
 
     // MARK: Media
@@ -86,21 +86,20 @@ struct Viewer: ~Copyable {
     ///
     /// - Parameter count: goes up by one for each packet.
     mutating func sendSound(
-        _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
+        _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> Bool {
-        while true {
-            // What the link is tried with is no data.
-            let isMedia = deadlines.asksForData && sender.hasPackets(.audio, in: track.log)
-            switch sender.send(
-                .audio, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
-            {
-            case .sent:
-                count += 1
-                if isMedia { deadlines.noteData(at: now) }
-            case .idle, .paced: return false
-            case .full: return true
-            }
-        }
+        let turn = sender.sendAll(
+            .audio, from: track.log, through: &transport, into: &batch, capture: track.captureClock,
+            at: now)
+        note(turn, count: &count, at: now)
+        if case .full = turn.end { return true }
+        return false
+    }
+
+    /// What the link is tried with is no data.
+    private mutating func note(_ turn: MediaSender.Turn, count: inout Int, at now: Instant) {
+        count += turn.packets
+        if turn.data > 0 { deadlines.noteData(at: now) }
     }
 
     /// What became of sending video.
@@ -116,21 +115,16 @@ struct Viewer: ~Copyable {
     ///
     /// - Parameter count: goes up by one for each packet.
     mutating func sendVideo(
-        _ track: borrowing PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
+        _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> VideoSending {
-        let stopsAfterFrame = layers.isChanging
-        while true {
-            let isMedia = deadlines.asksForData && sender.hasPackets(.video, in: track.log)
-            switch sender.send(
-                .video, from: track.log, through: transport, into: &batch, capture: track.captureClock, at: now)
-            {
-            case .sent:
-                count += 1
-                if isMedia { deadlines.noteData(at: now) }
-            case .idle, .paced: return .idle
-            case .full: return .full
-            }
-            if stopsAfterFrame, sender.video!.stream.isBetweenFrames { return .endedFrame }
+        let turn = sender.sendAll(
+            .video, from: track.log, through: &transport, into: &batch, capture: track.captureClock,
+            stopsAfterFrame: layers.isChanging, at: now)
+        note(turn, count: &count, at: now)
+        return switch turn.end {
+        case .sent: .endedFrame
+        case .idle, .paced: .idle
+        case .full: .full
         }
     }
 
@@ -138,23 +132,24 @@ struct Viewer: ~Copyable {
     mutating func resend(
         from former: borrowing PacketLog, into batch: inout DatagramBatch, at now: Instant
     ) -> MediaSender.Sending {
-        sender.resend(from: former, through: transport, into: &batch, at: now)
+        sender.resend(from: former, through: &transport, into: &batch, at: now)
     }
 
     /// Goes on with what comes next, if the log has gone on past what was sent.
     mutating func catchUpSound(_ log: borrowing PacketLog) {
-        if sender.audio?.stream.hasFallenBehind(log) == true { sender.audio?.stream.beginAtEnd(of: log) }
+        guard let audio = sender.audio, audio.pointee.stream.hasFallenBehind(log) else { return }
+        audio.pointee.stream.beginAtEnd(of: log)
     }
 
     /// Nothing is shown until a key frame comes.
     mutating func loseVideo(at now: Instant) {
-        sender.video?.stream.pause()
+        sender.video?.pointee.stream.pause()
         layers.lose(at: now)
     }
 
     /// Whether its link is full, and what comes next has waited too long for it.
-    func isDrowning(_ log: borrowing PacketLog, at now: Instant) -> Bool {
-        guard sender.isCongested, let since = sender.video?.stream.waiting(in: log)?.since else { return false }
+    mutating func isDrowning(_ log: borrowing PacketLog, at now: Instant) -> Bool {
+        guard sender.isCongested, let since = sender.video?.pointee.stream.waiting(in: log)?.since else { return false }
         return LinkDrain.isDue(waiting: since, in: log, at: now)
     }
 

@@ -9,7 +9,7 @@ private let allowed: [String: Set<String>] = {
         "PCastMedia": [],
         "PCastNetwork": media,
         "PCastRTP": media,
-        "PCastWebRTC": media.union(["PCastRTP", "COpenSSL"]),
+        "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),

@@ -54,6 +54,18 @@ import Testing
         #expect(history.report(UInt16(39_999 - 4_095), arrived: true) != nil)
     }
 
+    @Test("what was reported on makes room for what comes")
+    func reported() {
+        var history = SentPacketHistory()
+        // 400 packets a second, of which reports come a tenth of a second later.
+        for index in 0..<4_000 {
+            let now = at(Int64(index) * 1000 / 400)
+            history.sent(UInt16(truncatingIfNeeded: index), size: 1_200, cluster: 0, at: now)
+            if index >= 40 { #expect(history.report(UInt16(truncatingIfNeeded: index - 40), arrived: true) != nil) }
+        }
+        #expect(history.capacity == 128)
+    }
+
     @Test("what it grew around is still known")
     func growth() {
         var history = SentPacketHistory()

@@ -63,7 +63,16 @@ final class DTLSForeignPeer: DTLSHandshake {
     }
 
     func advance(to now: Instant) {}
-    func close() {}
+
+    func close() {
+        ERR_clear_error()
+        _ = SSL_shutdown(ssl)
+        queue += bio.takeOutgoing()
+    }
+
+    /// Whether the other end has said goodbye.
+    var hasSeenGoodbye: Bool { SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 }
+
     var deadline: Instant? { nil }
     var state: DTLSState { isFinished ? .closed : .handshaking }
 

@@ -66,7 +66,7 @@ struct EarlyPacketTests {
         return (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
     }
 
-    private static func packet(_ number: UInt16, by transport: borrowing SecureTransport) -> [UInt8] {
+    private static func packet(_ number: UInt16, by transport: inout SecureTransport) -> [UInt8] {
         let header = RTPHeader(payloadType: 96, sequenceNumber: number, timestamp: 7, ssrc: 5)
         var bytes = [UInt8](repeating: 0, count: 200)
         let length = bytes.withUnsafeMutableBytes { room in
@@ -83,7 +83,7 @@ struct EarlyPacketTests {
         let (server, client) = (pair.server.isConnected, pair.client.isConnected)
         try #require(server && !client)
         for number in 1...40 {
-            let length = pair.deliver(Self.packet(UInt16(number), by: pair.server), toServer: false)
+            let length = pair.deliver(Self.packet(UInt16(number), by: &pair.server), toServer: false)
             #expect(length == nil)
         }
         let rejected = pair.client.rejected

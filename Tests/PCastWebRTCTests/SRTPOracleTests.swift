@@ -63,12 +63,12 @@ struct SRTPOracleTests {
 
     @Test(
         "2000 packets of every shape over the wrap equal libsrtp2's, and each reads the other's",
-        arguments: SRTPProfile.allCases)
-    func rtp(_ profile: SRTPProfile) {
+        arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
+    func rtp(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
         var generator = SRTPTestGenerator(seed: 42)
         let keys = SRTPKeyingMaterial.pair(profile, seed: 5)
-        let sender = SRTPSender(keys.client)
-        let receiver = SRTPReceiver(keys.server)
+        let sender = SRTPSender(keys.client, by: library)
+        let receiver = SRTPReceiver(keys.server, by: library)
         let oracleSender = Oracle(
             profile, key: keys.client.localKey, salt: keys.client.localSalt, type: ssrc_any_outbound)
         let oracleReceiver = Oracle(
@@ -90,15 +90,18 @@ struct SRTPOracleTests {
         #expect(number > 0x2_0000, "the sequence number wrapped")
     }
 
-    @Test("2000 RTCP packets equal libsrtp2's, and each reads the other's", arguments: SRTPProfile.allCases)
-    func rtcp(_ profile: SRTPProfile) {
+    @Test(
+        "2000 RTCP packets equal libsrtp2's, and each reads the other's",
+        arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
+    func rtcp(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
         var generator = SRTPTestGenerator(seed: 43)
         let keys = SRTPKeyingMaterial.pair(profile, seed: 6)
         // libsrtp2's first index is 1.
         let cipher = SRTPCipher(
-            profile: profile, masterKey: keys.client.localKey, masterSalt: keys.client.localSalt, direction: .encrypt)
+            profile: profile, masterKey: keys.client.localKey, masterSalt: keys.client.localSalt, direction: .encrypt,
+            library: library)
         let sender = SRTPSender(profile: profile, cipher: cipher, firstRTCPIndex: 1)
-        let receiver = SRTPReceiver(keys.server)
+        let receiver = SRTPReceiver(keys.server, by: library)
         let oracleSender = Oracle(
             profile, key: keys.client.localKey, salt: keys.client.localSalt, type: ssrc_any_outbound)
         let oracleReceiver = Oracle(
@@ -117,8 +120,10 @@ struct SRTPOracleTests {
         }
     }
 
-    @Test("Authenticated but not encrypted SRTCP (E = 0) is read", arguments: SRTPProfile.allCases)
-    func unencryptedControl(_ profile: SRTPProfile) throws {
+    @Test(
+        "Authenticated but not encrypted SRTCP (E = 0) is read",
+        arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
+    func unencryptedControl(_ profile: SRTPProfile, by library: SRTPCipherLibrary) throws {
         // Unencrypted SRTCP of GCM has the whole packet as associated data (RFC 7714, section 9.3).
         let keys = SRTPKeyingMaterial.pair(profile, seed: 6)
         let session = SRTPSessionKeys(
@@ -145,6 +150,6 @@ struct SRTPOracleTests {
             tag.withUnsafeMutableBytes { context.seal(tag: $0.baseAddress!, count: 16) }
             protected = packet + tag + word
         }
-        #expect(SRTPReceiver(keys.server).unprotect(rtcp: protected).plaintext == packet)
+        #expect(SRTPReceiver(keys.server, by: library).unprotect(rtcp: protected).plaintext == packet)
     }
 }

@@ -119,6 +119,6 @@ final class LightViewer {
 
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         if transport.poll(into: &batch, at: now) { return true }
-        return receiver.poll(through: transport, into: &batch, wallTime: clock.wallTime(at: now), at: now)
+        return receiver.poll(through: &transport, into: &batch, wallTime: clock.wallTime(at: now), at: now)
     }
 }

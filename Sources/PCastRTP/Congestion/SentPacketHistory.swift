@@ -2,8 +2,8 @@ import PCastMedia
 
 /// What left along a transport and may still be reported on, by its transport-wide number, in bounded memory.
 ///
-/// It begins empty, and grows with the rate to hold the packets of the last `reach`, at most `maximumCapacity` of
-/// them. A report on a packet that is forgotten, or was never sent, says nothing (CC3).
+/// It begins empty, and grows with the rate and the wait for reports, to hold what was not reported on of the packets of
+/// the last `reach`, at most `maximumCapacity` of them. A report on a packet that is forgotten, or was never sent, says nothing (CC3).
 struct SentPacketHistory: Sendable {
     /// A packet as it left.
     struct Packet: Hashable, Sendable {
@@ -85,8 +85,12 @@ struct SentPacketHistory: Sendable {
     }
 
     private mutating func makeRoom(at now: Instant) {
-        let isYoung = entries.isEmpty || now - entries[Int(oldest & mask)].sentAt < Self.reach
-        guard isYoung, entries.count < Self.maximumCapacity else { return }
+        if !entries.isEmpty {
+            // What was reported on makes room; each viewer of a relay has one of these.
+            let first = entries[Int(oldest & mask)]
+            guard first.state == .unknown, now - first.sentAt < Self.reach else { return }
+        }
+        guard entries.count < Self.maximumCapacity else { return }
         let capacity = entries.isEmpty ? Self.initialCapacity : 2 * entries.count
         let blank = Entry(sentAt: now, size: 0, unnumberedSize: 0, cluster: 0, state: .arrived)
         var grown = [Entry](repeating: blank, count: capacity)

@@ -31,6 +31,11 @@ public struct RTPExtensionValues: Hashable, Sendable {
         return values
     }
 
+    /// Whether there is anything that passes from hop to hop.
+    var isForwarding: Bool {
+        playoutDelay != nil || videoOrientation != nil || audioLevel != nil || absoluteCaptureTime != nil
+    }
+
     /// Bytes of data of an element, nil when there is none.
     func size(of extension: RTPHeaderExtension) -> Int? {
         switch `extension` {

@@ -50,6 +50,11 @@ extension RTPHeader {
 
     /// Writes the `paddingSize` bytes that end the packet: zeros and their count (RFC 3550, section 5.1).
     public func writePadding(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+        Self.writePadding(paddingSize, into: buffer, at: offset)
+    }
+
+    /// Writes so many bytes of padding, of which none is no padding.
+    public static func writePadding(_ paddingSize: Int, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         guard paddingSize > 0 else { return }
         precondition(paddingSize < 256 && offset + paddingSize <= buffer.count, "no room for the padding")
         for index in offset..<offset + paddingSize - 1 { buffer[index] = 0 }

@@ -40,6 +40,17 @@ public struct SenderReportSource: Sendable {
         newest = (sequence, timestamp, time)
     }
 
+    /// Counts a further packet of the frame that was sent last; false for one of another frame, of which `sent` wants to
+    /// know when it was captured.
+    @inline(__always)
+    public mutating func sentMore(sequence: Int64, timestamp: UInt32, payloadSize: Int) -> Bool {
+        guard deadline != nil, newest?.timestamp == timestamp else { return false }
+        packetCount += 1
+        octetCount += Int64(payloadSize)
+        if sequence > newest!.sequence { newest!.sequence = sequence }
+        return true
+    }
+
     /// Timestamps now come from elsewhere (another layer, another source): the next packet is the new reference, and
     /// reports begin anew as at the start (RTCP1).
     public mutating func mappingChanged(at now: Instant) {

@@ -20,6 +20,8 @@ public struct OutboundStream: Sendable {
         public var clockRate: ClockRate
         /// Said on every packet at first (JB5).
         public var playoutDelay: PlayoutDelay?
+        /// Whether packets of a frame are filled up to one size; see `paddingSize`.
+        public var evensSizes: Bool
 
         public struct Retransmission: Sendable {
             public var ssrc: UInt32
@@ -33,7 +35,7 @@ public struct OutboundStream: Sendable {
         public init(
             ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
             rid: RTPStreamIdentifier? = nil, extensions: RTPHeaderExtensionMap, clockRate: ClockRate,
-            playoutDelay: PlayoutDelay? = nil, redundantPayloadType: UInt8? = nil
+            playoutDelay: PlayoutDelay? = nil, redundantPayloadType: UInt8? = nil, evensSizes: Bool = false
         ) {
             self.ssrc = ssrc
             self.payloadType = payloadType
@@ -44,6 +46,7 @@ public struct OutboundStream: Sendable {
             self.clockRate = clockRate
             self.playoutDelay = playoutDelay
             self.redundantPayloadType = redundantPayloadType
+            self.evensSizes = evensSizes
         }
     }
 
@@ -58,8 +61,13 @@ public struct OutboundStream: Sendable {
         /// it (RFC 2198).
         public let prefixSize: Int
         public let isRetransmission: Bool
+        /// Bytes of padding that go behind the payload, so that packets of a frame are of one size.
+        public var paddingSize = 0
         /// Of a VP8 payload, what changes in it.
         public let pictures: VP8PictureOffset
+
+        /// Whether its payload is the log's, and nothing else.
+        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictures.isZero }
     }
 
     /// A packet that measures the path, whole in the room but for what it repeats.
@@ -76,6 +84,12 @@ public struct OutboundStream: Sendable {
 
     /// Said on every packet while set (JB5).
     public var playoutDelay: PlayoutDelay?
+
+    /// How headers look at the moment; nil before the first.
+    var template: HeaderTemplate?
+    /// To which size packets are filled up, and of which position in the log that is no longer known.
+    var evenSize = 0
+    var evenEnd: Int64 = 0
 
     /// How many packets before it each packet repeats, as far as they fit; of effect where the peer takes it.
     public var redundancy = 0
@@ -151,6 +165,7 @@ public struct OutboundStream: Sendable {
     public mutating func begin(at position: Int64, in log: borrowing PacketLog) {
         let entry = log[position]
         self.position = Self.firstOvertaking(position, in: log)
+        evenEnd = 0
         awaitsFirst = false
         // What was asked for by numbers of the former mapping has none in the new one.
         resends.removeAll(keepingCapacity: true)
@@ -191,6 +206,7 @@ public struct OutboundStream: Sendable {
         formerResends.removeAll(keepingCapacity: true)
         swap(&formerResends, &resends)
         self.position = Self.firstOvertaking(position, in: log)
+        evenEnd = 0
         awaitsFirst = false
         mapping.newestSequence = nil
         mapping.firstSequence = entry.sequence
@@ -303,12 +319,12 @@ public struct OutboundStream: Sendable {
         return position < log.end || hasResends
     }
 
-    /// How many packets wait, and since when the first of the log's has; nil where none does.
-    @inline(__always)
-    public func waiting(in log: borrowing PacketLog) -> (count: Int, since: Instant?)? {
+    /// How many packets wait, and since when the first of the log's has; nil where none does. It changes nothing; but what
+    /// is asked for each packet is not asked of a copy.
+    public mutating func waiting(in log: borrowing PacketLog) -> (count: Int, since: Instant?)? {
         guard let position, position >= log.start else { return nil }
         let count = Int(log.end - position)
-        if count > 0 { return (count + resends.count, log[position].arrival) }
+        if count > 0 { return (count + resends.count, log.address(of: position).pointee.arrival) }
         return resends.isEmpty ? nil : (resends.count, nil)
     }
 
@@ -337,15 +353,14 @@ public struct OutboundStream: Sendable {
                 transportSequenceNumber: &transportSequenceNumber, into: room)
         }
         while let position, position < log.end {
-            let entry = log[position]
+            let entry = log.address(of: position)
             self.position = position + 1
             if awaitsFirst {
                 awaitsFirst = false
                 begin(at: position, in: log)
                 self.position = position + 1
             }
-            guard entry.sequence >= mapping.firstSequence else { continue }
-            limiter?.sent(entry.sequence + mapping.sequenceOffset, at: now)
+            guard entry.pointee.sequence >= mapping.firstSequence else { continue }
             return write(
                 entry, at: position, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
                 into: room)
@@ -378,33 +393,35 @@ public struct OutboundStream: Sendable {
         return nil
     }
 
-    mutating func write(
-        _ entry: PacketLog.Entry, at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    private mutating func write(
+        _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog,
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet {
-        let sequence = entry.sequence + mapping.sequenceOffset
-        let timestamp = entry.timestamp &+ mapping.timestampOffset
+        let sequence = entry.pointee.sequence + mapping.sequenceOffset
+        let timestamp = entry.pointee.timestamp &+ mapping.timestampOffset
         var repeated = 0
         if sequence >= nextSequence {
             nextSequence = sequence + 1
-            mapping.newestSequence = entry.sequence
-            last = Last(timestamp: timestamp, arrival: entry.arrival, endsFrame: entry.marker)
-            repeated = repeatableCount(before: entry, at: position, in: log)
+            mapping.newestSequence = entry.pointee.sequence
+            last = Last(timestamp: timestamp, arrival: entry.pointee.arrival, endsFrame: entry.pointee.marker)
+            if redundancy > 0 { repeated = repeatableCount(before: entry.pointee, at: position, in: log) }
         }
-        let payloadType = repeated > 0 ? parameters.redundantPayloadType : nil
-        let header = RTPHeader(
-            marker: entry.marker, payloadType: payloadType ?? parameters.payloadType,
-            sequenceNumber: UInt16(truncatingIfNeeded: sequence), timestamp: timestamp, ssrc: parameters.ssrc)
-        let layout = header.write(
-            into: room,
-            extensions: values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber),
-            map: parameters.extensions)
-        let prefixSize = repeated > 0 ? writeRepeated(repeated, before: entry, in: log, into: room, at: layout.size) : 0
+        let payloadType = (repeated > 0 ? parameters.redundantPayloadType : nil) ?? parameters.payloadType
+        let headerSize = writeHeader(
+            of: entry, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: sequence),
+            timestamp: timestamp, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+        let prefixSize =
+            repeated > 0 ? writeRepeated(repeated, before: entry.pointee, in: log, into: room, at: headerSize) : 0
         packetsSent &+= 1
-        octetsSent &+= UInt32(prefixSize + entry.length)
-        return Packet(
-            headerSize: layout.size, position: position, prefixSize: prefixSize, isRetransmission: false,
+        octetsSent &+= UInt32(prefixSize + entry.pointee.length)
+        var packet = Packet(
+            headerSize: headerSize, position: position, prefixSize: prefixSize, isRetransmission: false,
             pictures: mapping.pictures)
+        if parameters.evensSizes {
+            packet.paddingSize = paddingSize(of: headerSize + entry.pointee.length, entry, at: position, in: log)
+            if packet.paddingSize > 0 { room[0] |= 0x20 }
+        }
+        return packet
     }
 
     // MARK: Feedback
@@ -430,6 +447,12 @@ public struct OutboundStream: Sendable {
             return
         }
         guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
+        // It left for the first time no sooner than it arrived here.
+        if isCurrent, let position = log.position(ofSequence: source),
+            now - log.address(of: position).pointee.arrival < max(roundTrip, ResendLimiter.minimumInterval)
+        {
+            return
+        }
         limiter?.sent(sequence, at: now)
         if isCurrent { resends.append(sequence) } else { formerResends.append(sequence) }
     }

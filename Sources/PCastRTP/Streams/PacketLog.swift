@@ -17,12 +17,14 @@ public struct PacketLog: ~Copyable {
         public var marker: Bool
         /// A key frame can be decoded from here on (parameter sets included).
         public var startsKeyFrame: Bool
-        /// Header extensions that pass on unchanged (SW9).
-        public var forwarded: RTPExtensionValues
         /// When it arrived, or was made.
         public var arrival: Instant
         /// Payload bytes.
         public var length: Int
+        /// Whether `forwarded` has anything at all.
+        let isForwarding: Bool
+        /// Header extensions that pass on unchanged (SW9).
+        public let forwarded: RTPExtensionValues
 
         public init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
@@ -35,6 +37,7 @@ public struct PacketLog: ~Copyable {
             self.arrival = arrival
             self.length = length
             self.forwarded = forwarded
+            isForwarding = forwarded.isForwarding
         }
     }
 
@@ -123,6 +126,15 @@ public struct PacketLog: ~Copyable {
         return append(entry)
     }
 
+    /// Where an entry stands until the log changes: what is looked at for each packet and viewer is not copied.
+    ///
+    /// - Precondition: `position` is in `start..<end`.
+    @inline(__always)
+    public func address(of position: Int64) -> UnsafePointer<Entry> {
+        precondition(position >= start && position < end, "no packet at that position")
+        return UnsafePointer(entries + Int(position & mask))
+    }
+
     /// - Precondition: `position` is in `start..<end`.
     public subscript(position: Int64) -> Entry {
         precondition(position >= start && position < end, "no packet at that position")
@@ -131,7 +143,7 @@ public struct PacketLog: ~Copyable {
 
     /// The payload of the packet at `position`; valid until the log changes.
     public func payload(at position: Int64) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: slot(position)[..<self[position].length])
+        UnsafeRawBufferPointer(rebasing: slot(position)[..<address(of: position).pointee.length])
     }
 
     /// Where the packet with that (unwrapped) sequence number is, if it is still there.

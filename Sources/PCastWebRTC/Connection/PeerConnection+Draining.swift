@@ -14,7 +14,7 @@ extension PeerConnection {
     mutating func answerKeyFrameRequests(_ layers: UInt8, at now: Instant) {
         if drain != nil {
             drain!.layers |= layers
-        } else if sender?.isCongested == true {
+        } else if sender?.value.isCongested == true {
             var lost: UInt8 = 0
             for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 {
                 if !LinkDrain.hasFreshKeyFrame(localLayers[layer].value.log, at: now) { lost |= 1 << UInt8(layer) }
@@ -27,10 +27,10 @@ extension PeerConnection {
 
     /// Leaves out what waits if that has waited for too long.
     mutating func leaveOutStale(at now: Instant) {
-        guard drain == nil, sender?.isCongested == true else { return }
+        guard drain == nil, sender?.value.isCongested == true else { return }
         for layer in localLayers.indices {
             let local = localLayers[layer]
-            guard let since = sender?.layer(layer)?.stream.waiting(in: local.value.log)?.since,
+            guard let since = sender?.value.layer(layer)?.pointee.stream.waiting(in: local.value.log)?.since,
                 LinkDrain.isDue(waiting: since, in: local.value.log, at: now)
             else { continue }
             return leaveOutVideo(1 << UInt8(layer), at: now)
@@ -41,10 +41,12 @@ extension PeerConnection {
         var layers = layers
         for layer in localLayers.indices {
             let local = localLayers[layer]
-            if sender?.layer(layer)?.stream.waiting(in: local.value.log) != nil { layers |= 1 << UInt8(layer) }
+            if sender?.value.layer(layer)?.pointee.stream.waiting(in: local.value.log) != nil {
+                layers |= 1 << UInt8(layer)
+            }
             // One of which nothing waits has nothing to leave out, and what it lost is sent again.
             guard layers & 1 << UInt8(layer) != 0 else { continue }
-            sender?.changeStream(of: layer) { $0.leaveOut(of: local.value.log) }
+            sender?.value.layer(layer)?.pointee.stream.leaveOut(of: local.value.log)
             awaitsKeyFrame[layer] = true
         }
         drain = VideoDrain(link: LinkDrain(since: now), layers: layers)
@@ -52,7 +54,7 @@ extension PeerConnection {
 
     /// Asks for key frames once there is room for them.
     mutating func followDrain(at now: Instant) {
-        guard let waiting = drain, let estimate = sender?.estimate, waiting.link.isOver(estimate, at: now) else {
+        guard let waiting = drain, let estimate = sender?.value.estimate, waiting.link.isOver(estimate, at: now) else {
             return
         }
         drain = nil

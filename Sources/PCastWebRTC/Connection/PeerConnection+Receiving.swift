@@ -54,15 +54,15 @@ extension PeerConnection {
             if let roundTrip = receiver?.roundTrip {
                 setPatience(roundTrip: roundTrip)
             }
-            let requests = sender?.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
+            let requests = sender?.value.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
             followPauses()
             if let layers = requests?.layers, layers != 0 { answerKeyFrameRequests(layers, at: now) }
         }
         for layer in localLayers.indices {
-            sender?.resolveRequests(.video, layer: layer, in: localLayers[layer].value.log, at: now)
+            sender?.value.resolveRequests(.video, layer: layer, in: localLayers[layer].value.log, at: now)
         }
-        if localAudio != nil { sender?.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
+        if localAudio != nil { sender?.value.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
     }
 
     mutating func setPatience(roundTrip: TimeSpan) {
@@ -89,7 +89,7 @@ extension PeerConnection {
     }
 
     mutating func followPauses() {
-        while let event = sender?.pollPauseEvent() {
+        while let event = sender?.value.pollPauseEvent() {
             switch event {
             case .paused(let type, let layer):
                 // What is not sent is not answered.

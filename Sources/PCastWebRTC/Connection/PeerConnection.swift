@@ -75,7 +75,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     let isPublisher: Bool
 
     var transport: Held<SecureTransport>?
-    var sender: MediaSender?
+    var sender: Held<MediaSender>?
     var receiver: MediaReceiver?
     /// The video's layers, as agreed on.
     var localLayers: [Held<LocalTrack>] = []
@@ -180,16 +180,16 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     mutating func prepareMedia(_ media: [NegotiatedMedia]) {
         if isPublisher {
-            sender = MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator)
-            for layer in 0..<(sender?.layerCount ?? 0) {
-                guard let track = sender?.layer(layer) else { continue }
-                let local = Held(LocalTrack(codec: track.media.codec, using: &generator))
-                sender?.changeStream(of: layer) { $0.beginAtEnd(of: local.value.log) }
+            sender = Held(MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator))
+            for layer in 0..<(sender?.value.layerCount ?? 0) {
+                guard let track = sender?.value.layer(layer) else { continue }
+                let local = Held(LocalTrack(codec: track.pointee.media.codec, using: &generator))
+                sender?.value.layer(layer)?.pointee.stream.beginAtEnd(of: local.value.log)
                 localLayers.append(local)
             }
-            if let track = sender?.audio {
-                localAudio = Held(LocalTrack(codec: track.media.codec, using: &generator))
-                sender?.audio?.stream.beginAtEnd(of: localAudio!.value.log)
+            if let track = sender?.value.audio {
+                localAudio = Held(LocalTrack(codec: track.pointee.media.codec, using: &generator))
+                track.pointee.stream.beginAtEnd(of: localAudio!.value.log)
             }
         } else {
             receiver = MediaReceiver(
@@ -208,7 +208,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// - Parameter layer: of video, its place among those agreed on.
     public mutating func send(_ frame: EncodedFrame, layer: Int = 0, at now: Instant) {
         let type = frame.codec.mediaType
-        guard transport?.value.isConnected == true, sender?.isPaused(type, layer: layer) == false else { return }
+        guard transport?.value.isConnected == true, sender?.value.isPaused(type, layer: layer) == false else { return }
         if type == .video, localLayers.indices.contains(layer), awaitsKeyFrame[layer] {
             guard frame.isKeyFrame, drain == nil else { return }
             awaitsKeyFrame[layer] = false
@@ -224,11 +224,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     /// The codec agreed on for a track that is sent; nil when the platform took none.
     public func sendingCodec(_ type: MediaType) -> Codec? {
-        (type == .video ? sender?.video : sender?.audio)?.media.codec
+        (type == .video ? sender?.value.video : sender?.value.audio)?.pointee.media.codec
     }
 
     /// How many layers of video the platform takes; none before its answer.
-    public var sendingLayerCount: Int { sender?.layerCount ?? 0 }
+    public var sendingLayerCount: Int { sender?.value.layerCount ?? 0 }
 
     /// The codec agreed on for a track that is received.
     public func receivingCodec(_ type: MediaType) -> Codec? {
@@ -238,8 +238,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// What is known of the path that media is sent along; nil for who sends none.
     /// Its target is no more than the platform asks for.
     public var estimate: BandwidthEstimate? {
-        guard var estimate = sender?.estimate else { return nil }
-        if let limit = sender?.receiverLimit { estimate.target = min(estimate.target, limit) }
+        guard var estimate = sender?.value.estimate else { return nil }
+        if let limit = sender?.value.receiverLimit { estimate.target = min(estimate.target, limit) }
         return estimate
     }
 
@@ -257,11 +257,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// What would be sent, all tracks together and on the wire, if the path carried it.
-    public mutating func setWantedBitrate(_ bitrate: Bitrate) { sender?.wantedBitrate = bitrate }
+    public mutating func setWantedBitrate(_ bitrate: Bitrate) { sender?.value.wantedBitrate = bitrate }
 
     /// What the platform is told of what is sent, beside what the connection knows of itself; see `PublisherReport`.
     public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
-        sender?.setPublisherReport(report, at: now)
+        sender?.value.setPublisherReport(report, at: now)
     }
 
     /// When something authentic came from the platform last; nil before the connection was up.
@@ -282,7 +282,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 while let early = transport?.value.takeEarlyPacket() {
                     handleEarly(early.bytes, from: early.path, at: now)
                 }
-            case .pathChanged: sender?.pathChanged(at: now)
+            case .pathChanged: sender?.value.pathChanged(at: now)
             case .away: events.append(.away)
             case .back: events.append(.back)
             case .closed: events.append(.closed)
@@ -302,7 +302,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     public mutating func advance(to now: Instant) {
         transport?.value.advance(to: now)
-        sender?.advance(to: now)
+        sender?.value.advance(to: now)
         followPauses()
         follow(at: now)
     }
@@ -311,7 +311,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         guard transport != nil else { return nil }
         var deadline = transport!.value.deadline
         if transport!.value.canSend {
-            deadline = Instant.earlier(deadline, sender?.deadline)
+            deadline = Instant.earlier(deadline, sender?.value.deadline)
             deadline = Instant.earlier(deadline, drain?.link.end)
             deadline = Instant.earlier(deadline, receiver?.deadline)
             deadline = Instant.earlier(deadline, videoBuffer?.value.deadline)
@@ -341,10 +341,10 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             return true
         }
         if sendVideo(&batch, now) { return true }
-        if sender?.pollReports(through: transport!.value, into: &batch, wallTime: wallTime, at: now) == true {
+        if sender?.value.pollReports(through: &transport!.value, into: &batch, wallTime: wallTime, at: now) == true {
             return true
         }
-        return receiver?.poll(through: transport!.value, into: &batch, wallTime: wallTime, at: now) ?? false
+        return receiver?.poll(through: &transport!.value, into: &batch, wallTime: wallTime, at: now) ?? false
     }
 
     /// How old a key frame may be to go on with.
@@ -354,24 +354,24 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// what comes next, and video with the next key frame.
     mutating func catchUp(at now: Instant) {
         guard transport!.value.canSend else { return }
-        if let localAudio, sender?.audio?.stream.hasFallenBehind(localAudio.value.log) == true {
-            sender?.audio?.stream.beginAtEnd(of: localAudio.value.log)
+        if let localAudio, let track = sender?.value.audio, track.pointee.stream.hasFallenBehind(localAudio.value.log) {
+            track.pointee.stream.beginAtEnd(of: localAudio.value.log)
         }
         for layer in localLayers.indices { catchUp(layer: layer, at: now) }
     }
 
     mutating func catchUp(layer: Int, at now: Instant) {
         let local = localLayers[layer]
-        guard let stream = sender?.layer(layer)?.stream else { return }
+        guard let stream = sender?.value.layer(layer)?.pointee.stream else { return }
         if stream.hasFallenBehind(local.value.log) {
-            sender?.changeStream(of: layer) { $0.pause() }
+            sender?.value.layer(layer)?.pointee.stream.pause()
             noteKeyFrameRequests(1 << UInt8(layer))
         }
         if stream.position == nil || stream.hasFallenBehind(local.value.log),
             let keyFrame = local.value.log.newestKeyFrame,
             now - local.value.log[keyFrame].arrival < Self.keyFrameAge
         {
-            sender?.changeStream(of: layer) { $0.begin(at: keyFrame, in: local.value.log) }
+            sender?.value.layer(layer)?.pointee.stream.begin(at: keyFrame, in: local.value.log)
         }
     }
 
@@ -395,8 +395,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     ) -> MediaSender.Sending {
         let local = localLayers[layer]
         while true {
-            let sending = sender!.send(
-                layer: layer, from: local.value.log, through: transport!.value, into: &batch,
+            let sending = sender!.value.send(
+                layer: layer, from: local.value.log, through: &transport!.value, into: &batch,
                 capture: local.value.captureClock, at: now)
             guard case .sent = sending else { return sending }
         }
@@ -407,13 +407,10 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         _ type: MediaType, from log: borrowing PacketLog, _ capture: CaptureClock?, _ batch: inout DatagramBatch,
         _ now: Instant
     ) -> Bool {
-        while true {
-            switch sender?.send(type, from: log, through: transport!.value, into: &batch, capture: capture, at: now) {
-            case .sent: continue
-            case .full: return true
-            case .idle, .paced, nil: return false
-            }
-        }
+        let turn = sender?.value.sendAll(
+            type, from: log, through: &transport!.value, into: &batch, capture: capture, at: now)
+        guard case .full = turn?.end else { return false }
+        return true
     }
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {

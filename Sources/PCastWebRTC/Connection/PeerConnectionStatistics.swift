@@ -29,13 +29,13 @@ public struct PeerConnectionStatistics: Sendable {
     public var audio: JitterBufferStatistics?
 
     init(
-        sender: MediaSender?, receiver: MediaReceiver?, video: JitterBufferStatistics?,
+        sender: Held<MediaSender>?, receiver: MediaReceiver?, video: JitterBufferStatistics?,
         audio: JitterBufferStatistics?, checkRoundTrip: TimeSpan?
     ) {
         self.video = video
         self.audio = audio
-        for track in [sender?.video] + (sender?.moreLayers ?? []) + [sender?.audio] {
-            guard let track else { continue }
+        for place in sender?.value.tracks ?? [] {
+            let track = place.pointee
             packetsSent += Int(track.stream.packetsSent)
             bytesSent += Int(track.stream.octetsSent)
             packetsRetransmitted += track.stream.packetsRetransmitted
@@ -53,11 +53,11 @@ public struct PeerConnectionStatistics: Sendable {
                 jitter
                 ?? track.statistics.map { track.media.format.clockRate.span(ofTicks: Int64($0.jitter)) }
         }
-        soundLoss = sender?.audio?.redundancy.loss
+        soundLoss = sender?.value.audio?.pointee.redundancy.loss
         packetsRepeated = receiver?.audio?.packetsRepeated ?? 0
         senderClockOffset = receiver?.senderClockOffset
         playoutDelay = receiver?.playoutDelay
         packetsLost = (video?.packetsLost ?? 0) + (audio?.packetsLost ?? 0)
-        roundTrip = sender?.roundTripTime.smoothed ?? receiver?.roundTrip ?? checkRoundTrip
+        roundTrip = sender?.value.roundTripTime.smoothed ?? receiver?.roundTrip ?? checkRoundTrip
     }
 }

@@ -55,6 +55,7 @@ public struct SecureTransport: ~Copyable {
     private var early: [Outgoing] = []
     private var events: [Event] = []
     private var isAway = false
+    private var isSettled = false
     private var hasStartedHandshake = false
     private var hasEnded = false
 
@@ -123,10 +124,17 @@ public struct SecureTransport: ~Copyable {
             rejected += 1
             return .nothing
         }
+        if !isSettled { settle() }
         controlling?.noteReceived(at: now)
         if path != self.path { probe(path, at: now) }
         lastHeard = now
         return .rtp(length: length)
+    }
+
+    /// The peer's first packet that the keys protect shows that it has them (DTLS6).
+    private mutating func settle() {
+        isSettled = true
+        handshake.settle()
     }
 
     private mutating func receiveRTCP(
@@ -140,6 +148,7 @@ public struct SecureTransport: ~Copyable {
             rejected += 1
             return .nothing
         }
+        if !isSettled { settle() }
         controlling?.noteReceived(at: now)
         controlling?.noteAuthenticated(at: now)
         lite?.noteAuthenticated(path: path, at: now)
@@ -329,7 +338,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Protects a packet that lies in two places into one; see `SRTPSender`. Zero when it was refused.
-    public func protectRTP(
+    public mutating func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         into destination: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -337,14 +346,14 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Protects in place a packet whose header takes `headerSize` bytes. Zero when it was refused.
-    public func protectRTP(
+    public mutating func protectRTP(
         _ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int
     ) -> Int {
         sender?.protectRTP(packet, length: length, headerSize: headerSize) ?? 0
     }
 
     /// Protects a compound RTCP packet in place. Zero when it was refused.
-    public func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+    public mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         sender?.protectRTCP(packet, length: length) ?? 0
     }
 

@@ -19,6 +19,10 @@ public protocol DTLSHandshake: AnyObject {
     /// Writes the next datagram to be sent into the buffer, which holds 2048 bytes; nil when none waits.
     func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 
+    /// The peer has the keys, as something of it shows that is protected with them: what only the handshake needed can
+    /// go.
+    func settle()
+
     /// Says goodbye to the peer, if it was ever reached.
     func close()
 
@@ -29,4 +33,7 @@ public protocol DTLSHandshake: AnyObject {
 extension DTLSHandshake {
     /// A handshake that cannot tell is asked by `poll`.
     public var hasDatagrams: Bool { true }
+
+    /// One that holds little has nothing to let go of.
+    public func settle() {}
 }

@@ -11,7 +11,9 @@ public import PCastMedia
 /// A client's Finished is not repeated as a copy where that can be helped: a server that has it drops a copy as a replay
 /// (RFC 6347, section 4.1.2.6) and never learns that its own last flight was lost, so OpenSSL makes a new record of it.
 ///
-/// The `SSL` is kept as long as this object, to authenticate the peer's goodbye (DTLS7).
+/// The `SSL` is kept until the peer is seen to have the keys. What is left of it then is the last flight, which a late
+/// handshake record asks for again, our goodbye as the record that it will be, and the keys of the peer's (DTLS7): some
+/// hundred bytes instead of tens of thousands (FAN3).
 public final class OpenSSLHandshake: DTLSHandshake {
     /// The largest datagram made, in bytes (DTLS4).
     static let datagramSize = 1200
@@ -31,9 +33,18 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     private let certificate: DTLSCertificate
     private let role: DTLSRole
-    private let fingerprints: [DTLSFingerprint]
-    private let ssl: OpaquePointer
+    private var fingerprints: [DTLSFingerprint]
+    /// Nil once it is not needed any more.
+    private var ssl: OpaquePointer?
     private let bio = DatagramBIO()
+    private var farewell: Farewell?
+
+    /// What is left of the `SSL`.
+    private struct Farewell {
+        /// Our goodbye.
+        let datagrams: [[UInt8]]
+        let alerts: DTLSAlertReader
+    }
 
     private var queue: [[UInt8]] = []
     private var lastFlight: [[UInt8]] = []
@@ -94,6 +105,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     }
 
     private func proceed(at now: Instant) {
+        guard let ssl else { return }
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
         let error = SSL_get_error(ssl, result)
@@ -132,7 +144,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     // MARK: The end
 
     private var peerCertificate: [UInt8] {
-        guard let certificate = SSL_get1_peer_certificate(ssl) else { return [] }
+        guard let ssl, let certificate = SSL_get1_peer_certificate(ssl) else { return [] }
         defer { X509_free(certificate) }
         return X509Certificate.der(certificate)
     }
@@ -158,7 +170,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
         nextRepetition = nil
         giveUp = nil
         guard !peerCertificate.isEmpty else { return fail(.noCertificate) }
-        guard let selected = SSL_get_selected_srtp_profile(ssl),
+        guard let ssl, let selected = SSL_get_selected_srtp_profile(ssl),
             let profile = SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
         else { return fail(.noProfile) }
         guard let keys = SRTPKeyingMaterial(exportedBy: ssl, profile: profile, role: role) else {
@@ -178,6 +190,21 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     // MARK: Afterwards
 
+    public func settle() {
+        guard case .established = state, let ssl, let alerts = DTLSAlertReader(ssl, role: role) else { return }
+        farewell = Farewell(datagrams: sayGoodbye(ssl), alerts: alerts)
+        SSL_free(ssl)
+        self.ssl = nil
+        fingerprints = []
+    }
+
+    private func sayGoodbye(_ ssl: OpaquePointer) -> [[UInt8]] {
+        ERR_clear_error()
+        SSL_alloc_buffers(ssl)
+        _ = SSL_shutdown(ssl)
+        return bio.takeOutgoing()
+    }
+
     /// A handshake record after the end means that our final flight was lost. Of alerts, only encrypted ones count, for
     /// anyone can send others (DTLS8).
     private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
@@ -191,6 +218,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
     }
 
     private func readAlert(_ datagram: UnsafeRawBufferPointer) {
+        guard let ssl else {
+            if farewell?.alerts.endsConnection(datagram) == true { state = .closed }
+            return
+        }
         bio.incoming = datagram
         defer { bio.incoming = nil }
         ERR_clear_error()
@@ -205,10 +236,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     public func close() {
         guard case .established = state else { return }
-        ERR_clear_error()
-        SSL_alloc_buffers(ssl)
-        _ = SSL_shutdown(ssl)
-        enqueue(bio.takeOutgoing())
+        if let farewell { enqueue(farewell.datagrams) } else if let ssl { enqueue(sayGoodbye(ssl)) }
         state = .closed
     }
 
@@ -228,7 +256,9 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     /// Called by OpenSSL when it starts its timer; answers microseconds.
     private func startTimer() -> UInt32 {
-        guard role == .client, SSL_get_state(ssl) != TLS_ST_CW_CLNT_HELLO else { return ClientFinalFlight.never }
+        guard let ssl, role == .client, SSL_get_state(ssl) != TLS_ST_CW_CLNT_HELLO else {
+            return ClientFinalFlight.never
+        }
         // It repeats the flight by itself when it finds the timer run out while it reads; that is not wanted.
         if finalFlight.hasBegun, !finalFlight.isRenewing { bio.isMuted = true }
         finalFlight.hasBegun = true
@@ -237,7 +267,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     /// Has OpenSSL write a client's final flight once more in new records, as long as it does.
     private func renewFinalFlight() {
-        guard finalFlight.claimRenewal() else { return }
+        guard let ssl, finalFlight.claimRenewal() else { return }
         ERR_clear_error()
         finalFlight.isRenewing = true
         _ = pcast_dtls_handle_timeout(ssl)

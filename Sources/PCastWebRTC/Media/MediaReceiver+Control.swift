@@ -48,7 +48,7 @@ extension MediaReceiver {
 
     /// Writes what is due into one datagram; true when there was no room for it.
     public mutating func poll(
-        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
+        through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
     ) -> Bool {
         guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }

@@ -24,17 +24,17 @@ extension MediaSender {
 
     /// Padding that a probe wants while no media waits.
     mutating func sendProbe(
-        from log: borrowing PacketLog, through transport: borrowing SecureTransport, into batch: inout DatagramBatch,
+        from log: borrowing PacketLog, through transport: inout SecureTransport, into batch: inout DatagramBatch,
         at now: Instant
     ) -> Sending {
-        guard pacer.isProbing, !isVideoPaused, let path = transport.path else {
+        guard pacer.isProbing, !isVideoPaused, let video, let path = transport.path else {
             pacer.nothingWaits()
             return .idle
         }
         guard pacer.mayProbe(at: now) else { return pacer.isProbing ? .paced : .idle }
         guard let room = batch.reserve() else { return .full }
         let number = transportSequenceNumber
-        let probe = video!.stream.nextProbe(
+        let probe = video.pointee.stream.nextProbe(
             of: pacer.paddingSize ?? 0, in: log, sendTime: AbsoluteSendTime(now),
             transportSequenceNumber: &transportSequenceNumber, into: room)
         guard let probe else {
@@ -68,7 +68,7 @@ extension MediaSender {
         pacer.setTarget(
             pressure == .congested ? bandwidth.passingBitrate : bandwidth.targetBitrate, wanted: bandwidth.wanted,
             pressure: pressure)
-        audio?.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
+        audio?.pointee.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
         if !pacer.isProbing { beginProbe(at: now) }
     }
 }

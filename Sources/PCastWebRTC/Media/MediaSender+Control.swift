@@ -43,7 +43,7 @@ extension MediaSender {
             let (type, layer) = (pauses[index].type, pauses[index].layer)
             pauseEvents.append(wasPaused ? .resumed(type, layer: layer) : .paused(type, layer: layer))
             guard wasPaused else { continue }
-            if type == .video { changeLayer(layer) { $0?.reportsAnew = true } } else { audio?.reportsAnew = true }
+            (type == .video ? self.layer(layer) : audio)?.pointee.reportsAnew = true
         }
     }
 
@@ -51,7 +51,7 @@ extension MediaSender {
     mutating func writePauses(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
         for index in pauses.indices {
             let track = pauses[index].type == .video ? layer(pauses[index].layer) : audio
-            guard let last = track?.stream.lastSequenceNumber else { continue }
+            guard let last = track?.pointee.stream.lastSequenceNumber else { continue }
             while let message = pauses[index].poll(lastSequenceNumber: last, hasReport: hasReport, at: now) {
                 writer.pauseResume(senderSSRC: reporterSSRC, message)
             }
@@ -82,12 +82,17 @@ extension MediaSender {
     /// When a packet that was held back may leave, or a probe goes on; nil where neither is.
     public var pacingDeadline: Instant? { pacer.deadline }
 
+    /// Whether a report of a track is due; asked whenever packets were sent.
+    public mutating func isReportDue(at now: Instant) -> Bool {
+        if let due = video?.pointee.report.deadline, due <= now { return true }
+        if let due = audio?.pointee.report.deadline, due <= now { return true }
+        return false
+    }
+
     /// When reports are due.
     public var reportDeadline: Instant? {
-        var deadline = Instant.earlier(video?.report.deadline, audio?.report.deadline)
-        for index in moreLayers.indices {
-            deadline = Instant.earlier(deadline, moreLayers[index]?.report.deadline)
-        }
+        var deadline = Instant.earlier(video?.pointee.report.deadline, audio?.pointee.report.deadline)
+        for layer in moreLayers { deadline = Instant.earlier(deadline, layer?.pointee.report.deadline) }
         deadline = Instant.earlier(deadline, publisherReportDue)
         for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
         return deadline
@@ -95,7 +100,7 @@ extension MediaSender {
 
     /// Writes the sender reports that are due into one datagram; true when there was no room for it.
     public mutating func pollReports(
-        through transport: borrowing SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
+        through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
     ) -> Bool {
         guard transport.isConnected, let path = transport.path, let due = reportDeadline, now >= due else {
@@ -103,11 +108,11 @@ extension MediaSender {
         }
         guard let room = batch.reserve() else { return true }
         var writer = RTCPWriter(room)
-        if let report = video?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
-        for index in moreLayers.indices {
-            if let report = moreLayers[index]?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        if let report = video?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        for layer in moreLayers {
+            if let report = layer?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         }
-        if let report = audio?.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
+        if let report = audio?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         if !pauses.isEmpty || publisherReport != nil {
             let hasReport = writer.count > 0
             // A datagram begins with a report, be it an empty one (RFC 3550, section 6.1).

@@ -3,7 +3,10 @@ public import PCastRTP
 
 /// The sending half of a peer's media: writes packets from the tracks' logs into datagrams, and answers what the peer
 /// reports, asks for again, or cannot go on without.
-public struct MediaSender: Sendable {
+///
+/// It is never copied, and what is done for each packet is `mutating` even where nothing changes: Swift hands over a large
+/// value that is merely lent as a copy of its bits.
+public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are nobody else's
     /// What the peer asks of whoever makes the media.
     public struct Requests: Sendable {
         /// Key frames of the video's layers, as bits.
@@ -29,11 +32,11 @@ public struct MediaSender: Sendable {
         case resumed(MediaType, layer: Int)
     }
 
-    /// The only layer, or the first.
-    public var video: OutboundTrack?
+    /// The only layer, or the first; where it stands as long as the sender does.
+    public let video: UnsafeMutablePointer<OutboundTrack>?
     /// The layers after the first, where several are sent side by side.
-    public internal(set) var moreLayers: [OutboundTrack?] = []
-    public var audio: OutboundTrack?
+    public let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
+    public let audio: UnsafeMutablePointer<OutboundTrack>?
 
     /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
     var pauses: [PauseState] = []
@@ -53,7 +56,7 @@ public struct MediaSender: Sendable {
     /// it reports arrivals.
     public internal(set) var receiverLimit: Bitrate?
     /// Whether the peer reports when packets arrive, so that its link is estimated here.
-    public var reportsArrivals: Bool { (video ?? audio)?.media.feedback.contains(.transportCC) ?? false }
+    public var reportsArrivals: Bool { (video ?? audio)?.pointee.media.feedback.contains(.transportCC) ?? false }
 
     /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
     /// at most. Most viewers ask for none in all their life, so no memory is set aside.
@@ -71,24 +74,29 @@ public struct MediaSender: Sendable {
     ///   - playoutDelay: asked of video receivers; nil leaves it to them.
     ///   - startBitrate: what the path is taken to carry before anything is known of it.
     ///   - wantedBitrate: what is sent when the path carries it; see `wantedBitrate`.
+    ///   - evensSizes: whether packets of a picture are filled up to one size, so that they leave in one system call.
     public init(
         _ media: [NegotiatedMedia], cname: String, playoutDelay: PlayoutDelay?,
         startBitrate: Bitrate = Self.assumedBitrate, wantedBitrate: Bitrate = Self.assumedBitrate,
-        using generator: inout some RandomNumberGenerator
+        evensSizes: Bool = false, using generator: inout some RandomNumberGenerator
     ) {
         self.cname = Array(cname.utf8.prefix(255))
         transportSequenceNumber = UInt16.random(in: 0..<0x8000, using: &generator)
+        var (video, audio): (OutboundTrack?, OutboundTrack?)
+        var moreLayers: [OutboundTrack?] = []
         var canProbe = false
         for section in media {
             let layers = section.direction.sends ? section.rids.map { RTPStreamIdentifier($0) } : []
             let track = OutboundTrack(
-                section, layer: layers.first ?? nil, using: &generator, playoutDelay: playoutDelay)
+                section, layer: layers.first ?? nil, evensSizes: evensSizes, using: &generator,
+                playoutDelay: playoutDelay)
             switch section.type {
             case .video where video == nil:
                 video = track
                 canProbe = track?.stream.canProbe ?? false
                 moreLayers = layers.dropFirst().map { layer in
-                    OutboundTrack(section, layer: layer, using: &generator, playoutDelay: playoutDelay)
+                    OutboundTrack(
+                        section, layer: layer, evensSizes: evensSizes, using: &generator, playoutDelay: playoutDelay)
                 }
             case .audio where audio == nil: audio = track
             default: continue
@@ -101,6 +109,9 @@ public struct MediaSender: Sendable {
                         holdsOff: !section.feedback.contains(.pauseWithoutWait)))
             }
         }
+        self.video = video.map(Self.place)
+        self.moreLayers = moreLayers.map { $0.map(Self.place) }
+        self.audio = audio.map(Self.place)
         reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
         bandwidth = BandwidthEstimator(
             start: startBitrate, wanted: wantedBitrate,
@@ -108,6 +119,22 @@ public struct MediaSender: Sendable {
             canProbe: canProbe)
         pacer = Pacer(target: startBitrate, opening: Self.openingPace)
     }
+
+    deinit {
+        for case let track? in [video, audio] + moreLayers {
+            track.deinitialize(count: 1)
+            track.deallocate()
+        }
+    }
+
+    private static func place(_ track: OutboundTrack) -> UnsafeMutablePointer<OutboundTrack> {
+        let address = UnsafeMutablePointer<OutboundTrack>.allocate(capacity: 1)
+        address.initialize(to: track)
+        return address
+    }
+
+    /// The tracks that are sent, video first.
+    public var tracks: [UnsafeMutablePointer<OutboundTrack>] { ([video] + moreLayers + [audio]).compactMap { $0 } }
 
     /// What a path is taken to carry before anything is known of it: a usual stream, so that joining is not slower
     /// for it (CC12).
@@ -118,46 +145,74 @@ public struct MediaSender: Sendable {
 
     public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
 
-    /// Whether anything waits in either log.
-    public func hasPackets(_ type: MediaType, in log: borrowing PacketLog) -> Bool {
-        (type == .video ? video : audio)?.stream.hasPackets(in: log) ?? false
+    // MARK: Packets out
+
+    /// What became of sending all that waits.
+    public struct Turn: Sendable {
+        /// Packets that left.
+        public var packets = 0
+        /// Those of them that were data, and not there to measure the path.
+        public var data = 0
+        /// Why no more left; `sent` where a frame ended.
+        public var end = Sending.idle
     }
 
-    // MARK: Packets out
+    /// Sends what waits of a track, as far as the pacer lets it.
+    ///
+    /// - Parameter stopsAfterFrame: no more than up to the end of a frame.
+    public mutating func sendAll(
+        _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
+        into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false, at now: Instant
+    ) -> Turn {
+        var turn = Turn()
+        guard let track = type == .video ? video : audio else { return turn }
+        while true {
+            var hasData = false
+            turn.end = send(
+                type, track, from: log, through: &transport, into: &batch, capture: capture, hasData: &hasData, at: now)
+            guard case .sent = turn.end else { return turn }
+            turn.packets += 1
+            if hasData { turn.data += 1 }
+            if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return turn }
+        }
+    }
 
     /// Sends the next packet of a track.
     ///
     /// - Parameter capture: tells the wall time at which a source timestamp was captured, nil while nobody knows.
-    @inline(__always)
     public mutating func send(
-        _ type: MediaType, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
+        _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
     ) -> Sending {
-        if type == .video, video != nil {
-            guard let waiting = video!.stream.waiting(in: log) else {
-                return sendProbe(from: log, through: transport, into: &batch, at: now)
-            }
+        guard let track = type == .video ? video : audio else { return .idle }
+        var hasData = false
+        return send(
+            type, track, from: log, through: &transport, into: &batch, capture: capture, hasData: &hasData, at: now)
+    }
+
+    @inline(__always)
+    private mutating func send(
+        _ type: MediaType, _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
+        through transport: inout SecureTransport, into batch: inout DatagramBatch, capture: CaptureClock?,
+        hasData: inout Bool, at now: Instant
+    ) -> Sending {
+        guard let waiting = track.pointee.stream.waiting(in: log) else {
+            guard type == .video else { return .idle }
+            return sendProbe(from: log, through: &transport, into: &batch, at: now)
+        }
+        hasData = true
+        if type == .video {
             let waited = waiting.since.map { now - $0 } ?? .zero
             guard pacer.mayPass(queued: waiting.count, waited: waited, at: now) else { return .paced }
         }
-        let number = transportSequenceNumber
-        let length =
-            type == .video
-            ? Self.send(
-                &video, from: log, through: transport, into: &batch, capture: capture, at: now,
-                counter: &transportSequenceNumber)
-            : Self.send(
-                &audio, from: log, through: transport, into: &batch, capture: capture, at: now,
-                counter: &transportSequenceNumber)
-        switch length {
-        case .sent(let length): noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        switch write(track, from: log, through: &transport, into: &batch, capture: capture, at: now) {
         case .idle:
             // What waited was gone from the log, or not for this peer: a probe goes on without it.
+            hasData = false
             guard type == .video, pacer.isProbing else { return .idle }
-            return sendProbe(from: log, through: transport, into: &batch, at: now)
-        case .full: return .full
+            return sendProbe(from: log, through: &transport, into: &batch, at: now)
+        case let sending: return sending
         }
-        return .sent
     }
 
     /// A datagram left, and bears the number if the counter went on.
@@ -169,41 +224,45 @@ public struct MediaSender: Sendable {
         if !pacer.isProbing { beginProbe(at: now) }
     }
 
-    /// What became of a packet: the bytes of its datagram, none when it was refused.
-    enum Written {
-        case sent(Int), idle, full
-    }
-
-    static func send(
-        _ track: inout OutboundTrack?, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
-        into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant, counter: inout UInt16
-    ) -> Written {
-        guard track != nil, let path = transport.path else { return .idle }
+    /// Writes the next packet of a track into the batch.
+    @inline(__always)
+    private mutating func write(
+        _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
+        through transport: inout SecureTransport, into batch: inout DatagramBatch, capture: CaptureClock?,
+        at now: Instant
+    ) -> Sending {
+        guard let path = transport.path else { return .idle }
         guard let room = batch.reserve() else { return .full }
-        let packet = track!.stream.next(
-            in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counter, into: room)
+        let number = transportSequenceNumber
+        let packet = track.pointee.stream.next(
+            in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &transportSequenceNumber,
+            into: room)
         guard let packet else { return .idle }
         let payload = log.payload(at: packet.position)
         let length: Int
-        if packet.prefixSize > 0 || !packet.pictures.isZero {
-            length = protectCopy(packet, payload, in: room, by: transport)
-        } else {
+        if packet.isAsLogged {
             length = transport.protectRTP(
                 header: UnsafeRawBufferPointer(rebasing: room[..<packet.headerSize]), payload: payload, into: room)
+        } else {
+            length = Self.protectCopy(packet, payload, in: room, by: &transport)
         }
-        if !packet.isRetransmission { note(&track!, log[packet.position], capture: capture, at: now) }
+        if !packet.isRetransmission { Self.note(track, log.address(of: packet.position), capture: capture, at: now) }
         if length > 0 { batch.commit(length: length, to: path) }
-        return .sent(length)
+        noteSent(length, number: number, cluster: pacer.cluster, at: now)
+        return .sent
     }
 
-    /// Copies the payload, which is not sent as it stands in the log or not alone.
+    /// Copies the payload, which is not sent as it stands in the log or not alone: that takes less than to encrypt it in
+    /// parts.
     static func protectCopy(
         _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in room: UnsafeMutableRawBufferPointer,
-        by transport: borrowing SecureTransport
+        by transport: inout SecureTransport
     ) -> Int {
         let start = packet.headerSize + packet.prefixSize
         packet.pictures.copy(payload, into: UnsafeMutableRawBufferPointer(rebasing: room[start...]))
-        return transport.protectRTP(room, length: start + payload.count, headerSize: packet.headerSize)
+        let end = start + payload.count
+        RTPHeader.writePadding(packet.paddingSize, into: room, at: end)
+        return transport.protectRTP(room, length: end + packet.paddingSize, headerSize: packet.headerSize)
     }
 
     // MARK: Layers
@@ -212,50 +271,28 @@ public struct MediaSender: Sendable {
     public var layerCount: Int { video == nil ? 0 : 1 + moreLayers.count }
 
     /// A layer's track; nil where it is not sent.
-    public func layer(_ index: Int) -> OutboundTrack? {
+    public func layer(_ index: Int) -> UnsafeMutablePointer<OutboundTrack>? {
         index == 0 ? video : moreLayers.indices.contains(index - 1) ? moreLayers[index - 1] : nil
-    }
-
-    mutating func changeLayer(_ index: Int, _ change: (inout OutboundTrack?) -> Void) {
-        if index == 0 { change(&video) } else { change(&moreLayers[index - 1]) }
-    }
-
-    /// Changes where a layer's stream stands.
-    public mutating func changeStream(of layer: Int, _ change: (inout OutboundStream) -> Void) {
-        changeLayer(layer) { track in if track != nil { change(&track!.stream) } }
     }
 
     /// Which layer has that source; nil for none.
     func layer(of ssrc: UInt32) -> Int? {
-        if ssrc == video?.stream.parameters.ssrc { return 0 }
-        for index in moreLayers.indices where moreLayers[index]?.stream.parameters.ssrc == ssrc { return index + 1 }
+        if ssrc == video?.pointee.stream.parameters.ssrc { return 0 }
+        for index in moreLayers.indices where moreLayers[index]?.pointee.stream.parameters.ssrc == ssrc {
+            return index + 1
+        }
         return nil
     }
 
     /// Sends the next packet of one of several layers; never a probe, which goes by `send` when no layer has anything.
     public mutating func send(
-        layer index: Int, from log: borrowing PacketLog, through transport: borrowing SecureTransport,
+        layer index: Int, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
     ) -> Sending {
-        let waiting = index == 0 ? video?.stream.waiting(in: log) : moreLayers[index - 1]?.stream.waiting(in: log)
-        guard let waiting else { return .idle }
+        guard let track = layer(index), let waiting = track.pointee.stream.waiting(in: log) else { return .idle }
         let waited = waiting.since.map { now - $0 } ?? .zero
         guard pacer.mayPass(queued: waiting.count, waited: waited, at: now) else { return .paced }
-        let number = transportSequenceNumber
-        let written =
-            index == 0
-            ? Self.send(
-                &video, from: log, through: transport, into: &batch, capture: capture, at: now,
-                counter: &transportSequenceNumber)
-            : Self.send(
-                &moreLayers[index - 1], from: log, through: transport, into: &batch, capture: capture, at: now,
-                counter: &transportSequenceNumber)
-        switch written {
-        case .sent(let length): noteSent(length, number: number, cluster: pacer.cluster, at: now)
-        case .idle: return .idle
-        case .full: return .full
-        }
-        return .sent
+        return write(track, from: log, through: &transport, into: &batch, capture: capture, at: now)
     }
 
     /// Goes on with another layer of the video at a key frame of it; see `OutboundStream.change`. Reports begin anew,
@@ -264,42 +301,51 @@ public struct MediaSender: Sendable {
         to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, alignment: UInt32?,
         repairsFormer: Bool
     ) {
-        guard let codec = video?.media.codec else { return }
-        video!.stream.change(
-            to: log, at: position, from: former, codec: codec, alignment: alignment, repairsFormer: repairsFormer)
-        video!.reportsAnew = true
+        guard let video else { return }
+        video.pointee.stream.change(
+            to: log, at: position, from: former, codec: video.pointee.media.codec, alignment: alignment,
+            repairsFormer: repairsFormer)
+        video.pointee.reportsAnew = true
     }
 
     /// Sends again what the peer lacks of the layer that was left, one packet each time.
     public mutating func resend(
-        from former: borrowing PacketLog, through transport: borrowing SecureTransport,
+        from former: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, at now: Instant
     ) -> Sending {
-        guard let count = video?.stream.formerResendCount, count > 0, let path = transport.path else { return .idle }
+        guard let video, let path = transport.path else { return .idle }
+        let count = video.pointee.stream.formerResendCount
+        guard count > 0 else { return .idle }
         guard pacer.mayPass(queued: count, waited: .zero, at: now) else { return .paced }
         guard let room = batch.reserve() else { return .full }
         let number = transportSequenceNumber
-        let packet = video!.stream.nextOfFormer(
+        let packet = video.pointee.stream.nextOfFormer(
             in: former, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &transportSequenceNumber, into: room)
         guard let packet else { return .idle }
         let payload = former.payload(at: packet.position)
-        let length = Self.protectCopy(packet, payload, in: room, by: transport)
+        let length = Self.protectCopy(packet, payload, in: room, by: &transport)
         if length > 0 { batch.commit(length: length, to: path) }
         noteSent(length, number: number, cluster: pacer.cluster, at: now)
         return .sent
     }
 
-    static func note(
-        _ track: inout OutboundTrack, _ entry: PacketLog.Entry, capture: CaptureClock?, at now: Instant
+    @inline(__always)
+    private static func note(
+        _ track: UnsafeMutablePointer<OutboundTrack>, _ entry: UnsafePointer<PacketLog.Entry>, capture: CaptureClock?,
+        at now: Instant
     ) {
         guard let capture else { return }
-        if track.reportsAnew {
-            track.reportsAnew = false
-            track.report.mappingChanged(at: now)
+        if track.pointee.reportsAnew {
+            track.pointee.reportsAnew = false
+            track.pointee.report.mappingChanged(at: now)
         }
-        track.report.sent(
-            sequence: entry.sequence, timestamp: track.stream.timestamp(of: entry.timestamp),
-            capturedAt: capture.wallTime(of: entry.timestamp), payloadSize: entry.length, at: now)
+        let timestamp = track.pointee.stream.timestamp(of: entry.pointee.timestamp)
+        let isCounted = track.pointee.report.sentMore(
+            sequence: entry.pointee.sequence, timestamp: timestamp, payloadSize: entry.pointee.length)
+        if isCounted { return }
+        track.pointee.report.sent(
+            sequence: entry.pointee.sequence, timestamp: timestamp,
+            capturedAt: capture.wallTime(of: entry.pointee.timestamp), payloadSize: entry.pointee.length, at: now)
     }
 
     // MARK: Control in
@@ -322,7 +368,7 @@ public struct MediaSender: Sendable {
         case .negativeAcknowledgement(let nack): read(nack, in: datagram, budget: &budget)
         case .pictureLossIndication(_, let ssrc):
             guard let layer = layer(of: ssrc) else { break }
-            changeLayer(layer) { $0?.pliCount += 1 }
+            self.layer(layer)?.pointee.pliCount += 1
             requests.layers |= 1 << UInt8(layer)
         case .fullIntraRequest(let request): requests.layers |= read(request, in: datagram)
         case .pauseResume(let packet) where !pauses.isEmpty: read(packet, in: datagram, at: now)
@@ -345,12 +391,12 @@ public struct MediaSender: Sendable {
             let block = blocks.block(index, in: datagram)
             let previous: ReportBlock?
             if let layer = layer(of: block.ssrc) {
-                previous = self.layer(layer)?.receiverReport
-                changeLayer(layer) { $0?.receiverReport = block }
-            } else if block.ssrc == audio?.stream.parameters.ssrc {
-                previous = audio?.receiverReport
-                audio?.receiverReport = block
-                audio?.followLoss(block)
+                previous = self.layer(layer)?.pointee.receiverReport
+                self.layer(layer)?.pointee.receiverReport = block
+            } else if let audio, block.ssrc == audio.pointee.stream.parameters.ssrc {
+                previous = audio.pointee.receiverReport
+                audio.pointee.receiverReport = block
+                audio.pointee.followLoss(block)
             } else {
                 continue
             }
@@ -372,10 +418,10 @@ public struct MediaSender: Sendable {
         if let index = self.layer(of: nack.mediaSSRC) {
             type = .video
             layer = index
-            changeLayer(index) { $0?.nackCount += 1 }
-        } else if nack.mediaSSRC == audio?.stream.parameters.ssrc {
+            self.layer(index)?.pointee.nackCount += 1
+        } else if let audio, nack.mediaSSRC == audio.pointee.stream.parameters.ssrc {
             type = .audio
-            audio?.nackCount += 1
+            audio.pointee.nackCount += 1
         } else {
             return
         }
@@ -387,13 +433,11 @@ public struct MediaSender: Sendable {
         var layers: UInt8 = 0
         for index in 0..<request.count {
             let entry = request.entry(index, in: datagram)
-            guard let layer = layer(of: entry.ssrc),
-                entry.sequenceNumber != self.layer(layer)?.lastIntraRequest
+            guard let layer = layer(of: entry.ssrc), let track = self.layer(layer),
+                entry.sequenceNumber != track.pointee.lastIntraRequest
             else { continue }
-            changeLayer(layer) { track in
-                track?.lastIntraRequest = entry.sequenceNumber
-                track?.pliCount += 1
-            }
+            track.pointee.lastIntraRequest = entry.sequenceNumber
+            track.pointee.pliCount += 1
             layers |= 1 << UInt8(layer)
         }
         return layers
@@ -412,17 +456,10 @@ public struct MediaSender: Sendable {
             asked.removeAll { $0.type == .audio }
             return
         }
+        let track = type == .video ? self.layer(layer) : audio
         for request in asked where request.type == type && request.layer == layer {
-            if layer > 0 {
-                moreLayers[layer - 1]?.stream.requestRetransmission(
-                    of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
-            } else if type == .video {
-                video?.stream.requestRetransmission(
-                    of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
-            } else {
-                audio?.stream.requestRetransmission(
-                    of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
-            }
+            track?.pointee.stream.requestRetransmission(
+                of: request.sequenceNumber, in: log, roundTrip: roundTrip, at: now)
         }
         asked.removeAll { $0.type == type && $0.layer == layer }
     }

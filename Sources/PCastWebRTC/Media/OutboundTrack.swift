@@ -24,7 +24,7 @@ public struct OutboundTrack: Sendable {
     ///   - generator: for the first sequence numbers.
     ///   - layer: by its name, one of several, whose sources are not announced; nil for the only one.
     init?(
-        _ media: NegotiatedMedia, layer: RTPStreamIdentifier? = nil,
+        _ media: NegotiatedMedia, layer: RTPStreamIdentifier? = nil, evensSizes: Bool = false,
         using generator: inout some RandomNumberGenerator, playoutDelay: PlayoutDelay?
     ) {
         var media = media
@@ -44,7 +44,7 @@ public struct OutboundTrack: Sendable {
             ssrc: ssrc, payloadType: media.payloadType, retransmission: retransmission,
             mid: media.mid.flatMap { RTPStreamIdentifier($0) }, rid: layer, extensions: media.extensionMap,
             clockRate: media.format.clockRate, playoutDelay: media.type == .video ? playoutDelay : nil,
-            redundantPayloadType: media.format.redPayloadType)
+            redundantPayloadType: media.format.redPayloadType, evensSizes: evensSizes && media.type == .video)
         stream = OutboundStream(
             parameters, firstSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator),
             retransmissionSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator))

@@ -75,7 +75,7 @@ struct EVPCipherContext: ~Copyable {
         var nothing: UInt8 = 0
         let sealed =
             EVP_CipherFinal_ex(context, &nothing, &written) == 1
-            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(count), tag) == 1
+            && pcast_evp_read_tag(context, tag, count) == 1
         precondition(sealed)
     }
 

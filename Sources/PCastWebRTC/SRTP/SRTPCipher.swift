@@ -1,27 +1,34 @@
-/// What encrypts and authenticates one direction of a peer: the seam behind which another implementation of the same
-/// profiles can be chosen at start. It knows nothing of replay or roll-over: indexes are given.
+/// What encrypts and authenticates one direction of a peer: the seam behind which AES-GCM is OpenSSL's or libipsec-mb's.
+/// It knows nothing of replay or roll-over: indexes are given.
 enum SRTPCipher {
     case gcm(SRTPGCMCipher)
+    case vectorGCM(SRTPIPSecMBCipher)
     case counterMode(SRTPCounterModeCipher)
 
     init(
-        profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], direction: EVPCipherContext.Direction
+        profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], direction: EVPCipherContext.Direction,
+        library: SRTPCipherLibrary = .preferred
     ) {
         func keys(_ purpose: SRTPSessionKeys.Purpose) -> SRTPSessionKeys {
             SRTPSessionKeys(profile: profile, masterKey: masterKey, masterSalt: masterSalt, purpose: purpose)
         }
-        self.init(profile: profile, rtp: keys(.rtp), rtcp: keys(.rtcp), direction: direction)
+        self.init(profile: profile, rtp: keys(.rtp), rtcp: keys(.rtcp), direction: direction, library: library)
     }
 
     init(
-        profile: SRTPProfile, rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys, direction: EVPCipherContext.Direction
+        profile: SRTPProfile, rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys, direction: EVPCipherContext.Direction,
+        library: SRTPCipherLibrary = .preferred
     ) {
-        switch profile {
-        case .aes128CMHMACSHA1:
+        switch (profile, library) {
+        case (.aes128CMHMACSHA1, _):
             self = .counterMode(SRTPCounterModeCipher(rtp: rtp, rtcp: rtcp))
-        case .aeadAES128GCM:
+        case (_, .ipsecMB):
+            guard let loaded = IPSecMB.loaded else { preconditionFailure("libipsec-mb is not there") }
+            self = .vectorGCM(
+                SRTPIPSecMBCipher(loaded.functions(profile), rtp: rtp, rtcp: rtcp, direction: direction))
+        case (.aeadAES128GCM, .openSSL):
             self = .gcm(SRTPGCMCipher(.aes128GCM, rtp: rtp, rtcp: rtcp, direction: direction))
-        case .aeadAES256GCM:
+        case (.aeadAES256GCM, .openSSL):
             self = .gcm(SRTPGCMCipher(.aes256GCM, rtp: rtp, rtcp: rtcp, direction: direction))
         }
     }
@@ -35,6 +42,8 @@ enum SRTPCipher {
         switch self {
         case .gcm(let cipher):
             cipher.sealRTP(packet, headerSize: headerSize, payload: payload, ssrc: ssrc, index: index)
+        case .vectorGCM(let cipher):
+            cipher.sealRTP(packet, headerSize: headerSize, payload: payload, ssrc: ssrc, index: index)
         case .counterMode(let cipher):
             cipher.sealRTP(packet, headerSize: headerSize, payload: payload, ssrc: ssrc, index: index)
         }
@@ -46,6 +55,7 @@ enum SRTPCipher {
     ) -> Bool {
         switch self {
         case .gcm(let cipher): cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
+        case .vectorGCM(let cipher): cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
         case .counterMode(let cipher): cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
         }
     }
@@ -56,6 +66,7 @@ enum SRTPCipher {
     ) {
         switch self {
         case .gcm(let cipher): _ = cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
+        case .vectorGCM(let cipher): _ = cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
         case .counterMode: break
         }
     }
@@ -64,6 +75,7 @@ enum SRTPCipher {
     func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
         switch self {
         case .gcm(let cipher): cipher.sealRTCP(packet, ssrc: ssrc, index: index)
+        case .vectorGCM(let cipher): cipher.sealRTCP(packet, ssrc: ssrc, index: index)
         case .counterMode(let cipher): cipher.sealRTCP(packet, ssrc: ssrc, index: index)
         }
     }
@@ -72,6 +84,7 @@ enum SRTPCipher {
     func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         switch self {
         case .gcm(let cipher): cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer)
+        case .vectorGCM(let cipher): cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer)
         case .counterMode(let cipher): cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer)
         }
     }

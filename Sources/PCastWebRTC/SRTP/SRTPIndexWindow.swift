@@ -17,6 +17,20 @@ struct SRTPIndexWindow {
         return used[Self.word(index)] & Self.bit(index) == 0
     }
 
+    /// Marks an index that is fresh; false for one that is not. For every packet that is sent: nothing is copied.
+    mutating func claim(_ index: UInt64) -> Bool {
+        if !isEmpty, index <= highest {
+            guard highest - index < Self.width else { return false }
+            let bit = Self.bit(index)
+            let isFresh = withUnsafeMutableBytes(of: &used) { bytes in
+                bytes.load(fromByteOffset: Self.word(index) * 8, as: UInt64.self) & bit == 0
+            }
+            guard isFresh else { return false }
+        }
+        mark(index)
+        return true
+    }
+
     mutating func mark(_ index: UInt64) {
         if isEmpty {
             isEmpty = false

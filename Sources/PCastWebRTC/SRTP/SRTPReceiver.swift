@@ -7,8 +7,8 @@ public final class SRTPReceiver {
     public let profile: SRTPProfile
 
     private let cipher: SRTPCipher
-    private var streams = SRTPStreamTable<SRTPIndexWindow>()
-    private var controls = SRTPStreamTable<SRTCPIndexWindow>()
+    private let streams = SRTPStreamTable<SRTPIndexWindow>()
+    private let controls = SRTPStreamTable<SRTCPIndexWindow>()
     /// Bounded by the two tables.
     private var newSources: [UInt32] = []
 
@@ -16,9 +16,11 @@ public final class SRTPReceiver {
     /// older one may have been under way while its sender moved (as RFC 9000, section 9.3, has it for QUIC).
     public private(set) var lastWasNewest = false
 
-    public convenience init(_ keys: SRTPKeyingMaterial) {
+    /// - Parameter library: one that is available.
+    public convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
         let cipher = SRTPCipher(
-            profile: keys.profile, masterKey: keys.remoteKey, masterSalt: keys.remoteSalt, direction: .decrypt)
+            profile: keys.profile, masterKey: keys.remoteKey, masterSalt: keys.remoteSalt, direction: .decrypt,
+            library: library)
         self.init(profile: keys.profile, cipher: cipher)
     }
 
@@ -45,13 +47,14 @@ public final class SRTPReceiver {
             lastWasNewest = true
             return .ok(length: plaintextLength)
         }
-        let index = streams[position].estimate(header.sequenceNumber)
-        guard index < 1 << 48, streams[position].isFresh(index) else { return .replayed }
+        let window = streams.state(at: position)
+        let index = window.pointee.estimate(header.sequenceNumber)
+        guard index < 1 << 48, window.pointee.isFresh(index) else { return .replayed }
         guard cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: index) else {
             return .unauthentic
         }
-        streams[position].mark(index)
-        lastWasNewest = streams[position].highest == index
+        window.pointee.mark(index)
+        lastWasNewest = window.pointee.highest == index
         return .ok(length: plaintextLength)
     }
 
@@ -74,15 +77,16 @@ public final class SRTPReceiver {
         let trailer = SRTCPTrailer(of: bytes, profile: profile)
         let position = controls.position(of: ssrc)
         if let position {
-            guard controls[position].isFresh(trailer.index) else { return .replayed }
+            guard controls.state(at: position).pointee.isFresh(trailer.index) else { return .replayed }
         } else if controls.isFull {
             return .malformed
         }
         guard cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer) else { return .unauthentic }
         if position == nil { newSources.append(ssrc) }
         let entry = position ?? controls.insert(ssrc, SRTCPIndexWindow())
-        controls[entry].mark(trailer.index)
-        lastWasNewest = controls[entry].highest == trailer.index
+        let window = controls.state(at: entry)
+        window.pointee.mark(trailer.index)
+        lastWasNewest = window.pointee.highest == trailer.index
         return .ok(length: packet.count - tail)
     }
 

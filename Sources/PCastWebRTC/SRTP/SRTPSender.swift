@@ -14,12 +14,14 @@ public final class SRTPSender {
     public private(set) var refusals = 0
 
     private let cipher: SRTPCipher
-    private var streams = SRTPStreamTable<SRTPIndexWindow>()
+    private let streams = SRTPStreamTable<SRTPIndexWindow>()
     private var nextRTCPIndex: UInt32
 
-    public convenience init(_ keys: SRTPKeyingMaterial) {
+    /// - Parameter library: one that is available.
+    public convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
         let cipher = SRTPCipher(
-            profile: keys.profile, masterKey: keys.localKey, masterSalt: keys.localSalt, direction: .encrypt)
+            profile: keys.profile, masterKey: keys.localKey, masterSalt: keys.localSalt, direction: .encrypt,
+            library: library)
         self.init(profile: keys.profile, cipher: cipher)
     }
 
@@ -32,7 +34,7 @@ public final class SRTPSender {
     /// Writes `header`, the encrypted `payload` and the tag into `destination`; neither source is changed, so one
     /// plaintext serves every viewer and every retransmission (SRTP2).
     ///
-    /// `header` is the whole RTP header with CSRCs and extensions. Returns the bytes written, or 0 when refused.
+    /// `header` is the whole RTP header with CSRCs and extensions, which may stand in `destination` already. Returns the bytes written, or 0 when refused.
     /// `destination` has room for both and `maximumOverhead`.
     public func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
@@ -41,7 +43,7 @@ public final class SRTPSender {
         let total = header.count + payload.count + profile.tagLength
         precondition(destination.count >= total, "room for the packet and its tag")
         guard header.count >= 12, let index = claimIndex(header) else { return refuse() }
-        destination.copyMemory(from: header)
+        if header.baseAddress != UnsafeRawPointer(destination.baseAddress) { destination.copyMemory(from: header) }
         cipher.sealRTP(
             UnsafeMutableRawBufferPointer(rebasing: destination[..<total]), headerSize: header.count,
             payload: payload, ssrc: Self.ssrc(of: header), index: index)
@@ -93,9 +95,9 @@ public final class SRTPSender {
             _ = streams.insert(ssrc, window)
             return UInt64(sequenceNumber)
         }
-        let index = streams[position].estimate(sequenceNumber)
-        guard index < 1 << 48, streams[position].isFresh(index) else { return nil }
-        streams[position].mark(index)
+        let window = streams.state(at: position)
+        let index = window.pointee.estimate(sequenceNumber)
+        guard index < 1 << 48, window.pointee.claim(index) else { return nil }
         return index
     }
 

@@ -20,14 +20,16 @@ struct ConnectionStats {
 
     // MARK: What is sent
 
-    mutating func add(_ sender: MediaSender?) {
+    mutating func add(_ sender: Held<MediaSender>?) {
         guard let sender else { return }
-        for track in [sender.video] + sender.moreLayers + [sender.audio] {
-            if let track { add(track, of: sender) }
+        for track in sender.value.tracks {
+            add(
+                track.pointee, isPaused: sender.value.isPaused(track.pointee.media.type),
+                roundTrip: sender.value.roundTripTime.smoothed)
         }
     }
 
-    private mutating func add(_ track: OutboundTrack, of sender: MediaSender) {
+    private mutating func add(_ track: OutboundTrack, isPaused: Bool, roundTrip: TimeSpan?) {
         let parameters = track.stream.parameters
         let codec = addCodec(track.media, direction: "O")
         var stats = RTCOutboundRTPStreamStats(
@@ -40,14 +42,14 @@ struct ConnectionStats {
         stats.retransmittedPacketsSent = track.stream.packetsRetransmitted
         stats.nackCount = track.nackCount
         if track.media.type == .video { stats.pliCount = track.pliCount }
-        stats.active = !sender.isPaused(track.media.type)
+        stats.active = !isPaused
         if let block = track.receiverReport {
             let remote = RTCRemoteInboundRTPStreamStats(
                 id: "RI\(parameters.ssrc)", timestamp: timestamp, ssrc: parameters.ssrc, kind: track.media.type,
                 transportId: Self.transport, codecId: codec, localId: stats.id,
                 packetsLost: Int(block.cumulativeLost),
                 jitter: track.media.format.clockRate.span(ofTicks: Int64(block.jitter)).seconds,
-                fractionLost: Double(block.fractionLost) / 256, roundTripTime: sender.roundTripTime.smoothed?.seconds)
+                fractionLost: Double(block.fractionLost) / 256, roundTripTime: roundTrip?.seconds)
             stats.remoteId = remote.id
             report.remoteInbound.append(remote)
         }

@@ -1,0 +1,70 @@
+#ifndef PCAST_CIPSECMB_SHIM_H
+#define PCAST_CIPSECMB_SHIM_H
+
+// AES-GCM of Intel's multi-buffer library (libipsec-mb 1.x, Debian's libipsec-mb1), which is looked for when it is first
+// needed: neither a build nor a machine has to have it. Only the few functions that are called are declared here, as
+// intel-ipsec-mb.h 1.3 has them; those for AVX-512 are found by their own names, so that nothing depends on the layout of
+// the library's manager but its first two words.
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// struct gcm_key_data: 15 round keys and 48 powers of the hash key, at an address of 64 bytes.
+#define PCAST_IMB_KEY_SIZE 1024
+#define PCAST_IMB_KEY_ALIGNMENT 64
+// struct gcm_context_data, whose 88 bytes nothing but the call itself needs.
+#define PCAST_IMB_CONTEXT_SIZE 96
+
+typedef void (*pcast_imb_expand)(const void *key, void *expanded);
+typedef void (*pcast_imb_crypt)(
+    const void *expanded, void *context, uint8_t *output, const uint8_t *input, uint64_t length, const uint8_t *vector,
+    const uint8_t *associated, uint64_t associated_length, uint8_t *tag, uint64_t tag_length);
+
+// The functions for keys of one length.
+typedef struct {
+    pcast_imb_expand expand;
+    pcast_imb_crypt encrypt, decrypt;
+} pcast_imb_gcm;
+
+typedef struct {
+    pcast_imb_gcm gcm128, gcm256;
+    const char *version;
+} pcast_imb_library;
+
+// IMB_FEATURE_*: AVX2, AVX-512 F, DQ, CD, BW and VL, VAES, VPCLMULQDQ.
+#define PCAST_IMB_NEEDED_FEATURES (UINT64_C(0xFC0) | UINT64_C(0x3000))
+
+// Answers 1 where the library is there and says that this processor has what its fastest functions need.
+static inline int pcast_imb_load(pcast_imb_library *library)
+{
+    void *handle = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!handle) return 0;
+    void *(*make)(uint64_t) = (void *(*)(uint64_t))dlsym(handle, "alloc_mb_mgr");
+    void (*discard)(void *) = (void (*)(void *))dlsym(handle, "free_mb_mgr");
+    void (*prepare)(void *, void *) = (void (*)(void *, void *))dlsym(handle, "init_mb_mgr_auto");
+    const char *(*version)(void) = (const char *(*)(void))dlsym(handle, "imb_get_version_str");
+    uint64_t features = 0;
+    void *manager = make && discard && prepare && version ? make(0) : NULL;
+    if (manager) {
+        prepare(manager, NULL);
+        features = ((const uint64_t *)manager)[1];
+        discard(manager);
+    }
+    if ((features & PCAST_IMB_NEEDED_FEATURES) != PCAST_IMB_NEEDED_FEATURES) {
+        dlclose(handle);
+        return 0;
+    }
+#define PCAST_IMB_FIND(bits) \
+    library->gcm##bits.expand = (pcast_imb_expand)dlsym(handle, "aes_gcm_pre_" #bits "_vaes_avx512"); \
+    library->gcm##bits.encrypt = (pcast_imb_crypt)dlsym(handle, "aes_gcm_enc_" #bits "_vaes_avx512"); \
+    library->gcm##bits.decrypt = (pcast_imb_crypt)dlsym(handle, "aes_gcm_dec_" #bits "_vaes_avx512"); \
+    if (!library->gcm##bits.expand || !library->gcm##bits.encrypt || !library->gcm##bits.decrypt) return 0;
+    PCAST_IMB_FIND(128)
+    PCAST_IMB_FIND(256)
+#undef PCAST_IMB_FIND
+    library->version = version();
+    return 1;
+}
+
+#endif

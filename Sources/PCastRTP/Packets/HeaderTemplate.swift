@@ -1,0 +1,60 @@
+import PCastMedia
+
+/// The header of a stream's packets as it was written last, but for what differs from one packet to the next: a few
+/// stores instead of a walk through all extensions for each packet and viewer.
+struct HeaderTemplate {
+    /// Bytes of the longest extension block that is kept.
+    static let capacity = 64
+
+    /// Bytes of the whole header.
+    let size: Int
+    /// What the packets say of the playout delay; others need another template.
+    let playoutDelay: PlayoutDelay?
+    /// Where the two elements lie that are each packet's own; nil where they are not sent.
+    private let transportSequenceNumberOffset: Int?
+    private let absoluteSendTimeOffset: Int?
+    private let hasExtensions: Bool
+    /// Whether each packet has a number of the transport's.
+    let countsPackets: Bool
+    private var block: InlineArray<8, UInt64>
+
+    /// Nil when the extension block is too long to be kept.
+    init?(
+        _ layout: RTPHeaderLayout, playoutDelay: PlayoutDelay?, countsPackets: Bool,
+        in room: UnsafeMutableRawBufferPointer
+    ) {
+        let length = layout.size - RTPHeader.fixedSize
+        guard length >= 0, length <= Self.capacity else { return nil }
+        size = layout.size
+        self.playoutDelay = playoutDelay
+        self.countsPackets = countsPackets
+        transportSequenceNumberOffset = layout.transportSequenceNumberOffset
+        absoluteSendTimeOffset = layout.absoluteSendTimeOffset
+        hasExtensions = length > 0
+        // What stands behind the header is copied too, and written over by the payload.
+        block = room.loadUnaligned(fromByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
+    }
+
+    /// The least room that a header is written into.
+    static let roomSize = RTPHeader.fixedSize + capacity
+
+    /// Writes a header, and changes nothing but that; the room has at least `roomSize` bytes.
+    @inline(__always)
+    mutating func write(
+        marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
+        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into room: UnsafeMutableRawBufferPointer
+    ) {
+        precondition(room.count >= Self.roomSize, "no room for an RTP header")
+        let start = room.baseAddress!
+        let first = UInt32(hasExtensions ? 0x90 : 0x80) << 24
+        let second = UInt32(payloadType | (marker ? 0x80 : 0)) << 16
+        start.storeBytes(of: (first | second | UInt32(sequenceNumber)).bigEndian, as: UInt32.self)
+        start.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
+        start.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
+        start.storeBytes(of: block, toByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
+        if let offset = transportSequenceNumberOffset {
+            start.storeBytes(of: transportSequenceNumber.bigEndian, toByteOffset: offset, as: UInt16.self)
+        }
+        if let offset = absoluteSendTimeOffset { room.storeBigEndian24(sendTime.rawValue, at: offset) }
+    }
+}

@@ -1,0 +1,114 @@
+import COpenSSL
+
+/// What it takes to read the one record that still matters of a handshake that is over: the peer's goodbye (DTLS7).
+///
+/// OpenSSL's own state for it is tens of kilobytes; this is the key of one direction (RFC 5246, section 6.3).
+struct DTLSAlertReader {
+    private enum Cipher {
+        case gcm(keyLength: Int)
+        case chaChaPoly
+
+        var keyLength: Int { if case .gcm(let length) = self { length } else { 32 } }
+        /// Bytes of nonce that come of the keys.
+        var vectorLength: Int { if case .gcm = self { 4 } else { 12 } }
+        /// Bytes of nonce in each record (RFC 5288, section 3).
+        var explicitLength: Int { if case .gcm = self { 8 } else { 0 } }
+
+        var implementation: OpaquePointer? {
+            switch self {
+            case .gcm(16): EVP_aes_128_gcm()
+            case .gcm: EVP_aes_256_gcm()
+            case .chaChaPoly: EVP_chacha20_poly1305()
+            }
+        }
+
+        /// Nil for the suites that are not authenticated encryption, which only the oldest peers need.
+        init?(_ suite: OpaquePointer) {
+            switch SSL_CIPHER_get_cipher_nid(suite) {
+            case NID_aes_128_gcm: self = .gcm(keyLength: 16)
+            case NID_aes_256_gcm: self = .gcm(keyLength: 32)
+            case NID_chacha20_poly1305: self = .chaChaPoly
+            default: return nil
+            }
+        }
+    }
+
+    private static let tagLength = 16
+    /// Level and description (RFC 5246, section 7.2).
+    private static let alertLength = 2
+    private static let fatal: UInt8 = 2
+    private static let closeNotify: UInt8 = 0
+
+    private let cipher: Cipher
+    /// What the peer writes with, and behind it its part of the nonces.
+    private let keys: [UInt8]
+
+    /// Of a handshake that has finished; nil where its suite is none of those that are read here.
+    init?(_ ssl: OpaquePointer, role: DTLSRole) {
+        guard let suite = SSL_get_current_cipher(ssl), let cipher = Cipher(suite),
+            let digest = SSL_CIPHER_get_handshake_digest(suite), let session = SSL_get_session(ssl)
+        else { return nil }
+        let secret = [UInt8](unsafeUninitializedCapacity: Int(SSL_MAX_MASTER_KEY_LENGTH)) { buffer, count in
+            count = SSL_SESSION_get_master_key(session, buffer.baseAddress, buffer.count)
+        }
+        func random(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: Int(SSL3_RANDOM_SIZE)) { buffer, count in
+                count = read(buffer.baseAddress, buffer.count)
+            }
+        }
+        let seed =
+            Array("key expansion".utf8) + random { SSL_get_server_random(ssl, $0, $1) }
+            + random { SSL_get_client_random(ssl, $0, $1) }
+        let (keyLength, vectorLength) = (cipher.keyLength, cipher.vectorLength)
+        var block = [UInt8](repeating: 0, count: 2 * (keyLength + vectorLength))
+        guard
+            pcast_tls12_expand(
+                EVP_MD_get0_name(digest), secret, secret.count, seed, seed.count, &block, block.count) == 1
+        else { return nil }
+        // The client's key, the server's, the client's vector, the server's.
+        let peer = role == .client ? 1 : 0
+        let key = peer * keyLength
+        let vector = 2 * keyLength + peer * vectorLength
+        self.cipher = cipher
+        keys = Array(block[key..<key + keyLength] + block[vector..<vector + vectorLength])
+    }
+
+    /// Whether a datagram begins with an authentic alert after which nothing comes: a goodbye, or a fatal one.
+    func endsConnection(_ datagram: UnsafeRawBufferPointer) -> Bool {
+        let length = cipher.explicitLength + Self.alertLength + Self.tagLength
+        guard datagram.count >= DTLSRecord.headerSize + length,
+            Int(datagram[11]) << 8 | Int(datagram[12]) == length, let alert = open(datagram)
+        else { return false }
+        return alert[0] == Self.fatal || alert[1] == Self.closeNotify
+    }
+
+    /// The content of the first record, which has the length of an alert's; nil when it is not authentic.
+    private func open(_ datagram: UnsafeRawBufferPointer) -> [UInt8]? {
+        let record = UnsafeRawBufferPointer(rebasing: datagram[DTLSRecord.headerSize...])
+        var nonce = Array(keys[cipher.keyLength...])
+        if cipher.explicitLength > 0 {
+            nonce += record[..<cipher.explicitLength]
+        } else {
+            // Epoch and sequence number, padded to the left (RFC 7905, section 2).
+            for index in 0..<8 { nonce[4 + index] ^= datagram[3 + index] }
+        }
+        // Epoch and sequence number, type, version, and the length of what is encrypted (RFC 5246, section 6.2.3.3).
+        let associated = Array(datagram[3..<11]) + Array(datagram[0..<3]) + [0, UInt8(Self.alertLength)]
+        guard let context = EVP_CIPHER_CTX_new() else { return nil }
+        defer { EVP_CIPHER_CTX_free(context) }
+        let start = cipher.explicitLength
+        let sealed = Array(record[start..<start + Self.alertLength])
+        var tag = Array(record[(start + Self.alertLength)..<(start + Self.alertLength + Self.tagLength)])
+        var alert = [UInt8](repeating: 0, count: Self.alertLength)
+        var written: Int32 = 0
+        var nothing: UInt8 = 0
+        let isAuthentic =
+            EVP_DecryptInit_ex(context, cipher.implementation, nil, keys, nonce) == 1
+            && EVP_DecryptUpdate(context, nil, &written, associated, Int32(associated.count)) == 1
+            && EVP_DecryptUpdate(context, &alert, &written, sealed, Int32(sealed.count)) == 1
+            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), &tag) == 1
+            && EVP_DecryptFinal_ex(context, &nothing, &written) == 1
+        ERR_clear_error()
+        return isAuthentic ? alert : nil
+    }
+}

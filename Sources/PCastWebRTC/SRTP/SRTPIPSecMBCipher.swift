@@ -1,0 +1,130 @@
+import CIPSecMB
+import COpenSSL
+
+/// AES-GCM over libipsec-mb (RFC 7714).
+///
+/// The round keys and hash keys for RTP, 1 kB, are made with its first packet and kept. Those for RTCP are made for each
+/// packet: that takes as long as the encryption of one, there are a few of them in a second, and a viewer's receiver, which
+/// gets nothing else, needs no memory then.
+final class SRTPIPSecMBCipher {
+    private static let tagLength = SRTPGCMCipher.tagLength
+    /// What is never encrypted of RTCP: the first header and the SSRC of its sender.
+    private static let rtcpHeaderSize = 8
+    /// The longest compound packet whose content is authenticated alone.
+    private static let maximumClearSize = 2048
+
+    private let functions: pcast_imb_gcm
+    private let crypt: pcast_imb_crypt
+    private let rtpKey: [UInt8]
+    private let rtcpKey: [UInt8]
+    private let rtpSalt: SRTPInitializationVector
+    private let rtcpSalt: SRTPInitializationVector
+    private var expanded: UnsafeMutableRawPointer?
+
+    init(
+        _ functions: pcast_imb_gcm, rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys, direction: EVPCipherContext.Direction
+    ) {
+        self.functions = functions
+        crypt = direction == .encrypt ? functions.encrypt : functions.decrypt
+        rtpKey = rtp.encryption
+        rtcpKey = rtcp.encryption
+        rtpSalt = SRTPInitializationVector(salt: rtp.salt)
+        rtcpSalt = SRTPInitializationVector(salt: rtcp.salt)
+    }
+
+    deinit { expanded?.deallocate() }
+
+    func sealRTP(
+        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
+        ssrc: UInt32, index: UInt64
+    ) {
+        let output = packet.baseAddress! + headerSize
+        apply(
+            rtpKeys(), rtpSalt.gcm(ssrc: ssrc, index: index), payload, to: output,
+            associated: UnsafeRawBufferPointer(rebasing: packet[..<headerSize]), tag: output + payload.count)
+    }
+
+    func openRTP(
+        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
+    ) -> Bool {
+        let end = packet.count - Self.tagLength
+        return isAuthentic(packet.baseAddress! + end) { tag in
+            apply(
+                rtpKeys(), rtpSalt.gcm(ssrc: ssrc, index: index),
+                UnsafeRawBufferPointer(rebasing: packet[headerSize..<end]), to: packet.baseAddress! + headerSize,
+                associated: UnsafeRawBufferPointer(rebasing: packet[..<headerSize]), tag: tag)
+        }
+    }
+
+    func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
+        let end = packet.count - Self.tagLength - SRTCPTrailer.size
+        let trailerOffset = packet.count - SRTCPTrailer.size
+        let word = SRTCPTrailer.encryptedFlag | index
+        packet.storeBytes(of: word.bigEndian, toByteOffset: trailerOffset, as: UInt32.self)
+        cryptRTCP(packet, clearEnd: Self.rtcpHeaderSize, end: end, ssrc, index, tag: packet.baseAddress! + end)
+    }
+
+    func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
+        let end = packet.count - SRTCPTrailer.size - Self.tagLength
+        let clearEnd = trailer.isEncrypted ? Self.rtcpHeaderSize : end
+        guard clearEnd <= Self.maximumClearSize else { return false }
+        return isAuthentic(packet.baseAddress! + end) { tag in
+            cryptRTCP(packet, clearEnd: clearEnd, end: end, ssrc, trailer.index, tag: tag)
+        }
+    }
+
+    /// What is authenticated alone is what stands before `clearEnd`, and the packet's last word behind it.
+    private func cryptRTCP(
+        _ packet: UnsafeMutableRawBufferPointer, clearEnd: Int, end: Int, _ ssrc: UInt32, _ index: UInt32,
+        tag: UnsafeMutableRawPointer
+    ) {
+        let size = clearEnd + SRTCPTrailer.size
+        withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { associated in
+            associated.copyMemory(from: UnsafeRawBufferPointer(rebasing: packet[..<clearEnd]))
+            UnsafeMutableRawBufferPointer(rebasing: associated[clearEnd...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: packet[(packet.count - SRTCPTrailer.size)...]))
+            withUnsafeTemporaryAllocation(
+                byteCount: Int(PCAST_IMB_KEY_SIZE), alignment: Int(PCAST_IMB_KEY_ALIGNMENT)
+            ) { keys in
+                functions.expand(rtcpKey, keys.baseAddress)
+                apply(
+                    UnsafeRawPointer(keys.baseAddress!), rtcpSalt.gcm(ssrc: ssrc, index: UInt64(index)),
+                    UnsafeRawBufferPointer(rebasing: packet[clearEnd..<end]), to: packet.baseAddress! + clearEnd,
+                    associated: UnsafeRawBufferPointer(associated), tag: tag)
+            }
+        }
+    }
+
+    private func rtpKeys() -> UnsafeRawPointer {
+        if let expanded { return UnsafeRawPointer(expanded) }
+        let keys = UnsafeMutableRawPointer.allocate(
+            byteCount: Int(PCAST_IMB_KEY_SIZE), alignment: Int(PCAST_IMB_KEY_ALIGNMENT))
+        functions.expand(rtpKey, keys)
+        expanded = keys
+        return UnsafeRawPointer(keys)
+    }
+
+    private func isAuthentic(
+        _ tag: UnsafeMutableRawPointer, _ compute: (_ computed: UnsafeMutableRawPointer) -> Void
+    ) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: Self.tagLength, alignment: 16) { computed in
+            compute(computed.baseAddress!)
+            return CRYPTO_memcmp(computed.baseAddress!, tag, Self.tagLength) == 0
+        }
+    }
+
+    private func apply(
+        _ keys: UnsafeRawPointer, _ vector: SRTPInitializationVector, _ input: UnsafeRawBufferPointer,
+        to output: UnsafeMutableRawPointer, associated: UnsafeRawBufferPointer, tag: UnsafeMutableRawPointer
+    ) {
+        withUnsafeTemporaryAllocation(byteCount: Int(PCAST_IMB_CONTEXT_SIZE), alignment: 16) { context in
+            vector.withBytes { vector in
+                crypt(
+                    keys, context.baseAddress, output.assumingMemoryBound(to: UInt8.self),
+                    input.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(input.count), vector,
+                    associated.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(associated.count),
+                    tag.assumingMemoryBound(to: UInt8.self), UInt64(Self.tagLength))
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import PCastMedia
+import PCastNetwork
+import PCastRelay
+import PCastWebRTC
+
+/// A publisher, a relay and its viewers in one thread's memory and on virtual time, with real checks, handshakes and
+/// keys. The viewers join, and are heard of no more: what happens from then on is the relay's work alone.
+final class ForwardingStage {
+    private static let step = TimeSpan.milliseconds(1)
+
+    private var relay: Relay
+    private let relayAddress = TransportAddress(ip: IPAddress(v4: 0x0A00_0001), port: 8189)
+    private let publisher: StagedPeer
+    private var viewers: [StagedPeer] = []
+    private var media: StagedFrames
+    private var batch = DatagramBatch()
+    private var incoming = DatagramBatch()
+    private let scratch = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
+    private var now = Instant(nanoseconds: 1_000_000_000_000)
+
+    /// Datagrams that have left the relay in `forward`.
+    private(set) var forwarded = 0
+    /// Runs of datagrams of one size to one viewer, the last of which may be shorter: what segmentation sends at once.
+    private(set) var runs = 0
+
+    /// Nil when the peers do not come together.
+    init?(viewers count: Int) throws {
+        let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
+        let clock = WallClockReference(instant: now, wallTime: wallTime)
+        let certificate = try DTLSCertificate.generate(at: wallTime)
+        relay = Relay(
+            configuration: RelayConfiguration(
+                certificate: certificate, advertised: [relayAddress], offersTCP: false, clock: clock),
+            generator: SeededGenerator(seed: 5))
+        media = StagedFrames(at: now)
+        publisher = StagedPeer(0, .publish(video: .h264, audio: true), certificate: certificate, clock: clock)
+        let stream = StreamID("stage")
+        let answer = try relay.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
+        try publisher.connection.accept(answer, at: now)
+        meet(for: .seconds(1))
+        for number in 1...max(1, count) {
+            let viewer = StagedPeer(number, .view(video: true, audio: true), certificate: certificate, clock: clock)
+            let answer = try relay.view(
+                PeerID(UInt64(number)), stream: stream, offer: viewer.connection.offer, at: now)
+            try viewer.connection.accept(answer, at: now)
+            viewers.append(viewer)
+        }
+        meet(for: .seconds(2))
+        guard publisher.isConnected, viewers.allSatisfy(\.isConnected) else { return nil }
+        viewers.removeAll()
+    }
+
+    deinit { scratch.deallocate() }
+
+    /// Lets time pass, in which everybody speaks with everybody.
+    private func meet(for span: TimeSpan) {
+        let end = now + span
+        while now < end {
+            now += Self.step
+            publish()
+            deliverToRelay(from: publisher)
+            for viewer in viewers {
+                incoming.removeAll()
+                if let deadline = viewer.connection.deadline, deadline <= now { viewer.connection.advance(to: now) }
+                _ = viewer.connection.poll(into: &incoming, at: now)
+                deliverToRelay(from: viewer)
+                while viewer.connection.pollFrame(at: now) != nil {}
+                viewer.followEvents()
+            }
+            var hasMore = true
+            while hasMore {
+                hasMore = turn()
+                for index in 0..<batch.count { deliver(batch[index]) }
+            }
+            publisher.followEvents()
+        }
+    }
+
+    /// Has the relay forward what the publisher makes in so much time. The publisher hears the relay; viewers do not.
+    ///
+    /// - Parameter isCounted: the relay's work is done under the names by which it is counted.
+    func forward(for span: TimeSpan, isCounted: Bool) {
+        let end = now + span
+        while now < end {
+            now += Self.step
+            publish()
+            if isCounted { countedInput() } else { deliverToRelay(from: publisher) }
+            var hasMore = true
+            while hasMore {
+                hasMore = isCounted ? countedTurn() : turn()
+                if isCounted { countPackets() }
+                for index in 0..<batch.count { deliver(batch[index]) }
+            }
+            publisher.followEvents()
+        }
+    }
+
+    private func publish() {
+        incoming.removeAll()
+        if let deadline = publisher.connection.deadline, deadline <= now { publisher.connection.advance(to: now) }
+        if publisher.isConnected {
+            if let picture = media.nextPicture(isKeyFrame: publisher.wantsKeyFrame, at: now) {
+                if picture.isKeyFrame { publisher.wantsKeyFrame = false }
+                publisher.connection.send(picture, at: now)
+            }
+            if let sound = media.nextSound(at: now) { publisher.connection.send(sound, at: now) }
+        }
+        _ = publisher.connection.poll(into: &incoming, at: now)
+    }
+
+    private func countPackets() {
+        var run: (path: NetworkPath, length: Int, isOpen: Bool)?
+        for index in 0..<batch.count where batch[index].path.remote != publisher.address {
+            let entry = batch[index]
+            forwarded += 1
+            if let current = run, current.isOpen, current.path == entry.path, entry.length <= current.length {
+                run!.isOpen = entry.length == current.length
+            } else {
+                runs += 1
+                run = (entry.path, entry.length, true)
+            }
+        }
+    }
+
+    private func deliver(_ entry: DatagramBatch.Entry) {
+        let number = Int((entry.path.remote.ip.v4 ?? 0) & 0xFFFF)
+        guard number == 0 || number <= viewers.count else { return }
+        let peer = number == 0 ? publisher : viewers[number - 1]
+        scratch.copyMemory(from: batch.bytes(of: entry))
+        peer.connection.handle(
+            UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]),
+            from: NetworkPath(local: peer.address, remote: relayAddress), at: now)
+    }
+
+    private func deliverToRelay(from peer: StagedPeer) {
+        let path = NetworkPath(local: relayAddress, remote: peer.address)
+        for index in 0..<incoming.count {
+            let entry = incoming[index]
+            scratch.copyMemory(from: incoming.bytes(of: entry))
+            relay.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
+        }
+    }
+
+    // MARK: What is counted
+
+    /// What the publisher sent goes into the relay.
+    @inline(never)
+    private func countedInput() { deliverToRelay(from: publisher) }
+
+    /// See `turn`.
+    @inline(never)
+    private func countedTurn() -> Bool { turn() }
+
+    /// The relay writes a batch, and answers whether it has more.
+    private func turn() -> Bool {
+        batch.removeAll()
+        if let deadline = relay.deadline, deadline <= now { relay.advance(to: now) }
+        let hasMore = relay.poll(into: &batch, at: now)
+        while relay.pollEvent() != nil {}
+        return hasMore
+    }
+}

@@ -1,0 +1,82 @@
+import PCastMedia
+import Testing
+
+@testable import PCastRTP
+
+/// IO2: what leaves for one peer in one system call are packets of one size, of which only the last may be shorter.
+@Suite struct EvenSizeTests {
+    private func stream(evens: Bool = true) -> OutboundStream {
+        var map = RTPHeaderExtensionMap()
+        map[3] = .transportSequenceNumber
+        map[4] = .absoluteSendTime
+        map[5] = .playoutDelay
+        return OutboundStream(
+            OutboundStream.Parameters(
+                ssrc: 1, payloadType: 96, retransmission: nil, mid: nil, extensions: map, clockRate: .video,
+                evensSizes: evens),
+            firstSequenceNumber: 500, retransmissionSequenceNumber: 40)
+    }
+
+    /// The sizes of packets in the clear, as they would leave.
+    private func sizes(_ payloads: [[Int]], evens: Bool = true, _ change: (inout OutboundStream) -> Void = { _ in })
+        -> [Int]
+    {
+        var log = PacketLog(capacity: 64)
+        var sequence: Int64 = 0
+        for (frame, payloads) in payloads.enumerated() {
+            for (index, payload) in payloads.enumerated() {
+                log.append(
+                    PacketLog.Entry(
+                        sequence: sequence, timestamp: UInt32(frame) * 3000, marker: index == payloads.count - 1,
+                        startsKeyFrame: frame == 0, arrival: Instant(nanoseconds: 0)),
+                    payload: UnsafeRawBufferPointer(
+                        rebasing: log.roomForNext()[..<payload]))
+                sequence += 1
+            }
+        }
+        var stream = stream(evens: evens)
+        change(&stream)
+        stream.begin(at: 0, in: log)
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
+        defer { room.deallocate() }
+        var (counter, sizes): (UInt16, [Int]) = (0, [])
+        while let packet = stream.next(
+            in: log, at: Instant(nanoseconds: 0), sendTime: AbsoluteSendTime(Instant(nanoseconds: 0)),
+            transportSequenceNumber: &counter, into: room)
+        {
+            #expect((room[0] & 0x20 != 0) == (packet.paddingSize > 0))
+            sizes.append(packet.headerSize + log[packet.position].length + packet.paddingSize)
+        }
+        return sizes
+    }
+
+    private let header = 12 + 4 + 8
+
+    @Test("IO2: the earlier packets of a frame are filled up to the size of its later ones")
+    func earlier() {
+        #expect(sizes([[1100, 1100, 1101, 1101]]).map { $0 - header } == [1101, 1101, 1101, 1101])
+        #expect(sizes([[1100, 1101, 1100, 1101]]).map { $0 - header } == [1101, 1101, 1101, 1101])
+    }
+
+    @Test("IO2: the last may be shorter, and is; much shorter ones stay as they are")
+    func last() {
+        #expect(sizes([[1101, 1101, 1095]]).map { $0 - header } == [1101, 1101, 1095])
+        #expect(sizes([[1101, 1095, 1101, 400]]).map { $0 - header } == [1101, 1101, 1101, 400])
+        #expect(sizes([[30, 1100, 1101]]).map { $0 - header } == [30, 1101, 1101])
+    }
+
+    @Test("IO2: frames are not filled up to each other, nor anything where nobody wants it")
+    func apart() {
+        #expect(sizes([[1100], [1101]]).map { $0 - header } == [1100, 1101])
+        #expect(sizes([[700, 701], [800, 801, 801]]).map { $0 - header } == [701, 701, 801, 801, 801])
+        #expect(sizes([[1100, 1101]], evens: false).map { $0 - header } == [1100, 1101])
+    }
+
+    @Test("a header from the template is the one that is written in full, extensions and counter and all")
+    func template() {
+        let delay = PlayoutDelay(minimum: .zero, maximum: .milliseconds(300))
+        let all = sizes([[700, 700, 700], [700, 1160, 1160], [700]]) { $0.playoutDelay = delay }
+        // Roomy ones say the delay too, and large ones do not.
+        #expect(all.map { $0 - header } == [704, 704, 704, 704, 1160, 1160, 704])
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+/// One run of `PCastForwarding`, which stands beside the tests.
+struct ForwardingRun {
+    /// What it has printed: `packets`, `runs`, `allocations`.
+    let counts: [String: Int]
+
+    var packets: Int { counts["packets"] ?? 0 }
+
+    static let isOptimized: Bool = {
+        var isDebug = false
+        assert(
+            {
+                isDebug = true
+                return true
+            }())
+        return !isDebug
+    }()
+
+    /// Programs of the system; nil where they are not installed.
+    static let valgrind = installed("valgrind")
+    static let compiler = installed("cc")
+    /// Nil where it was not built with the tests.
+    static let program: String? = {
+        let bundles = CommandLine.arguments.filter { $0.contains(".xctest") || $0.hasSuffix("PackageTests") }
+        let repository = (1...3).reduce(#filePath) { path, _ in parent(path) }
+        let folders =
+            [Bundle.main.bundlePath] + bundles.map(parent) + [parent(CommandLine.arguments[0])]
+            + ["release", "debug"].map { "\(repository)/.build/\($0)" }
+        return folders.map { "\($0)/PCastForwarding" }.first(where: FileManager.default.isExecutableFile)
+    }()
+    static let allocationCounter = (1...3).reduce(#filePath) { path, _ in parent(path) } + "/scripts/malloc-counter.c"
+
+    private static func parent(_ path: String) -> String {
+        URL(fileURLWithPath: path).deletingLastPathComponent().path
+    }
+
+    private static func installed(_ name: String) -> String? {
+        ["/usr/bin", "/usr/local/bin", "/bin"].map { "\($0)/\(name)" }
+            .first(where: FileManager.default.isExecutableFile)
+    }
+
+    /// Runs a program to its end; what it printed is read as lines of `name=number`.
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        let output = try Self.run(arguments, environment: environment)
+        counts = output.split(separator: "\n").reduce(into: [:]) { counts, line in
+            let parts = line.split(separator: "=", maxSplits: 1)
+            if parts.count == 2, let number = Int(parts[1]) { counts[String(parts[0])] = number }
+        }
+    }
+
+    struct Failure: Error {
+        let command: String
+        let output: String
+    }
+
+    @discardableResult
+    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: arguments[0])
+        process.arguments = Array(arguments.dropFirst())
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        try process.run()
+        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw Failure(command: arguments.joined(separator: " "), output: output)
+        }
+        return output
+    }
+}
+
+/// What callgrind has counted: instructions of each file of code that was run, without those that it called.
+struct InstructionCount {
+    private var instructions: [String: Int] = [:]
+
+    var total: Int { instructions.values.reduce(0, +) }
+
+    /// Of the files whose names contain a word.
+    func of(_ word: String) -> Int { instructions.filter { $0.key.contains(word) }.values.reduce(0, +) }
+
+    /// Reads callgrind's own format: `ob=` names the file of what follows, each line of costs ends with its count, and the
+    /// one behind a `calls=` is the cost of what was called.
+    init(_ profile: String) {
+        var names: [Substring: String] = [:]
+        var current = ""
+        var isCall = false
+        for line in profile.split(separator: "\n") {
+            if line.hasPrefix("ob=") || line.hasPrefix("cob=") {
+                let entry = line.drop { $0 != "(" }.dropFirst()
+                let number = entry.prefix { $0 != ")" }
+                let name = entry.dropFirst(number.count + 1).trimmingCharacters(in: .whitespaces)
+                if !name.isEmpty { names[number] = name }
+                if line.hasPrefix("ob=") { current = names[number] ?? "" }
+            } else if line.hasPrefix("calls=") {
+                isCall = true
+            } else if let first = line.first, first.isNumber || first == "+" || first == "-" || first == "*" {
+                if !isCall, let cost = line.split(separator: " ").last.flatMap({ Int($0) }) {
+                    instructions[current, default: 0] += cost
+                }
+                isCall = false
+            }
+        }
+    }
+}

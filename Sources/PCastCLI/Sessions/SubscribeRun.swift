@@ -1,7 +1,6 @@
 import PCast
 import PCastEdgeAuth
 import PCastMedia
-import Synchronization
 
 /// One run of `pcast subscribe`.
 struct SubscribeRun: Sendable {
@@ -31,7 +30,7 @@ struct SubscribeRun: Sendable {
         }
         guard let stream = watching.current.value else { return .stream(await watching.ended) }
         let first = try ShownStream(stream, recording: plan.recording)
-        let shown = Mutex(first)
+        let shown = LastShown(first)
         let cause = await withTaskGroup { group in
             group.addTask {
                 await client.follow(watching, as: policy) { stream in
@@ -39,17 +38,17 @@ struct SubscribeRun: Sendable {
                     let now = SystemClock.monotonic()
                     // One that cannot be shown has ended already, and is told as ended.
                     guard let next = try? ShownStream(stream, recording: nil) else { return }
-                    shown.withLock { $0 = next }
+                    shown.value = next
                     await attend(next, place, since: now)
                 }
             }
             group.addTask { await client.elapse(plan.duration) }
             let cause = await client.end.wait()
-            shown.withLock { $0.renderer.stop() }
+            shown.value.renderer.stop()
             group.cancelAll()
             return cause
         }
-        let last = shown.withLock { $0 }
+        let last = shown.value
         last.recording?.stop()
         watching.stop()
         try await conclude(last.renderer, last.recording)

@@ -40,8 +40,12 @@ struct JoinStormCommand: AsyncParsableCommand {
         var report = Report(options)
         let broadcast = try await Broadcast.start(of: .even, viewers: 1, decryptsEach: 1)
         defer { broadcast.stop() }
+        // What the publisher sends from now on, the first viewer has to see, all of it.
+        await broadcast.publishers.run(false)
+        try await Task.sleep(for: .milliseconds(200))
         await broadcast.audience.begin()
         await broadcast.publishers.begin()
+        await broadcast.publishers.run()
         let start = MonotonicClock.now()
         let count = rate.map { $0 * seconds } ?? viewers
         try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
@@ -51,11 +55,12 @@ struct JoinStormCommand: AsyncParsableCommand {
         {
             try await Task.sleep(for: .milliseconds(50))
         }
+        await broadcast.publishers.run(false)
+        try await Task.sleep(for: .milliseconds(500))
         let before = await broadcast.audience.firstFigures()
         let publishing = await broadcast.publishers.figures()
         let waits = await broadcast.audience.waits().dropFirst()
         let times = waits.compactMap { $0?.milliseconds }
-        let frame = 1_000 / Double(broadcast.shape.rate)
         report.row(
             "\(count) viewers",
             [
@@ -67,7 +72,7 @@ struct JoinStormCommand: AsyncParsableCommand {
             [
                 "viewers": Double(count), "firstPictureP50": Percentile.of(times, 0.5),
                 "firstPictureP99": Percentile.of(times, 0.99), "withoutPicture": Double(waits.count - times.count),
-                "framesMissedBefore": max(0, (before.longestVideoStep.milliseconds / frame).rounded() - 1),
+                "framesMissedBefore": Double(publishing.frames - before.mostPictures),
                 "packetsMissedBefore": Double(before.missing),
                 "keyFrameShare": Double(publishing.keyFrameBytes) / Double(max(1, publishing.bytes)),
                 "ownDrops": Double(broadcast.ownDrops),

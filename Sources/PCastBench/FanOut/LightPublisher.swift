@@ -34,7 +34,7 @@ final class LightPublisher: LightPeer {
     private var leaving: ArraySlice<Int> = []
     private var leavesKeyFrame = false
     private var timestamp: UInt32 = 0
-    private var log: [Sent] = []
+    private var log = [Sent?](repeating: nil, count: logSize)
     private var again: [UInt16] = []
     private var reportDue: Instant?
     private var wantsKeyFrame = true
@@ -45,6 +45,7 @@ final class LightPublisher: LightPeer {
     private(set) var end: String?
     private(set) var packets = 0
     private(set) var bytes = 0
+    private(set) var frames = 0
     private(set) var keyFrames = 0
     private(set) var keyFrameBytes = 0
     /// Packets that the platform asked for again.
@@ -83,11 +84,10 @@ final class LightPublisher: LightPeer {
         sequence = beginning.sequenceNumber
         transportNumber = beginning.transportNumber
         firstTimestamp = beginning.timestamp
-        log.reserveCapacity(Self.logSize)
     }
 
     func beginCounting() {
-        (packets, bytes, keyFrames, keyFrameBytes, requested) = (0, 0, 0, 0, 0)
+        (packets, bytes, frames, keyFrames, keyFrameBytes, requested) = (0, 0, 0, 0, 0, 0)
     }
 
     func close(at now: Instant) { transport.close(at: now) }
@@ -169,6 +169,7 @@ final class LightPublisher: LightPeer {
         let number = frame
         while due(frame) <= now { frame += 1 }
         guard isRunning else { return }
+        frames += 1
         leavesKeyFrame = wantsKeyFrame
         wantsKeyFrame = false
         let sizes = leavesKeyFrame ? shape.keyFrame : shape.frames[Int(number) % shape.frames.count]
@@ -199,7 +200,7 @@ final class LightPublisher: LightPeer {
         let startsKeyFrame = leavesKeyFrame && leaving.count == shape.keyFrame.count - 1
         let payload = max(24, size - layout.size - (transport.profile?.tagLength ?? 16))
         let sent = Sent(header: header, payloadSize: payload, startsKeyFrame: startsKeyFrame)
-        if log.count < Self.logSize { log.append(sent) } else { log[packets % Self.logSize] = sent }
+        log[Int(sequence) % Self.logSize] = sent
         sequence &+= 1
         packets += 1
         Self.writePayload(
@@ -249,7 +250,7 @@ final class LightPublisher: LightPeer {
 
     private func repeatPacket(_ number: UInt16, into room: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
         requested += 1
-        guard let sent = log.first(where: { $0.header.sequenceNumber == number }),
+        guard let sent = log[Int(number) % Self.logSize], sent.header.sequenceNumber == number,
             let type = media.rtxPayloadType
         else { return 0 }
         let header = retransmission.header(repeating: sent.header, payloadType: type)

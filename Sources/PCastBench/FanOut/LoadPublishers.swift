@@ -65,6 +65,7 @@ final class LoadPublishers: Sendable {
     struct Figures: Sendable {
         var packets = 0
         var bytes = 0
+        var frames = 0
         var keyFrames = 0
         var keyFrameBytes = 0
         var requested = 0
@@ -76,6 +77,7 @@ final class LoadPublishers: Sendable {
             crowd.peers.reduce(into: Figures()) { figures, publisher in
                 figures.packets += publisher.packets
                 figures.bytes += publisher.bytes
+                figures.frames += publisher.frames
                 figures.keyFrames += publisher.keyFrames
                 figures.keyFrameBytes += publisher.keyFrameBytes
                 figures.requested += publisher.requested

@@ -82,7 +82,7 @@ final class LightViewer: LightPeer {
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         if let tap, DatagramKind(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .rtp {
-            tap.take(UnsafeRawBufferPointer(datagram))
+            tap.take(UnsafeRawBufferPointer(datagram), of: receiver.video?.ssrc)
         }
         if mayPassOver(datagram) {
             untilDecrypted -= 1

@@ -14,8 +14,10 @@ final class PacketTap {
 
     var isFull: Bool { frames.count >= limit }
 
-    func take(_ datagram: UnsafeRawBufferPointer) {
-        guard !isFull, let header = RTPHeader.parseProtected(Span(_unsafeBytes: datagram)) else { return }
+    /// - Parameter source: of the video; what repeats it, or probes the path, is another's.
+    func take(_ datagram: UnsafeRawBufferPointer, of source: UInt32?) {
+        guard !isFull, let header = RTPHeader.parseProtected(Span(_unsafeBytes: datagram)), header.ssrc == source
+        else { return }
         if hasBegun { current.append((header.headerSize, datagram.count)) }
         guard header.marker else { return }
         if hasBegun { frames.append(current) }

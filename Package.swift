@@ -148,7 +148,7 @@ let package = Package(
             name: "PCastBench",
             dependencies: [
                 "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
-                "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
+                "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(

@@ -33,7 +33,7 @@ private let allowed: [String: Set<String>] = {
         "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastNetwork", "ArgumentParser",
+        "PCast", "PCastPlatform", "PCastNetwork", "ArgumentParser", "CLinux",
     ])
     return table
 }()

@@ -13,6 +13,8 @@ struct BenchCommand: AsyncParsableCommand {
         subcommands: [
             LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,
             NetworksCommand.self, ImpairCommand.self, CaptureWorkerCommand.self, BulkWorkerCommand.self,
-            LightViewersCommand.self, SessionsCommand.self,
+            LightViewersCommand.self, SessionsCommand.self, FanOutCommand.self, JoinStormCommand.self,
+            MeetingCommand.self,
+            IdleCommand.self, RelayLatencyCommand.self, SoakCommand.self,
         ])
 }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import PCastMedia
 
@@ -8,8 +9,8 @@ final class ProxySocket {
     let number: Int32
 
     init(_ kind: Kind) throws {
-        let type = kind == .datagrams ? SOCK_DGRAM : SOCK_STREAM
-        number = socket(AF_INET, Int32(type.rawValue) | Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let type = kind == .datagrams ? CLINUX_SOCK_DGRAM : CLINUX_SOCK_STREAM
+        number = socket(AF_INET, Int32(type | CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC), 0)
         guard number >= 0 else { throw Self.failure("socket") }
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)

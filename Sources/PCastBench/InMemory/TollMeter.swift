@@ -12,11 +12,11 @@ struct TollMeter {
     mutating func begin() {
         allocations = counter?.count ?? 0
         if tracing > 0 { counter?.traceNext(tracing) }
-        instant = Self.now()
+        instant = Self.threadTime()
     }
 
     mutating func end(_ toll: inout Toll) {
-        toll.nanoseconds += (Self.now() - instant).nanoseconds
+        toll.nanoseconds += (Self.threadTime() - instant).nanoseconds
         if tracing > 0 { counter?.traceNext(0) }
         let made = (counter?.count ?? 0) - allocations
         toll.allocations += made
@@ -24,7 +24,7 @@ struct TollMeter {
     }
 
     /// CLOCK_THREAD_CPUTIME_ID. A `timespec` is two words on every 64-bit Linux.
-    private static func now() -> Instant {
+    static func threadTime() -> Instant {
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
             let time = UnsafeMutableRawPointer(words.baseAddress!).assumingMemoryBound(to: timespec.self)
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, time)

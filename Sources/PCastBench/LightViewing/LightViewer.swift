@@ -4,10 +4,22 @@ import PCastWebRTC
 
 /// A viewer that decrypts each packet, looks at it, and decodes nothing: a real peer with all the feedback that the
 /// others give, so light that one thread has hundreds of them.
-final class LightViewer {
+final class LightViewer: LightPeer {
     private var transport: SecureTransport
     private var receiver: MediaReceiver
     private let clock: WallClockReference
+    private let wantsSound: Bool
+    /// One packet of so many is decrypted; of the others the header is looked at, which nobody encrypts.
+    private let decryptsEach: Int
+    private var untilDecrypted = 0
+    private(set) var decrypted = 0
+    /// Of the first packets, how they come; see `PacketTap`.
+    var tap: PacketTap?
+    /// When it set out to join; when media could flow, and when the last packet of the first picture came, which is a key frame.
+    let asked: Instant
+    private(set) var connected: Instant?
+    private(set) var firstPicture: Instant?
+    private(set) var delays = DelayHistogram()
     private(set) var video = PacketWitness(.video, rate: .video)
     private(set) var audio = PacketWitness(.audio, rate: .opus)
     /// Why there is nothing more to come.
@@ -16,10 +28,11 @@ final class LightViewer {
     /// - Parameters:
     ///   - answer: the platform's.
     ///   - address: of this viewer's socket.
+    ///   - decryptsEach: 1 decrypts every packet, 8 one of eight.
     /// - Throws: `SDPError` when the answer does not fit the offer.
     init(
         _ own: LightViewerOffer, answer: SessionDescription, address: TransportAddress, clock: WallClockReference,
-        at now: Instant
+        decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
     ) throws(SDPError) {
         let session = try own.offer.accept(answer)
         let remote = session.remoteTransport
@@ -40,10 +53,17 @@ final class LightViewer {
         receiver = MediaReceiver(
             session.media, reporterSSRC: generator.next() | 1, cname: "light", measuresRoundTrip: true)
         self.clock = clock
+        self.decryptsEach = decryptsEach
+        self.asked = asked ?? now
+        wantsSound = own.wantsSound
     }
 
     /// Whether pictures and sound have come.
-    var isWatching: Bool { end == nil && video.frames > 0 && audio.frames > 0 }
+    var isWatching: Bool { end == nil && video.frames > 0 && (audio.frames > 0 || !wantsSound) }
+
+    /// Datagrams that were not authentic.
+    var rejected: Int { transport.rejected - rejectedBefore }
+    private var rejectedBefore = 0
 
     /// Packets that it asked for again.
     var requested: Int { Int((receiver.video?.missing.requested ?? 0) + (receiver.audio?.missing.requested ?? 0)) }
@@ -51,6 +71,9 @@ final class LightViewer {
     func beginCounting() {
         video.begin()
         audio.begin()
+        decrypted = 0
+        rejectedBefore = transport.rejected
+        delays = DelayHistogram()
     }
 
     func close(at now: Instant) { transport.close(at: now) }
@@ -58,17 +81,46 @@ final class LightViewer {
     // MARK: Packets
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        if let tap, DatagramKind(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .rtp {
+            tap.take(UnsafeRawBufferPointer(datagram), of: receiver.video?.ssrc)
+        }
+        if mayPassOver(datagram) {
+            untilDecrypted -= 1
+            let length = datagram.count - Self.tagSize
+            return receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: false, at: now)
+        }
         switch transport.handle(datagram, from: path, at: now) {
         case .nothing: break
-        case .rtp(let length): receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+        case .rtp(let length):
+            decrypted += 1
+            untilDecrypted = decryptsEach - 1
+            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: true, at: now)
         case .rtcp(let length): receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
         }
         follow(at: now)
     }
 
-    private func receiveMedia(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+    /// Of AEAD_AES_128_GCM, which is what the platform prefers (RFC 7714).
+    private static let tagSize = 16
+
+    /// Whether this packet is none of the sample. How much padding there is, is encrypted.
+    private func mayPassOver(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+        untilDecrypted > 0 && datagram.count > 40 && datagram[0] & 0xE0 == 0x80
+            && !RTPHeader.isRTCP(secondByte: datagram[1])
+    }
+
+    private func receiveMedia(_ datagram: UnsafeRawBufferPointer, isClear: Bool, at now: Instant) {
         guard let packet = receiver.receive(datagram, at: now) else { return }
-        transport.expectMedia()
+        if decryptsEach == 1 { transport.expectMedia() }
+        if isClear, packet.type == .video, let sent = LightPublisher.sendTime(of: datagram, packet.payload) {
+            delays.add(now - sent)
+        }
+        if packet.type == .video, packet.marker, firstPicture == nil { firstPicture = now }
+        guard isClear, packet.type == .video else { return }
+        let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
+        if KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: payload) {
+            receiver.keyFrameArrived(sequence: packet.sequence, at: now)
+        }
         let captured =
             packet.forwarded.absoluteCaptureTime.map { WallTime(ntpTimestamp: $0.ntpTimestamp) }
             ?? (packet.type == .video ? receiver.video : receiver.audio)?.captureClock?.wallTime(of: packet.timestamp)
@@ -91,6 +143,7 @@ final class LightViewer {
         while let event = transport.pollEvent() {
             switch event {
             case .connected:
+                connected = now
                 if let roundTrip = transport.roundTrip { receiver.setRoundTrip(roundTrip) }
                 while let early = transport.takeEarlyPacket() { handleEarly(early.bytes, from: early.path, at: now) }
             // Datagrams or nothing.

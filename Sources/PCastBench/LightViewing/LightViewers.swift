@@ -37,7 +37,7 @@ final class LightViewers: Sendable {
             let refusal = try await loop.call { [clock] audience, now -> SDPError? in
                 do throws(SDPError) {
                     let viewer = try LightViewer(own, answer: description, address: address, clock: clock, at: now)
-                    audience.add(viewer, at: address.port)
+                    audience.add(viewer, at: address)
                     return nil
                 } catch {
                     return error
@@ -65,13 +65,13 @@ final class LightViewers: Sendable {
     /// Counts from now on.
     func begin() async throws {
         try await loop.call { audience, _ in
-            for viewer in audience.viewers { viewer.beginCounting() }
+            for viewer in audience.peers { viewer.beginCounting() }
         }
     }
 
     /// What was counted; and what this end's sockets lost, which the platform is not to blame for.
     func figures() async throws -> LightViewingFigures {
-        var figures = try await loop.call { audience, _ in LightViewingFigures(audience.viewers) }
+        var figures = try await loop.call { audience, _ in LightViewingFigures(audience.peers) }
         figures.ownDrops = try await loop.statistics().kernelDrops
         return figures
     }

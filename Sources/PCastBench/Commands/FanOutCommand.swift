@@ -1,0 +1,81 @@
+import ArgumentParser
+import Foundation
+import PCastIO
+import PCastMedia
+
+/// `pcast-bench fanout`: what the relay takes of a processor for each packet that it forwards.
+struct FanOutCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fanout",
+        abstract: "Processor time of the relay for each forwarded packet, beside the least that it can be in C.",
+        discussion: """
+            The platform is a process of its own, and has a processor of its own; its time is the kernel's account of all \
+            of its threads. One light publisher sends packets of given sizes; real viewers decrypt what comes, look \
+            whether it is authentic, in order and complete, and report as viewers do: a receiver report each second, \
+            arrivals each 100 ms. In turns with it a program in C does the same work and nothing else, for the same \
+            addresses: it encrypts the same sizes, and sends the packets of a frame together.
+            """)
+
+    @Option(help: "How many viewers.")
+    var viewers = 200
+
+    @Option(help: "Turns of each.")
+    var rounds = 5
+
+    @Option(help: "Seconds of each turn.")
+    var seconds = 6
+
+    @Option(help: "The packets: even (1200 bytes), or chromium, as a browser sent them.")
+    var sizes = SizesArgument.even
+
+    @Option(help: "Viewers decrypt one packet of so many; 1 up to 1000 viewers, then 8.")
+    var decryptEach: Int?
+
+    @Flag(help: "Let the kernel choose the processors.")
+    var unpinned = false
+
+    @Flag(help: "Without the program in C.")
+    var alone = false
+
+    @Option(help: "Where the program in C is.")
+    var source = "scripts/fanout-limit.c"
+
+    @OptionGroup var options: ReportOptions
+
+    enum SizesArgument: String, ExpressibleByArgument, CaseIterable {
+        case even, chromium
+
+        func shape() throws -> StreamShape {
+            self == .even ? .even : try StreamShape(recordedIn: "scripts/chromium.sizes")
+        }
+    }
+
+    func validate() throws {
+        guard (1...20_000).contains(viewers), rounds > 0, seconds > 0, decryptEach ?? 1 > 0 else {
+            throw ValidationError("--viewers is from 1 to 20000; --rounds, --seconds and --decrypt-each at least 1.")
+        }
+    }
+
+    private var sample: Int { decryptEach ?? (viewers > 1_000 ? 8 : 1) }
+
+    func run() async throws {
+        var report = Report(options)
+        let broadcast = try await Broadcast.start(
+            of: try sizes.shape(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned)
+        defer { broadcast.stop() }
+        var measured = FanOutMeasurement(broadcast, seconds: seconds, sample: sample)
+        let limit = alone ? nil : try LimitProgram(source, shape: broadcast.arrivals.text)
+        defer { limit?.remove() }
+        try await measured.run(rounds: rounds, limit: limit, &report)
+        try report.finish(
+            measured.figures + [
+                ("bytesPerPacket", broadcast.arrivals.meanSize), ("memoryPerViewer", broadcast.memoryPerViewer),
+            ], targets: targets)
+    }
+
+    private var targets: [Target] {
+        [
+            Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
+        ] + (alone ? [] : [Target("ratioToC", .atMost(1.35))])
+    }
+}

@@ -1,0 +1,59 @@
+import ArgumentParser
+import PCastMedia
+
+/// `pcast-bench idle`: what viewers cost to whom nothing is sent, and the memory that each takes.
+struct IdleCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "idle",
+        abstract: "Memory for each viewer while it watches; time and wake-ups when nothing is sent any more.",
+        discussion: """
+            Memory is the resident size of the platform's process, less what it had with eight viewers. Then the \
+            publisher falls silent and stays: what is left are the viewers' own checks and reports.
+            """)
+
+    @Option(help: "How many viewers.")
+    var viewers = 2_000
+
+    @Option(help: "By which door they come: whep, or session, the protocol, which holds a WebSocket for each.")
+    var by = LoadViewers.Way.whep
+
+    @Option(help: "For how long the silence is measured.")
+    var seconds = 20
+
+    @OptionGroup var options: ReportOptions
+
+    private var targets: [Target] {
+        [Target("memoryPerViewer", .atMost(by == .whep ? 30_000 : 45_000)), Target("missing", .exactly(0))]
+    }
+
+    func validate() throws {
+        guard (9...20_000).contains(viewers), seconds > 0 else {
+            throw ValidationError("--viewers is from 9 to 20000, --seconds at least 1.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let broadcast = try await Broadcast.start(
+            of: .small, viewers: viewers, by: by, decryptsEach: viewers > 1_000 ? 8 : 1)
+        defer { broadcast.stop() }
+        let watching = try await broadcast.measure(seconds: min(5, seconds))
+        let memory = broadcast.memoryPerViewer
+        report.row("\(viewers) watch", watching.round.row, pass: !watching.round.isVoid)
+        await broadcast.publishers.run(false)
+        let silent = try await broadcast.measure(seconds: seconds)
+        report.row(
+            "nothing is sent",
+            [
+                "ofProcessor": silent.round.share, "wakeUpsPerSecond": silent.wakeUps,
+                "microsecondsPerViewer": silent.round.processorTime.seconds / Double(seconds) / Double(viewers) * 1e6,
+            ])
+        try report.finish(
+            [
+                "memoryPerViewer": memory, "missing": Double(watching.round.missing),
+                "idleOfProcessor": silent.round.share, "idleWakeUpsPerSecond": silent.wakeUps,
+            ], targets: targets)
+    }
+}
+
+extension LoadViewers.Way: ExpressibleByArgument {}

@@ -1,0 +1,102 @@
+import ArgumentParser
+import PCastIO
+import PCastMedia
+
+/// `pcast-bench join-storm`: many viewers who come at once, or one after the other for a long time.
+struct JoinStormCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "join-storm",
+        abstract: "Viewers who all come within a second: their first picture, and what the others notice.",
+        discussion: """
+            One viewer is there before, and has to see every frame. With --rate viewers come steadily for --seconds and \
+            stay for three each; then the share of key frames in what the publisher sends is the figure.
+            """)
+
+    @Option(help: "How many come within one second.")
+    var viewers = 500
+
+    @Option(help: "Instead: so many each second.")
+    var rate: Int?
+
+    @Option(help: "For how long they come at that rate.")
+    var seconds = 60
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (1...20_000).contains(viewers), (1...5_000).contains(rate ?? 1), seconds > 0 else {
+            throw ValidationError("--viewers is from 1 to 20000, --rate to 5000, --seconds at least 1.")
+        }
+    }
+
+    private var targets: [Target] {
+        [Target("framesMissedBefore", .exactly(0)), Target("packetsMissedBefore", .exactly(0))]
+            + (rate == nil
+                ? [Target("firstPictureP99", .atMost(1_000)), Target("withoutPicture", .exactly(0))]
+                : [Target("keyFrameShare", .atMost(0.1))])
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let broadcast = try await Broadcast.start(of: .even, viewers: 1, decryptsEach: 1)
+        defer { broadcast.stop() }
+        // What the publisher sends from now on, the first viewer has to see, all of it.
+        await broadcast.publishers.run(false)
+        try await Task.sleep(for: .milliseconds(200))
+        await broadcast.audience.begin()
+        await broadcast.publishers.begin()
+        await broadcast.publishers.run()
+        let start = MonotonicClock.now()
+        let count = rate.map { $0 * seconds } ?? viewers
+        try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
+        let patience = MonotonicClock.now() + .seconds(10)
+        while rate == nil, MonotonicClock.now() < patience,
+            await broadcast.audience.waits().contains(where: { $0 == nil })
+        {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        await broadcast.publishers.run(false)
+        try await Task.sleep(for: .milliseconds(500))
+        let before = await broadcast.audience.firstFigures()
+        let publishing = await broadcast.publishers.figures()
+        let waits = await broadcast.audience.waits().dropFirst()
+        let times = waits.compactMap { $0?.milliseconds }
+        report.row(
+            "\(count) viewers",
+            [
+                "firstPictureP50": Percentile.of(times, 0.5), "firstPictureP99": Percentile.of(times, 0.99),
+                "slowest": times.max(), "keyFrames": Double(publishing.keyFrames),
+                "took": (MonotonicClock.now() - start).seconds, "ownDrops": Double(broadcast.ownDrops),
+            ])
+        try report.finish(
+            [
+                "viewers": Double(count), "firstPictureP50": Percentile.of(times, 0.5),
+                "firstPictureP99": Percentile.of(times, 0.99), "withoutPicture": Double(waits.count - times.count),
+                "framesMissedBefore": Double(publishing.frames - before.mostPictures),
+                "packetsMissedBefore": Double(before.missing),
+                "keyFrameShare": Double(publishing.keyFrameBytes) / Double(max(1, publishing.bytes)),
+                "ownDrops": Double(broadcast.ownDrops),
+            ], targets: targets)
+    }
+
+    /// Each sets out when its time has come, whether those before it have arrived or not.
+    private func come(_ count: Int, each spacing: TimeSpan, _ broadcast: Broadcast) async throws {
+        let stream = broadcast.publishers.streams[0]
+        let token = try broadcast.stage.viewingToken(stream)
+        let start = MonotonicClock.now()
+        let staying = rate == nil ? nil : TimeSpan.seconds(3)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...count {
+                let pause = start + spacing * Int64(number) - MonotonicClock.now()
+                if pause > .zero { try await Task.sleep(for: .nanoseconds(pause.nanoseconds)) }
+                group.addTask {
+                    try await broadcast.audience.join(number, stream, token, at: broadcast.stage)
+                }
+                if let staying, number % 50 == 0 {
+                    await broadcast.audience.dismiss(joinedBefore: MonotonicClock.now() - staying, after: 1)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import ArgumentParser
+
+/// `pcast-bench meeting`: many publishers, each to a few viewers.
+struct MeetingCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "meeting",
+        abstract: "Many publishers of small pictures, each watched by a few: the relay's time, and what it adds.",
+        discussion: "No two publishers' frames leave at the same time. Delays are from one's leaving to its arrival.")
+
+    @Option(help: "How many publishers.")
+    var publishers = 100
+
+    @Option(help: "How many viewers each has.")
+    var viewers = 20
+
+    @Option(help: "For how long it is measured.")
+    var seconds = 20
+
+    @OptionGroup var options: ReportOptions
+
+    private static let targets = [
+        Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
+    ]
+
+    func validate() throws {
+        guard (1...1_000).contains(publishers), (1...1_000).contains(viewers), seconds > 0 else {
+            throw ValidationError("--publishers and --viewers are from 1 to 1000, --seconds at least 1.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let total = publishers * viewers
+        let broadcast = try await Broadcast.start(
+            streams: publishers, of: .small, viewers: total, decryptsEach: total > 1_000 ? 8 : 1)
+        defer { broadcast.stop() }
+        let turn = try await broadcast.measure(seconds: seconds)
+        report.row("\(publishers) to \(viewers) each", turn.round.row, pass: !turn.round.isVoid)
+        try report.finish(
+            turn.round.row + [
+                ("delayP50", turn.delays.percentile(0.5)), ("delayP99", turn.delays.percentile(0.99)),
+                ("requestedOfPublishers", Double(turn.publishing.requested)),
+            ], targets: Self.targets)
+    }
+}

@@ -1,0 +1,55 @@
+import ArgumentParser
+import PCastMedia
+
+/// `pcast-bench relay-latency`: what the relay adds to a packet's way.
+struct RelayLatencyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "relay-latency",
+        abstract: "From a packet's leaving its publisher to its arrival at a viewer, at about half load.",
+        discussion: """
+            Streams are not in step. Half load is half of the relay's processor: the table says what it was, and \
+            --viewers changes it. With one stream a frame's last viewer waits for all the others' work; “ofFrameWork” \
+            is the 99th percentile in units of the time that one frame takes.
+            """)
+
+    @Option(help: "How many streams; each has an equal part of the viewers.")
+    var streams = 20
+
+    @Option(help: "How many viewers in all.")
+    var viewers = 500
+
+    @Option(help: "For how long it is measured.")
+    var seconds = 15
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (1...200).contains(streams), (streams...20_000).contains(viewers), seconds > 0 else {
+            throw ValidationError("--streams is from 1 to 200, --viewers from that to 20000, --seconds at least 1.")
+        }
+    }
+
+    private var targets: [Target] {
+        [
+            streams > 1 ? Target("delayP99", .atMost(5)) : Target("ofFrameWork", .atMost(1.2)),
+            Target("missing", .exactly(0)), Target("idle", .exactly(0)),
+        ]
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let broadcast = try await Broadcast.start(streams: streams, of: .even, viewers: viewers, decryptsEach: 4)
+        defer { broadcast.stop() }
+        let turn = try await broadcast.measure(seconds: seconds)
+        report.row("\(streams) streams to \(viewers)", turn.round.row, pass: !turn.round.isVoid)
+        let frames = turn.round.elapsed.seconds * Double(broadcast.shape.rate) * Double(streams)
+        let work = turn.round.processorTime.milliseconds / frames
+        let p99 = turn.delays.percentile(0.99)
+        try report.finish(
+            [
+                "ofProcessor": turn.round.share, "delayP50": turn.delays.percentile(0.5), "delayP99": p99,
+                "frameWork": work, "ofFrameWork": p99.map { $0 / work },
+                "missing": Double(turn.round.missing), "idle": Double(turn.round.idle),
+            ], targets: targets)
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import PCastMedia
+
+/// `pcast-bench soak`: a long time under load, with numbers and times that go round.
+struct SoakCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "soak",
+        abstract: "A long time under load: no packet lost, and memory that does not grow.",
+        discussion: """
+            The publisher's sequence numbers, timestamps and transport numbers begin just before they wrap, so that \
+            roll-over counters go on at once, and then every few minutes. Memory is compared with what it was after the \
+            first of its parts.
+            """)
+
+    @Option(help: "How many minutes.")
+    var minutes = 60.0
+
+    @Option(help: "How many viewers; --load says what came of it.")
+    var viewers = 500
+
+    @OptionGroup var options: ReportOptions
+
+    private static let growth = 4.0 * 1_024 * 1_024
+    private static let targets = [
+        Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
+        Target("memoryGrowth", .atMost(growth)), Target("ownDrops", .exactly(0)),
+    ]
+
+    func validate() throws {
+        guard minutes > 0, (1...20_000).contains(viewers) else {
+            throw ValidationError("--minutes is more than 0, --viewers from 1 to 20000.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let broadcast = try await Broadcast.start(
+            of: .even, viewers: viewers, decryptsEach: viewers > 1_000 ? 8 : 1,
+            beginning: LightPublisher.Beginning(
+                sequenceNumber: 65_000, timestamp: .max - 900_000, transportNumber: 65_300))
+        defer { broadcast.stop() }
+        let parts = minutes < 1 ? 3 : 10
+        let part = max(1, Int(minutes * 60 / Double(parts)))
+        var settled: Double?
+        var rounds: [FanOutRound] = []
+        for number in 1...parts {
+            let round = try await broadcast.measure(seconds: part).round
+            rounds.append(round)
+            let memory = broadcast.stage.residentMemory
+            settled = settled ?? memory
+            report.row("\(number) of \(parts)", round.row + [("memory", memory)], pass: round.missing == 0)
+        }
+        func sum(_ figure: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + figure($1) }) }
+        try report.finish(
+            [
+                ("minutes", minutes), ("packets", sum(\.packets)), ("missing", sum(\.missing)),
+                ("unauthentic", sum(\.unauthentic)), ("idle", sum(\.idle)), ("ownDrops", sum(\.ownDrops)),
+                ("ofProcessor", Percentile.of(rounds.map(\.share), 0.5)),
+                ("memoryGrowth", settled.map { broadcast.stage.residentMemory - $0 }),
+            ], targets: Self.targets)
+    }
+}

@@ -1,0 +1,85 @@
+import PCastIO
+import PCastMedia
+
+/// A platform, publishers and viewers who watch, as one whole.
+struct Broadcast: Sendable {
+    let stage: FanOutStage
+    let publishers: LoadPublishers
+    let audience: LoadViewers
+    let viewers: Int
+    let shape: StreamShape
+    /// Of the platform before anybody watched, in bytes.
+    let emptyMemory: Double
+    /// How the first viewer's packets came while hardly anybody else was there; see `PacketTap`.
+    let arrivals: (text: String, meanSize: Double)
+
+    /// - Parameters:
+    ///   - streams: each gets an equal part of the viewers.
+    ///   - decryptsEach: see `LightViewer`.
+    static func start(
+        streams: Int = 1, of shape: StreamShape, viewers: Int, by way: LoadViewers.Way = .whep, decryptsEach: Int,
+        beginning: LightPublisher.Beginning = LightPublisher.Beginning(), isPinned: Bool = true
+    ) async throws -> Broadcast {
+        let stage = try await FanOutStage.start(isPinned: isPinned)
+        do {
+            let publishers = try await LoadPublishers(streams, of: shape, at: stage, beginning: beginning)
+            let audience = try LoadViewers(by: way, decryptsEach: decryptsEach)
+            await publishers.run()
+            // What a platform takes at its first viewers, it takes once.
+            try await audience.join(0..<min(8, viewers), to: publishers.streams, at: stage)
+            try await audience.watching(min(8, viewers), within: .seconds(20))
+            let arrivals = try await audience.shape(frames: max(5, shape.frames.count))
+            let memory = stage.residentMemory
+            try await audience.join(min(8, viewers)..<viewers, to: publishers.streams, at: stage)
+            // Whoever does not get a picture is counted.
+            try? await audience.watching(viewers, within: .seconds(20))
+            try await Task.sleep(for: .seconds(2))
+            return Broadcast(
+                stage: stage, publishers: publishers, audience: audience, viewers: viewers, shape: shape,
+                emptyMemory: memory, arrivals: arrivals)
+        } catch {
+            stage.stop()
+            throw error
+        }
+    }
+
+    func stop() {
+        audience.leave()
+        publishers.leave()
+        stage.stop()
+    }
+
+    /// In bytes, of those who came after the first eight.
+    var memoryPerViewer: Double? {
+        viewers > 8 ? (stage.residentMemory - emptyMemory) / Double(viewers - 8) : nil
+    }
+
+    /// A time of it.
+    struct Turn: Sendable {
+        let round: FanOutRound
+        let wakeUps: Double
+        let publishing: LoadPublishers.Figures
+        let delays: DelayHistogram
+    }
+
+    func measure(seconds: Int) async throws -> Turn {
+        await audience.begin()
+        await publishers.begin()
+        let (start, load, drops) = (MonotonicClock.now(), loadTime, ownDrops)
+        let (time, wakes) = (stage.processorTime, Processor.wakeUps(of: stage.platform.processID))
+        try await Task.sleep(for: .seconds(seconds))
+        let (taken, woken) = (stage.processorTime - time, Processor.wakeUps(of: stage.platform.processID) - wakes)
+        let elapsed = MonotonicClock.now() - start
+        let loadShare = (loadTime - load).seconds / elapsed.seconds
+        let (figures, publishing) = (await audience.figures(), await publishers.figures())
+        return Turn(
+            round: FanOutRound(
+                processorTime: taken, packets: figures.packets, missing: figures.missing + figures.overtaken,
+                unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
+                loadShare: loadShare, elapsed: elapsed),
+            wakeUps: Double(woken) / elapsed.seconds, publishing: publishing, delays: figures.delays)
+    }
+
+    var loadTime: TimeSpan { audience.processorTime + publishers.processorTime }
+    var ownDrops: Int { audience.ownDrops + publishers.ownDrops }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+
+/// An offer by POST to WHIP or WHEP, and its answer, over a connection of its own that ends with it (RFC 9112).
+enum DoorRequest {
+    struct Answer: Sendable {
+        let description: SessionDescription
+        /// Which stream it is, where the door tells.
+        let streamID: StreamID?
+    }
+
+    /// On a thread of its own, for it blocks.
+    ///
+    /// - Throws: `BenchFailure` when the door refuses.
+    static func post(
+        _ offer: SessionDescription, to path: String, at server: TransportAddress, token: String
+    ) async throws -> Answer {
+        let body = offer.text
+        let head = [
+            "POST \(path) HTTP/1.1", "Host: \(server)", "Authorization: Bearer \(token)",
+            "Content-Type: application/sdp", "Content-Length: \(body.utf8.count)", "Connection: close", "", "",
+        ].joined(separator: "\r\n")
+        let text = try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try exchange(head + body, with: server) })
+            }
+        }
+        guard let split = text.range(of: "\r\n\r\n") else { throw BenchFailure("\(path) did not answer") }
+        let lines = text[..<split.lowerBound].components(separatedBy: "\r\n")
+        guard lines[0].contains(" 201 ") else { throw BenchFailure("\(path) answered “\(lines[0])”") }
+        let stream = lines.first { $0.lowercased().hasPrefix("pcast-stream-id:") }?.split(separator: ":", maxSplits: 1)
+            .last?.trimmingCharacters(in: .whitespaces)
+        return Answer(
+            description: try SessionDescription(parsing: String(text[split.upperBound...])),
+            streamID: stream.map { StreamID($0) })
+    }
+
+    private static func exchange(_ request: String, with server: TransportAddress) throws -> String {
+        let socket = try ProxySocket(.stream)
+        try socket.connect(server)
+        var left = Array(request.utf8)[...]
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let limit = MonotonicClock.now() + .seconds(20)
+        while MonotonicClock.now() < limit {
+            var waiting = [pollfd(fd: socket.number, events: Int16(left.isEmpty ? POLLIN : POLLOUT), revents: 0)]
+            poll(&waiting, 1, 1_000)
+            if !left.isEmpty {
+                let sent = left.withUnsafeBytes { send(socket.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                if sent > 0 { left = left.dropFirst(sent) }
+                if sent < 0, errno != EAGAIN, errno != EINTR { break }
+                continue
+            }
+            let count = recv(socket.number, &buffer, buffer.count, 0)
+            if count == 0 { return String(decoding: answer, as: UTF8.self) }
+            if count > 0 { answer += buffer[..<count] }
+            if count < 0, errno != EAGAIN, errno != EINTR { break }
+        }
+        throw BenchFailure("the platform at \(server) does not answer")
+    }
+}

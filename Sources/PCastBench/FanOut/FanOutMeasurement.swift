@@ -1,0 +1,89 @@
+import PCastIO
+import PCastMedia
+
+/// Turns of the relay and of what it is compared with, one after the other, and what they came to.
+struct FanOutMeasurement {
+    let broadcast: Broadcast
+    let seconds: Int
+    let sample: Int
+
+    private var relay: [FanOutRound] = []
+    private var limits: [(cipher: LimitProgram.Cipher, round: FanOutRound)] = []
+
+    init(_ broadcast: Broadcast, seconds: Int, sample: Int) {
+        self.broadcast = broadcast
+        self.seconds = seconds
+        self.sample = sample
+    }
+
+    private var viewers: Int { broadcast.viewers }
+
+    mutating func run(
+        rounds: Int, limit: LimitProgram?, _ report: inout Report
+    ) async throws {
+        let ciphers = limit.map { program in LimitProgram.Cipher.allCases.filter { program.has($0) } } ?? []
+        let sink = try limit.map { _ in
+            let (viewers, sample) = (viewers, sample)
+            return try LoadLoop(name: "sink") {
+                LimitSink(viewers, firstAddress: FanOutStage.viewersBegin, decryptsEach: sample)
+            }
+        }
+        defer { sink?.stop() }
+        for number in 1...rounds {
+            let turn = try await broadcast.measure(seconds: seconds).round
+            relay.append(turn)
+            report.row("\(number): relay", turn.row, pass: !turn.isVoid)
+            guard let limit, let sink else { continue }
+            await broadcast.publishers.run(false)
+            for cipher in ciphers {
+                let turn = try await limitTurn(limit, cipher, into: sink)
+                limits.append((cipher, turn))
+                report.row("\(number): C, \(cipher.rawValue)", turn.row, pass: !turn.isVoid)
+            }
+            await broadcast.publishers.run()
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func limitTurn(
+        _ limit: LimitProgram, _ cipher: LimitProgram.Cipher, into sink: LoadLoop<LimitSink>
+    ) async throws -> FanOutRound {
+        let (viewers, rate) = (viewers, broadcast.shape.rate)
+        await sink.call { sink, _ in sink.renew(viewers) }
+        let (drops, ownTime, start) = (sink.ownDrops, sink.processorTime, MonotonicClock.now())
+        let figures = try limit.run(
+            cipher, viewers: viewers, port: sink.port, rate: rate, frames: seconds * Int(rate))
+        let elapsed = MonotonicClock.now() - start
+        // What it sent last has a moment to arrive.
+        try await Task.sleep(for: .milliseconds(200))
+        let seen = await sink.call { sink, _ in sink.figures }
+        return FanOutRound(
+            processorTime: figures.processorTime, packets: figures.packets,
+            missing: figures.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,
+            ownDrops: sink.ownDrops - drops, loadShare: (sink.processorTime - ownTime).seconds / elapsed.seconds,
+            elapsed: elapsed)
+    }
+
+    private func limit(_ cipher: LimitProgram.Cipher) -> Double? {
+        FanOutRound.median(limits.filter { $0.cipher == cipher }.map(\.round))
+    }
+
+    var figures: [(key: String, value: Double?)] {
+        let all = LimitProgram.Cipher.allCases.compactMap { limit($0) }
+        let own = FanOutRound.median(relay)
+        let rounds = relay + limits.map(\.round)
+        return [
+            ("viewers", Double(viewers)), ("relayPerPacket", own), ("evpPerPacket", limit(.evp)),
+            ("ipsecPerPacket", limit(.ipsecMB)),
+            ("ratioToEVP", limit(.evp).flatMap { limit in own.map { $0 / limit } }),
+            ("ratioToC", all.min().flatMap { limit in own.map { $0 / limit } }),
+            ("missing", Double(relay.reduce(0) { $0 + $1.missing })),
+            ("idle", Double(relay.reduce(0) { $0 + $1.idle })),
+            ("unauthentic", Double(relay.reduce(0) { $0 + $1.unauthentic })),
+            ("missingOfC", Double(limits.reduce(0) { $0 + $1.round.missing })),
+            ("unauthenticOfC", Double(limits.reduce(0) { $0 + $1.round.unauthentic })),
+            ("ownDrops", Double(rounds.reduce(0) { $0 + $1.ownDrops })),
+            ("loadOfProcessor", rounds.map(\.loadShare).max()),
+        ]
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+
+/// A platform as a process of its own on a processor of its own, without limits that would count this machine's only
+/// address, and the loads that this process brings to it from the other.
+final class FanOutStage: Sendable {
+    /// Where the platform runs, and where everything else does.
+    static let relayProcessor = 0
+    static let loadProcessor = 1
+    /// The load's own addresses begin there, each peer has one.
+    static let viewersBegin: UInt32 = 0x7F01_0001
+    static let publishersBegin: UInt32 = 0x7F02_0001
+
+    let platform: PCastProcess
+    let server: TransportAddress
+    let uri: String
+    private let secret: String
+    private static let application = "bench"
+
+    private init(platform: PCastProcess, server: TransportAddress, uri: String, secret: String) {
+        self.platform = platform
+        self.server = server
+        self.uri = uri
+        self.secret = secret
+    }
+
+    /// - Parameter options: of `pcast serve` beside those that every measurement needs.
+    static func start(_ options: [String] = [], isPinned: Bool = true) async throws -> FanOutStage {
+        try Descriptors.allowMany()
+        if isPinned { try Processor.keepThisProgram(on: loadProcessor) }
+        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
+        let limits = [
+            "sessions-per-address=50000", "streams-per-address=10000", "viewers=50000", "viewers-per-address=50000",
+            "viewers-per-application=50000", "connections=50000", "connections-per-address=50000",
+            "connections-per-second=50000", "requests-per-second=50000", "joins-per-second=50000",
+        ]
+        let platform = try PCastProcess(
+            ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + limits.flatMap { ["--limit", $0] } + options,
+            environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"],
+            behind: isPinned ? Processor.prefix(relayProcessor) : [])
+        do {
+            guard case .string(let uri)? = try await platform.next("listening")["uri"],
+                let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
+            else { throw BenchFailure("the platform does not tell where it listens") }
+            return FanOutStage(
+                platform: platform, server: TransportAddress(ip: .loopbackV4, port: port), uri: uri, secret: secret)
+        } catch {
+            platform.stop()
+            throw error
+        }
+    }
+
+    private var builder: EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(Self.application).withSecret(secret)
+            .expiresIn(.seconds(86_400), from: MonotonicClock.wallTime())
+    }
+
+    func publishingToken() throws -> String { try builder.forPublishingOnly().build() }
+    func authenticationToken() throws -> String { try builder.forAuthenticationOnly().build() }
+
+    func viewingToken(_ stream: StreamID) throws -> String {
+        try builder.forOriginStream(stream.description).forStreamingOnly().build()
+    }
+
+    /// What the platform's process has taken of its processor.
+    var processorTime: TimeSpan { Processor.time(of: platform.processID) }
+
+    var residentMemory: Double { Processor.residentMemory(of: platform.processID) ?? 0 }
+
+    func stop() { platform.stop() }
+}

@@ -1,0 +1,283 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// A publisher of packets of given sizes: a real peer, whose packets a decoder would make nothing of. A frame leaves all
+/// at once when its time has come, so that what is measured behind it is the relay's own.
+final class LightPublisher: LightPeer {
+    /// Numbers and times begin there.
+    struct Beginning: Sendable {
+        var sequenceNumber: UInt16 = 1_000
+        var timestamp: UInt32 = 90_000
+        var transportNumber: UInt16 = 0
+    }
+
+    private struct Sent {
+        var header: RTPHeader
+        var payloadSize: Int
+        var startsKeyFrame: Bool
+    }
+
+    private var transport: SecureTransport
+    private let media: NegotiatedMedia
+    private let clock: WallClockReference
+    private let shape: StreamShape
+    private let begun: Instant
+    private var retransmission: RTXEncapsulation
+
+    private var sequence: UInt16
+    private var transportNumber: UInt16
+    private let firstTimestamp: UInt32
+    /// The next frame's number since `begun`, by which its time goes.
+    private var frame: Int64 = 0
+    /// What is left of the frame that leaves.
+    private var leaving: ArraySlice<Int> = []
+    private var leavesKeyFrame = false
+    private var timestamp: UInt32 = 0
+    private var log = [Sent?](repeating: nil, count: logSize)
+    private var again: [UInt16] = []
+    private var reportDue: Instant?
+    private var wantsKeyFrame = true
+
+    /// Whether frames leave; their times go on meanwhile.
+    var isRunning = false
+    private(set) var isConnected = false
+    private(set) var end: String?
+    private(set) var packets = 0
+    private(set) var bytes = 0
+    private(set) var frames = 0
+    private(set) var keyFrames = 0
+    private(set) var keyFrameBytes = 0
+    /// Packets that the platform asked for again.
+    private(set) var requested = 0
+    private var payloadBytes = 0
+
+    private static let logSize = 1_024
+    private static let marker: UInt32 = 0x5043_4153
+
+    /// - Parameter begun: when the first frame's time is.
+    init(
+        _ own: LightPublisherOffer, answer: SessionDescription, address: TransportAddress, shape: StreamShape,
+        clock: WallClockReference, begun: Instant, beginning: Beginning = Beginning(), at now: Instant
+    ) throws {
+        let session = try own.offer.accept(answer)
+        let remote = session.remoteTransport
+        guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd),
+            let media = session.media.first
+        else { throw BenchFailure("the platform takes no video") }
+        var generator = SystemRandomNumberGenerator()
+        var agent = ICEControllingAgent(
+            local: own.credentials, remote: theirs, tieBreaker: generator.next(), addresses: [address],
+            seed: generator.next())
+        for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
+            agent.addRemoteCandidate(candidate, at: now)
+        }
+        let handshake = OpenSSLHandshake(
+            certificate: own.certificate, role: session.isDTLSClient ? .client : .server,
+            expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
+        transport = SecureTransport(controlling: agent, handshake: handshake, seed: generator.next())
+        retransmission = RTXEncapsulation(ssrc: media.localRTXSSRC ?? 1, sequenceNumber: 1)
+        self.media = media
+        self.clock = clock
+        self.shape = shape
+        self.begun = begun
+        sequence = beginning.sequenceNumber
+        transportNumber = beginning.transportNumber
+        firstTimestamp = beginning.timestamp
+    }
+
+    func beginCounting() {
+        (packets, bytes, frames, keyFrames, keyFrameBytes, requested) = (0, 0, 0, 0, 0, 0)
+    }
+
+    func close(at now: Instant) { transport.close(at: now) }
+
+    // MARK: In
+
+    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        if case .rtcp(let length) = transport.handle(datagram, from: path, at: now) {
+            read(UnsafeRawBufferPointer(rebasing: datagram[..<length]))
+        }
+        follow(at: now)
+    }
+
+    private func read(_ datagram: UnsafeRawBufferPointer) {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        var reader = RTCPReader()
+        while let packet = reader.next(in: bytes) {
+            switch packet {
+            case .pictureLossIndication: wantsKeyFrame = true
+            case .negativeAcknowledgement(let nack):
+                var budget = NegativeAcknowledgement.maximumCountPerDatagram
+                nack.forEach(in: bytes, budget: &budget) { again.append($0) }
+            default: break
+            }
+        }
+    }
+
+    private func follow(at now: Instant) {
+        while let event = transport.pollEvent() {
+            switch event {
+            case .connected:
+                isConnected = true
+                reportDue = now
+            case .openConnection(let address): transport.connectionFailed(to: address)
+            case .closed, .failed: end = "\(event)"
+            case .pathChanged, .away, .back, .closeConnection: break
+            }
+        }
+    }
+
+    // MARK: Time
+
+    func advance(to now: Instant) {
+        transport.advance(to: now)
+        follow(at: now)
+    }
+
+    private func due(_ frame: Int64) -> Instant { begun + .nanoseconds(frame * 1_000_000_000 / shape.rate) }
+
+    var deadline: Instant? {
+        guard transport.canSend else { return transport.deadline }
+        return Instant.earlier(Instant.earlier(transport.deadline, reportDue), due(frame))
+    }
+
+    // MARK: Out
+
+    func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        if transport.poll(into: &batch, at: now) { return true }
+        guard transport.canSend, let path = transport.path else { return false }
+        beginFrame(at: now)
+        while let size = leaving.first {
+            guard let room = batch.reserve() else { return true }
+            leaving.removeFirst()
+            let length = write(size, isLast: leaving.isEmpty, into: room, at: now)
+            batch.commit(length: length, to: path)
+        }
+        while let number = again.last {
+            guard let room = batch.reserve() else { return true }
+            again.removeLast()
+            let length = repeatPacket(number, into: room, at: now)
+            if length > 0 { batch.commit(length: length, to: path) }
+        }
+        return report(into: &batch, to: path, at: now)
+    }
+
+    /// Frames whose time went by while this was held up are not made up for.
+    private func beginFrame(at now: Instant) {
+        guard leaving.isEmpty, due(frame) <= now else { return }
+        let number = frame
+        while due(frame) <= now { frame += 1 }
+        guard isRunning else { return }
+        frames += 1
+        leavesKeyFrame = wantsKeyFrame
+        wantsKeyFrame = false
+        let sizes = leavesKeyFrame ? shape.keyFrame : shape.frames[Int(number) % shape.frames.count]
+        leaving = sizes[...]
+        timestamp = firstTimestamp &+ UInt32(truncatingIfNeeded: number * 90_000 / shape.rate)
+        if leavesKeyFrame {
+            keyFrames += 1
+            keyFrameBytes += sizes.reduce(0, +)
+        }
+    }
+
+    private func extensions(at now: Instant) -> RTPExtensionValues {
+        var values = RTPExtensionValues()
+        values.mid = media.mid.flatMap { RTPStreamIdentifier($0) }
+        values.absoluteSendTime = AbsoluteSendTime(now)
+        values.transportSequenceNumber = transportNumber
+        transportNumber &+= 1
+        return values
+    }
+
+    private func write(
+        _ size: Int, isLast: Bool, into room: UnsafeMutableRawBufferPointer, at now: Instant
+    ) -> Int {
+        let header = RTPHeader(
+            marker: isLast, payloadType: media.payloadType, sequenceNumber: sequence, timestamp: timestamp,
+            ssrc: media.localSSRC ?? 0)
+        let layout = header.write(into: room, extensions: extensions(at: now), map: media.extensionMap)
+        let startsKeyFrame = leavesKeyFrame && leaving.count == shape.keyFrame.count - 1
+        let payload = max(24, size - layout.size - (transport.profile?.tagLength ?? 16))
+        let sent = Sent(header: header, payloadSize: payload, startsKeyFrame: startsKeyFrame)
+        log[Int(sequence) % Self.logSize] = sent
+        sequence &+= 1
+        packets += 1
+        Self.writePayload(
+            into: UnsafeMutableRawBufferPointer(rebasing: room[layout.size..<layout.size + payload]),
+            startsKeyFrame: startsKeyFrame, isKeyFrame: leavesKeyFrame, at: now)
+        let length = transport.protectRTP(room, length: layout.size + payload, headerSize: layout.size)
+        bytes += length
+        payloadBytes += payload
+        return length
+    }
+
+    private static let parameterSets: [UInt8] =
+        [0x78, 0, 25]
+        + [
+            0x67, 0x42, 0xC0, 0x1F, 0xD9, 0x00, 0x50, 0x05, 0xBB, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00,
+            0x03, 0x03, 0xC0, 0xF1, 0x83, 0x24, 0x80,
+        ] + [0, 5, 0x68, 0xCB, 0x83, 0xCB, 0x20]
+
+    /// One NAL unit, or at a key frame's start both parameter sets in front of one (RFC 6184, section 5.7.1). Behind its
+    /// first bytes it tells when it left.
+    private static func writePayload(
+        into payload: UnsafeMutableRawBufferPointer, startsKeyFrame: Bool, isKeyFrame: Bool, at now: Instant
+    ) {
+        _ = payload.initializeMemory(as: UInt8.self, repeating: 0x5A)
+        payload[0] = isKeyFrame ? 0x65 : 0x41
+        payload[1] = 0x5A
+        if startsKeyFrame, payload.count > parameterSets.count + 24 {
+            payload.copyBytes(from: parameterSets)
+            let unit = payload.count - parameterSets.count - 2
+            payload[parameterSets.count] = UInt8(unit >> 8)
+            payload[parameterSets.count + 1] = UInt8(truncatingIfNeeded: unit)
+            payload[parameterSets.count + 2] = 0x65
+            payload[parameterSets.count + 3] = 0x88
+            return
+        }
+        payload.storeBytes(of: marker.bigEndian, toByteOffset: 2, as: UInt32.self)
+        payload.storeBytes(of: now.nanoseconds.bigEndian, toByteOffset: 6, as: Int64.self)
+    }
+
+    /// When a packet left its publisher, by this machine's clock; nil for those that do not tell.
+    static func sendTime(of packet: UnsafeRawBufferPointer, _ payload: Range<Int>) -> Instant? {
+        guard payload.count >= 24, payload.upperBound <= packet.count else { return nil }
+        let start = payload.lowerBound
+        guard packet.loadUnaligned(fromByteOffset: start + 2, as: UInt32.self).bigEndian == marker else { return nil }
+        return Instant(nanoseconds: packet.loadUnaligned(fromByteOffset: start + 6, as: Int64.self).bigEndian)
+    }
+
+    private func repeatPacket(_ number: UInt16, into room: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+        requested += 1
+        guard let sent = log[Int(number) % Self.logSize], sent.header.sequenceNumber == number,
+            let type = media.rtxPayloadType
+        else { return 0 }
+        let header = retransmission.header(repeating: sent.header, payloadType: type)
+        let layout = header.write(into: room, extensions: extensions(at: now), map: media.extensionMap)
+        room.storeBytes(of: number.bigEndian, toByteOffset: layout.size, as: UInt16.self)
+        let start = layout.size + RTXEncapsulation.headerSize
+        Self.writePayload(
+            into: UnsafeMutableRawBufferPointer(rebasing: room[start..<start + sent.payloadSize]),
+            startsKeyFrame: sent.startsKeyFrame, isKeyFrame: false, at: now)
+        return transport.protectRTP(room, length: start + sent.payloadSize, headerSize: layout.size)
+    }
+
+    /// A sender report each second.
+    private func report(into batch: inout DatagramBatch, to path: NetworkPath, at now: Instant) -> Bool {
+        guard let reportDue, reportDue <= now else { return false }
+        guard let room = batch.reserve() else { return true }
+        self.reportDue = now + .seconds(1)
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: room[..<1_000]))
+        let elapsed = (now - begun).nanoseconds
+        writer.senderReport(
+            SenderInformation(
+                ssrc: media.localSSRC ?? 0, ntpTimestamp: clock.wallTime(at: now).ntpTimestamp,
+                rtpTimestamp: firstTimestamp &+ UInt32(truncatingIfNeeded: elapsed * 9 / 100_000),
+                packetCount: UInt32(truncatingIfNeeded: packets), octetCount: UInt32(truncatingIfNeeded: payloadBytes)))
+        writer.sourceDescription(ssrc: media.localSSRC ?? 0, cname: Array("light".utf8).span)
+        let length = transport.protectRTCP(room, length: writer.count)
+        if length > 0 { batch.commit(length: length, to: path) }
+        return false
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import PCastMedia
+
+/// `scripts/fanout-limit.c`: the same work in C and no more, by one of two ciphers.
+struct LimitProgram {
+    enum Cipher: String, CaseIterable {
+        case evp
+        case ipsecMB = "ipsec-mb"
+    }
+
+    struct Figures {
+        let packets: Int
+        let bytes: Int
+        let processorTime: TimeSpan
+        let messages: Int
+        let failures: Int
+
+        var nanosecondsPerPacket: Double { Double(processorTime.nanoseconds) / Double(max(1, packets)) }
+    }
+
+    /// Messages of one call: the fastest of 4 to 64 where this was made.
+    private static let batch = 16
+
+    private let program: URL
+    private let shape: URL
+
+    /// Builds it.
+    ///
+    /// - Parameters:
+    ///   - source: where it stands.
+    ///   - text: how a viewer's packets come; see `PacketTap`.
+    /// - Throws: `BenchFailure` without a C compiler, OpenSSL's headers or the source.
+    init(_ source: String, shape text: String) throws {
+        let folder = FileManager.default.temporaryDirectory
+        program = folder.appendingPathComponent("pcast-limit-\(getpid())")
+        shape = folder.appendingPathComponent("pcast-shape-\(getpid())")
+        try text.write(to: shape, atomically: false, encoding: .utf8)
+        _ = try ChildCost.run("cc", ["-O2", "-o", program.path, source, "-lcrypto", "-ldl"])
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(at: program)
+        try? FileManager.default.removeItem(at: shape)
+    }
+
+    /// Whether a cipher is to be had here.
+    func has(_ cipher: Cipher) -> Bool {
+        cipher == .evp || (try? run(cipher, viewers: 1, port: 9, rate: 0, frames: 1)) != nil
+    }
+
+    /// - Parameters:
+    ///   - port: of the viewers, who have the addresses from `FanOutStage.viewersBegin` on.
+    ///   - rate: frames a second; 0 to send without pauses.
+    func run(_ cipher: Cipher, viewers: Int, port: UInt16, rate: Int64, frames: Int) throws -> Figures {
+        let words = [
+            program.path, cipher.rawValue, shape.path, "\(IPAddress(v4: FanOutStage.viewersBegin))", "\(viewers)",
+            "\(port)", "\(rate)", "\(frames)", "\(Self.batch)", "0",
+        ]
+        let command = Processor.prefix(FanOutStage.relayProcessor) + words
+        let output = try ChildCost.run(command[0], Array(command.dropFirst())).output
+        let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        guard numbers.count == 6 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
+        return Figures(
+            packets: numbers[0], bytes: numbers[1], processorTime: .nanoseconds(Int64(numbers[2])),
+            messages: numbers[3], failures: numbers[5])
+    }
+}

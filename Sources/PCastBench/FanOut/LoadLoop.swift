@@ -1,0 +1,178 @@
+import CLinux
+import Foundation
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// The thread of a load: it drives a machine of many peers, all of them by one socket.
+///
+/// Like `EventLoop`, with less around it: what comes is for hundreds at a time, and the machine that measures must not be
+/// what is measured (BEN2).
+final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
+    typealias Work = @Sendable (inout M, Instant) -> Void
+
+    let port: UInt16
+    private let mail: Mail
+    private let thread: WorkerThread
+
+    private final class Mail: Sendable {
+        let items = Mutex<[Work]>([])
+        let isOver = Atomic(false)
+        /// See `LoadSocket.Arrival`.
+        let drops = Atomic<UInt32>(0)
+        let unsent = Atomic<Int>(0)
+        let processorTime = Atomic<Int64>(0)
+        let wake = clinux_eventfd()
+
+        deinit { close(wake) }
+
+        func ring() {
+            var one: UInt64 = 1
+            _ = write(wake, &one, 8)
+        }
+    }
+
+    init(name: String, makeMachine: @escaping @Sendable () -> sending M) throws {
+        let socket = try LoadSocket()
+        port = socket.port
+        let mail = Mail()
+        self.mail = mail
+        // Handed to the thread, which alone has it from then on.
+        let passed = Unmanaged.passRetained(socket)
+        nonisolated(unsafe) let reference = passed.toOpaque()
+        thread = try WorkerThread(name: name) {
+            let driver = Driver(
+                Unmanaged<LoadSocket>.fromOpaque(reference).takeRetainedValue(), mail, makeMachine())
+            driver.run()
+        }
+    }
+
+    deinit { stop() }
+
+    func call<R: Sendable>(_ body: @escaping @Sendable (inout M, Instant) -> R) async -> R {
+        await withCheckedContinuation { continuation in
+            mail.items.withLock { $0.append { machine, now in continuation.resume(returning: body(&machine, now)) } }
+            mail.ring()
+        }
+    }
+
+    func submit(_ work: @escaping Work) {
+        mail.items.withLock { $0.append(work) }
+        mail.ring()
+    }
+
+    /// Datagrams that this end lost because it was late, or could not send.
+    var ownDrops: Int { Int(mail.drops.load(ordering: .relaxed)) + mail.unsent.load(ordering: .relaxed) }
+
+    /// What the thread has taken of its processor.
+    var processorTime: TimeSpan { .nanoseconds(mail.processorTime.load(ordering: .relaxed)) }
+
+    /// Ends the thread after what was asked before.
+    func stop() {
+        mail.isOver.store(true, ordering: .releasing)
+        mail.ring()
+        thread.join()
+    }
+
+    /// What the thread does.
+    private final class Driver {
+        private let socket: LoadSocket
+        private let mail: Mail
+        private var machine: M
+        private var batch = DatagramBatch()
+        private var now = MonotonicClock.now()
+        private let poller = clinux_epoll_create()
+        private let events = UnsafeMutablePointer<clinux_event>.allocate(capacity: Int(CLINUX_EVENTS_PER_WAIT))
+
+        init(_ socket: LoadSocket, _ mail: Mail, _ machine: consuming sending M) {
+            self.socket = socket
+            self.mail = mail
+            self.machine = machine
+            _ = clinux_epoll_control(poller, Int32(CLINUX_ADD), socket.number, UInt32(CLINUX_READABLE), 0)
+            _ = clinux_epoll_control(poller, Int32(CLINUX_ADD), mail.wake, UInt32(CLINUX_READABLE), 1)
+        }
+
+        deinit {
+            close(poller)
+            events.deallocate()
+        }
+
+        func run() {
+            while !mail.isOver.load(ordering: .acquiring) { turn() }
+            perform()
+            send()
+        }
+
+        private func turn() {
+            wait()
+            var count = receive()
+            perform()
+            while count > 0 {
+                expire()
+                send()
+                perform()
+                count = receive()
+            }
+            expire()
+            send()
+            mail.processorTime.store(Processor.threadTime.nanoseconds, ordering: .relaxed)
+            mail.unsent.store(socket.unsent, ordering: .relaxed)
+        }
+
+        private func tick() -> Instant {
+            now = max(now, MonotonicClock.now())
+            return now
+        }
+
+        private func wait() {
+            let left = machine.deadline.map { max(0, ($0 - tick()).nanoseconds) } ?? -1
+            let count = max(0, Int(clinux_epoll_wait(poller, events, left)))
+            guard (0..<count).contains(where: { events[$0].token == 1 }) else { return }
+            var rings: UInt64 = 0
+            _ = read(mail.wake, &rings, 8)
+        }
+
+        private func perform() {
+            for work in mail.items.withLock({ items in
+                defer { items = [] }
+                return items
+            }) { work(&machine, tick()) }
+        }
+
+        private func receive() -> Int {
+            let count = socket.receive()
+            guard count > 0 else { return 0 }
+            let clocks = MonotonicClock.reference()
+            for index in 0..<count {
+                let arrival = socket.arrival(index)
+                if arrival.drops > 0 { mail.drops.store(arrival.drops, ordering: .relaxed) }
+                let time = arrival.time.map { clocks.instant(at: $0) } ?? clocks.instant
+                now = max(now, min(time, clocks.instant))
+                var offset = 0
+                while offset < arrival.bytes.count {
+                    let end = min(offset + arrival.segmentSize, arrival.bytes.count)
+                    machine.handle(
+                        UnsafeMutableRawBufferPointer(rebasing: arrival.bytes[offset..<end]), from: arrival.path,
+                        at: now)
+                    offset = end
+                }
+            }
+            return count
+        }
+
+        private func expire() {
+            guard let deadline = machine.deadline, deadline <= tick() else { return }
+            machine.advance(to: now)
+        }
+
+        private func send() {
+            var hasMore = true
+            while hasMore {
+                hasMore = machine.poll(into: &batch, at: tick())
+                if batch.isEmpty { return }
+                socket.send(batch)
+                batch.removeAll()
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+
+/// Light publishers on a thread of their own.
+final class LoadPublishers: Sendable {
+    private let loop: LoadLoop<LightCrowd<LightPublisher>>
+    private let certificate: DTLSCertificate
+    private let clock = MonotonicClock.reference()
+    let streams: [StreamID]
+
+    /// Publishes; nothing is sent before `run`.
+    ///
+    /// - Parameter beginning: of all their numbers and times.
+    init(
+        _ count: Int, of shape: StreamShape, at stage: FanOutStage,
+        beginning: LightPublisher.Beginning = LightPublisher.Beginning()
+    ) async throws {
+        loop = try LoadLoop(name: "publishers") { LightCrowd<LightPublisher>() }
+        certificate = try DTLSCertificate.generate(at: clock.wallTime)
+        let token = try stage.publishingToken()
+        var streams: [StreamID] = []
+        let now = MonotonicClock.now()
+        for number in 0..<count {
+            var generator = SystemRandomNumberGenerator()
+            let own = LightPublisherOffer(certificate: certificate, using: &generator)
+            let answer = try await DoorRequest.post(own.offer.description, to: "/whip", at: stage.server, token: token)
+            guard let stream = answer.streamID else { throw BenchFailure("WHIP does not tell the stream") }
+            streams.append(stream)
+            let address = TransportAddress(
+                ip: IPAddress(v4: FanOutStage.publishersBegin + UInt32(number)), port: loop.port)
+            // Spread over the time of a frame, so that no two are in step.
+            let begun = now + .nanoseconds(Int64(number) * 1_000_000_000 / shape.rate / Int64(count))
+            let failure = await loop.call { [clock] crowd, now -> (any Error)? in
+                do {
+                    let publisher = try LightPublisher(
+                        own, answer: answer.description, address: address, shape: shape, clock: clock, begun: begun,
+                        beginning: beginning, at: now)
+                    crowd.add(publisher, at: address)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            if let failure { throw failure }
+        }
+        self.streams = streams
+        try await connected(count)
+    }
+
+    private func connected(_ count: Int) async throws {
+        let limit = MonotonicClock.now() + .seconds(20)
+        while await loop.call({ crowd, _ in crowd.peers.count { $0.isConnected } }) < count {
+            guard MonotonicClock.now() < limit else { throw BenchFailure("the publishers are not connected") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    func run(_ isRunning: Bool = true) async {
+        await loop.call { crowd, _ in crowd.forEach { $0.isRunning = isRunning } }
+    }
+
+    func begin() async { await loop.call { crowd, _ in crowd.forEach { $0.beginCounting() } } }
+
+    struct Figures: Sendable {
+        var packets = 0
+        var bytes = 0
+        var frames = 0
+        var keyFrames = 0
+        var keyFrameBytes = 0
+        var requested = 0
+        var ended = 0
+    }
+
+    func figures() async -> Figures {
+        await loop.call { crowd, _ in
+            crowd.peers.reduce(into: Figures()) { figures, publisher in
+                figures.packets += publisher.packets
+                figures.bytes += publisher.bytes
+                figures.frames += publisher.frames
+                figures.keyFrames += publisher.keyFrames
+                figures.keyFrameBytes += publisher.keyFrameBytes
+                figures.requested += publisher.requested
+                figures.ended += publisher.end == nil ? 0 : 1
+            }
+        }
+    }
+
+    var processorTime: TimeSpan { loop.processorTime }
+    var ownDrops: Int { loop.ownDrops }
+
+    func leave() {
+        loop.submit { crowd, now in crowd.close(at: now) }
+        loop.stop()
+    }
+}

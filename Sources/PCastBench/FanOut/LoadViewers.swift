@@ -1,0 +1,149 @@
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+
+/// Light viewers that come by WHEP, or by the protocol, thousands on one thread, each at an address of its own.
+final class LoadViewers: Sendable {
+    private let loop: LoadLoop<LightAudience>
+    private let clock = MonotonicClock.reference()
+    private let certificate: DTLSCertificate
+    private let decryptsEach: Int
+    private let firstAddress: UInt32
+    private let way: Way
+    private let sessions = Mutex<[Task<Void, any Error>]>([])
+
+    /// By which they come.
+    enum Way: String, CaseIterable, Sendable {
+        case whep, session
+    }
+
+    /// - Parameter decryptsEach: see `LightViewer`.
+    init(by way: Way = .whep, decryptsEach: Int, firstAddress: UInt32 = FanOutStage.viewersBegin) throws {
+        self.way = way
+        certificate = try DTLSCertificate.generate(at: clock.wallTime)
+        loop = try LoadLoop(name: "viewers") { LightAudience() }
+        self.decryptsEach = decryptsEach
+        self.firstAddress = firstAddress
+    }
+
+    var port: UInt16 { loop.port }
+
+    /// Brings viewers to streams, of which each gets an equal part; so many at a time.
+    func join(_ numbers: Range<Int>, to streams: [StreamID], at stage: FanOutStage, atOnce: Int = 8) async throws {
+        let tokens = try streams.map { try stage.viewingToken($0) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in numbers {
+                if number - numbers.lowerBound >= atOnce { try await group.next() }
+                let which = number % streams.count
+                group.addTask { try await self.join(number, streams[which], tokens[which], at: stage) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    func join(_ number: Int, _ stream: StreamID, _ token: String, at stage: FanOutStage) async throws {
+        let asked = MonotonicClock.now()
+        var generator = SystemRandomNumberGenerator()
+        let own = LightViewerOffer(certificate: certificate, wantsSound: false, using: &generator)
+        let answer: SessionDescription
+        switch way {
+        case .whep:
+            answer = try await DoorRequest.post(
+                own.offer.description, to: "/whep/\(stream)", at: stage.server, token: token
+            ).description
+        case .session:
+            let session = try await LightSession.view(
+                own.offer.description, at: stage.uri, authenticationToken: try stage.authenticationToken(),
+                token: token)
+            sessions.withLock { $0.append(session.life) }
+            answer = session.answer
+        }
+        try await add(own, answer, number: number, asked: asked)
+    }
+
+    private func add(
+        _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, asked: Instant
+    ) async throws {
+        let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
+        let refusal = await loop.call { [clock, decryptsEach] audience, now -> SDPError? in
+            do throws(SDPError) {
+                let viewer = try LightViewer(
+                    own, answer: answer, address: address, clock: clock, decryptsEach: decryptsEach, asked: asked,
+                    at: now)
+                audience.add(viewer, at: address)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// Waits until so many have pictures.
+    func watching(_ count: Int, within patience: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + patience
+        while true {
+            let watching = await loop.call { audience, _ in audience.peers.count { $0.isWatching } }
+            if watching >= count { return }
+            guard MonotonicClock.now() < limit else { throw BenchFailure("\(watching) of \(count) viewers watch") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    func begin() async { await loop.call { audience, _ in audience.forEach { $0.beginCounting() } } }
+
+    func figures() async -> LightViewingFigures {
+        var figures = await loop.call { audience, _ in LightViewingFigures(audience.peers) }
+        figures.ownDrops = loop.ownDrops
+        return figures
+    }
+
+    /// How one viewer's packets come, of so many frames.
+    func shape(frames: Int) async throws -> (text: String, meanSize: Double) {
+        await loop.call { audience, _ in audience.peers.first?.tap = PacketTap(frames: frames) }
+        let limit = MonotonicClock.now() + .seconds(60)
+        while MonotonicClock.now() < limit {
+            let result = await loop.call { audience, _ -> (text: String, meanSize: Double)? in
+                guard let tap = audience.peers.first?.tap, tap.isFull else { return nil }
+                audience.peers.first?.tap = nil
+                return (tap.text, tap.meanSize)
+            }
+            if let result { return result }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw BenchFailure("no frames came to be written down")
+    }
+
+    /// Of each viewer, in the order in which they came, from setting out to the first whole picture; nil without one.
+    func waits() async -> [TimeSpan?] {
+        await loop.call { audience, _ in
+            audience.peers.map { viewer in viewer.firstPicture.map { $0 - viewer.asked } }
+        }
+    }
+
+    /// What the viewer saw that came first.
+    func firstFigures() async -> LightViewingFigures {
+        await loop.call { audience, _ in LightViewingFigures(Array(audience.peers.prefix(1))) }
+    }
+
+    /// Sends those away that joined before an instant, but for so many who came first.
+    func dismiss(joinedBefore instant: Instant, after first: Int) async {
+        await loop.call { audience, now in
+            var number = 0
+            audience.forEach { viewer in
+                number += 1
+                if number > first, viewer.asked < instant { viewer.close(at: now) }
+            }
+        }
+    }
+
+    var processorTime: TimeSpan { loop.processorTime }
+    var ownDrops: Int { loop.ownDrops }
+
+    func leave() {
+        for session in sessions.withLock({ $0 }) { session.cancel() }
+        loop.submit { audience, now in audience.close(at: now) }
+        loop.stop()
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The measurements of fan-out in their shortest form: what they find is right, however long it took.
+    @Suite("Measurements of fan-out")
+    struct FanOutTests {
+        /// Runs one to its end; a missed target is no failure here.
+        private static func result(of name: String, _ arguments: [String], in place: Workplace) async throws -> JSON {
+            let program = try place.start(
+                BuiltProgram.path("pcast-bench"), [name, "--json"] + arguments, limit: .seconds(90))
+            let status = try await program.exitStatus(within: .seconds(100))
+            guard status <= 1, let result = program.events("result").first else {
+                throw EndToEndFailure("\(name) exited with \(status)\n\(program.report)")
+            }
+            for line in program.output.lines.values {
+                #expect(JSON(line: line) != nil, "each line is an object: \(line)")
+            }
+            return result
+        }
+
+        @Test("Every viewer gets all packets in order, and all of them are authentic", .timeLimit(.minutes(2)))
+        func fanOut() async throws {
+            try await Workplace.run { place in
+                let result = try await Self.result(
+                    of: "fanout",
+                    [
+                        "--viewers", "6", "--rounds", "1", "--seconds", "1", "--source",
+                        "\(BuiltProgram.repository)/scripts/fanout-limit.c",
+                    ],
+                    in: place)
+                #expect(result["missing"].number == 0)
+                #expect(result["unauthentic"].number == 0)
+                #expect(result["relayPerPacket"].number ?? 0 > 0)
+                // The program in C encrypts what viewers can read, and all of it arrives.
+                #expect(result["evpPerPacket"].number ?? 0 > 0)
+                #expect(result["missingOfC"].number == 0)
+                #expect(result["unauthenticOfC"].number == 0)
+                #expect(result["bytesPerPacket"].number ?? 0 > 1_000)
+            }
+        }
+
+        @Test("Many who come at once all get a picture, and who was there misses none", .timeLimit(.minutes(2)))
+        func joinStorm() async throws {
+            try await Workplace.run { place in
+                let result = try await Self.result(of: "join-storm", ["--viewers", "12"], in: place)
+                #expect(result["withoutPicture"].number == 0)
+                #expect(result["packetsMissedBefore"].number == 0)
+                #expect(result["firstPictureP99"].number ?? 0 > 0)
+            }
+        }
+
+        @Test("A meeting loses nothing, and idle viewers are counted", .timeLimit(.minutes(2)))
+        func meetingAndSilence() async throws {
+            try await Workplace.run { place in
+                let meeting = try await Self.result(
+                    of: "meeting", ["--publishers", "3", "--viewers", "2", "--seconds", "1"], in: place)
+                #expect(meeting["missing"].number == 0)
+                #expect(meeting["unauthentic"].number == 0)
+                #expect(meeting["packets"].number ?? 0 > 0)
+                let idle = try await Self.result(of: "idle", ["--viewers", "12", "--seconds", "1"], in: place)
+                #expect(idle["missing"].number == 0)
+                #expect(idle["idleWakeUpsPerSecond"].number != nil)
+            }
+        }
+
+        @Test("Numbers and times go round without a packet lost", .timeLimit(.minutes(10)))
+        func soak() async throws {
+            try await Workplace.run { place in
+                let minutes = ThisMachine.isFull ? "2" : "0.05"
+                let result = try await Self.result(of: "soak", ["--viewers", "4", "--minutes", minutes], in: place)
+                #expect(result["missing"].number == 0)
+                #expect(result["unauthentic"].number == 0)
+                #expect(result["memoryGrowth"].number != nil)
+            }
+        }
+    }
+}

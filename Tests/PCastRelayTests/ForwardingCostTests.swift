@@ -14,10 +14,10 @@ struct ForwardingCostTests {
     private static let limit = (own: 3_300, beside: 4_300)
 
     @Test("takes a bounded number of instructions", .enabled(if: ForwardingRun.valgrind != nil))
-    func instructions() throws {
+    func instructions() async throws {
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).out")
         defer { try? FileManager.default.removeItem(at: profile) }
-        let run = try ForwardingRun([
+        let run = try await ForwardingRun([
             ForwardingRun.valgrind ?? "", "--tool=callgrind", "--callgrind-out-file=\(profile.path)",
             "--toggle-collect=*counted*", program, "10", "500",
         ])
@@ -32,14 +32,14 @@ struct ForwardingCostTests {
     }
 
     @Test("allocates nothing", .enabled(if: ForwardingRun.compiler != nil))
-    func allocations() throws {
+    func allocations() async throws {
         let counter = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).so")
         defer { try? FileManager.default.removeItem(at: counter) }
-        try ForwardingRun.run([
+        try await ForwardingRun.run([
             ForwardingRun.compiler ?? "", "-O2", "-shared", "-fPIC", "-o", counter.path,
             ForwardingRun.allocationCounter,
         ])
-        let run = try ForwardingRun([program, "10", "2000"], environment: ["LD_PRELOAD": counter.path])
+        let run = try await ForwardingRun([program, "10", "2000"], environment: ["LD_PRELOAD": counter.path])
         let allocations = try #require(run.counts["allocations"])
         // Reports and the publisher's frames allocate; what is left for a packet is nothing.
         #expect(run.packets > 5_000)

@@ -41,8 +41,8 @@ struct ForwardingRun {
     }
 
     /// Runs a program to its end; what it printed is read as lines of `name=number`.
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
-        let output = try Self.run(arguments, environment: environment)
+    init(_ arguments: [String], environment: [String: String] = [:]) async throws {
+        let output = try await Self.run(arguments, environment: environment)
         counts = output.split(separator: "\n").reduce(into: [:]) { counts, line in
             let parts = line.split(separator: "=", maxSplits: 1)
             if parts.count == 2, let number = Int(parts[1]) { counts[String(parts[0])] = number }
@@ -54,8 +54,17 @@ struct ForwardingRun {
         let output: String
     }
 
+    /// Waits on a thread of its own, for other tests have need of those that there are.
     @discardableResult
-    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
+    static func run(_ arguments: [String], environment: [String: String] = [:]) async throws -> String {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try output(of: arguments, environment: environment) })
+            }
+        }
+    }
+
+    private static func output(of arguments: [String], environment: [String: String]) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: arguments[0])
         process.arguments = Array(arguments.dropFirst())

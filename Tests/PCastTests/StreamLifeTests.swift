@@ -42,18 +42,23 @@ import Testing
         #expect(await told.next() == true)
     }
 
-    @Test func silenceIsNoDataUntilSomethingIsHeardAgain() async {
+    @Test(
+        "Silence is no data until something is heard again, of the client's own link where that was limited before",
+        arguments: [
+            (DataQuality(status: .audioOnly, reason: .publisherLimited), DataQuality.Reason.none),
+            (DataQuality(status: .audioOnly, reason: .downloadLimited), .downloadLimited),
+        ])
+    func silence(limited: DataQuality, reason: DataQuality.Reason) async {
         let life = StreamLife(.viewer)
         var changes = life.qualities.listen().makeAsyncIterator()
-        let limited = DataQuality(status: .audioOnly, reason: .downloadLimited)
         life.dataQualityChanged(limited)
         life.dataQualityChanged(limited)
         life.follow(.away)
-        #expect(life.dataQuality == DataQuality(status: .noData, reason: .none))
+        #expect(life.dataQuality == DataQuality(status: .noData, reason: reason))
         life.follow(.back)
         #expect(life.dataQuality == limited)
         #expect(await changes.next() == limited)
-        #expect(await changes.next() == DataQuality(status: .noData, reason: .none))
+        #expect(await changes.next() == DataQuality(status: .noData, reason: reason))
         #expect(await changes.next() == limited)
     }
 }

@@ -35,7 +35,9 @@ extension EndToEnd {
                 }
                 for viewer in viewers {
                     #expect(try await viewer.event("summary")["packetsLost"] == .number(0))
-                    if load.isBearable() { try await Self.check(figures: viewer.event("summary")) }
+                    guard load.isBearable() else { continue }
+                    let started = try #require(viewer.events("stats").dropFirst(Self.startingSeconds - 1).first)
+                    try await Self.check(figures: viewer.event("summary"), since: started)
                 }
                 let found = try await film.find(MediaFile(path: picture, place: place))
                 Self.check(found, "the screenshot")
@@ -44,9 +46,14 @@ extension EndToEnd {
             }
         }
 
-        private static func check(figures: JSON) {
+        /// Chromium takes both processors of a small machine while it starts, which it does right behind the viewers: it is
+        /// judged what they drop once it plays.
+        private static let startingSeconds = 5
+
+        private static func check(figures: JSON, since started: JSON) {
             #expect(figures["framesRendered"].number ?? 0 >= Double((seconds - 2) * Film.frameRate))
-            for field in ["framesDropped", "freezeCount"] { #expect(figures[field] == .number(0), "\(field)") }
+            #expect(figures["freezeCount"] == .number(0))
+            #expect(figures["framesDropped"] == started["framesDropped"])
         }
 
         private static func check(_ found: Film.Place, _ what: String) {

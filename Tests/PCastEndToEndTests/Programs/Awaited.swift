@@ -49,14 +49,23 @@ final class Awaited<Value: Sendable>: Sendable {
         within limit: Duration, where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async -> Value? {
         await withCheckedContinuation { continuation in
-            let (key, values, isOver) = state.withLock { state in
-                state.count += 1
-                state.waiters[state.count] = Waiter(matches: matches, continuation: continuation)
-                return (state.count, state.values, state.isOver)
+            var looked = 0
+            while true {
+                let (news, isOver, key) = state.withLock { state -> ([Value], Bool, Int?) in
+                    let news = Array(state.values[looked...])
+                    // Who waits is answered by what comes, or by the end: all that came before has to be looked at by then.
+                    guard news.isEmpty, !state.isOver else { return (news, state.isOver && news.isEmpty, nil) }
+                    state.count += 1
+                    state.waiters[state.count] = Waiter(matches: matches, continuation: continuation)
+                    return (news, false, state.count)
+                }
+                if let value = news.first(where: matches) { return continuation.resume(returning: value) }
+                if isOver { return continuation.resume(returning: nil) }
+                looked += news.count
+                guard let key else { continue }
+                DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [self] in resume(key, nil) }
+                return
             }
-            if let value = values.first(where: matches) { return resume(key, value) }
-            if isOver { return resume(key, nil) }
-            DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [self] in resume(key, nil) }
         }
     }
 }

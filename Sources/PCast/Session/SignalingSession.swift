@@ -22,6 +22,8 @@ final class SignalingSession: Sendable {
         var teller: AsyncStream<PCastEvent>.Continuation?
         /// The streams of this session; as many as the application starts.
         var listeners: [StreamID: any StreamListener] = [:]
+        /// Those that have ended, and whose end is still being told: `stop` waits for them too.
+        var ending: [StreamID: any StreamListener] = [:]
         /// Where the session is, so that it is resumed nowhere else.
         var address: PlatformAddress?
         /// Setups under way, whose stream is listened to from the moment of the answer on.
@@ -105,9 +107,11 @@ final class SignalingSession: Sendable {
 
     /// Ends the session's streams, says goodbye, and returns when the connection is closed. Harmless in any state.
     func stop(forGood: Bool) async {
-        let (listeners, isOnline) = state.withLock { (Array($0.listeners.values), $0.machine.phase == .online) }
+        let (listeners, ending, isOnline) = state.withLock {
+            (Array($0.listeners.values), Array($0.ending.values), $0.machine.phase == .online)
+        }
         for listener in listeners { listener.sessionStopped() }
-        for listener in listeners { await listener.isOver() }
+        for listener in listeners + ending { await listener.isOver() }
         if isOnline { await sayGoodbye() }
         let (task, late) = update { state in
             state.machine.stop(forGood: forGood)
@@ -166,8 +170,18 @@ final class SignalingSession: Sendable {
         state.withLock { Array($0.listeners.values) + Array($0.expected.values) }
     }
 
+    /// What the platform says of the stream is heard no more; its end is still waited for.
     func forget(_ stream: StreamID) {
-        _ = state.withLock { $0.listeners.removeValue(forKey: stream) }
+        let listener = state.withLock { state in
+            let listener = state.listeners.removeValue(forKey: stream)
+            state.ending[stream] = listener
+            return listener
+        }
+        guard let listener else { return }
+        Task {
+            await listener.isOver()
+            _ = state.withLock { $0.ending.removeValue(forKey: stream) }
+        }
     }
 
     // MARK: Driving the machine

@@ -2,15 +2,28 @@
 struct Peer: Sendable {
     let program: RunningProgram
 
-    /// - Parameter namespace: the network that it joins; nil for this computer's.
-    init(_ name: String, _ arguments: [String], in namespace: String?, of place: Workplace, seconds: Int) throws {
+    /// - Parameters:
+    ///   - namespace: the network that it joins; nil for this computer's.
+    ///   - hears: whether it is told things on its standard input.
+    init(
+        _ name: String, _ arguments: [String], in namespace: String?, of place: Workplace, seconds: Int,
+        hears: Bool = false
+    ) throws {
         let path = "\(BuiltProgram.peers)/\(name)"
         let all = arguments + ["--seconds", "\(seconds)"]
         let limit = Duration.seconds(seconds + 45)
         if let namespace {
-            program = try place.start("\(BuiltProgram.peers)/namespace.sh", [namespace, path] + all, limit: limit)
+            program = try place.start(
+                "\(BuiltProgram.peers)/namespace.sh", [namespace, path] + all, limit: limit, hears: hears)
         } else {
-            program = try place.start(path, all, limit: limit)
+            program = try place.start(path, all, limit: limit, hears: hears)
+        }
+    }
+
+    /// Waits until it says that it can be told things.
+    func awaitReadiness(within limit: Duration = .seconds(60)) async throws {
+        guard await program.output.lines.first(within: limit, where: { $0 == "ready" }) != nil else {
+            throw EndToEndFailure("\(program.name) is not ready\n\(program.report)")
         }
     }
 

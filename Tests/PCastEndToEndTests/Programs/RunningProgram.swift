@@ -6,14 +6,16 @@ final class RunningProgram: Sendable {
     let output: ProgramOutput
     let messages: ProgramOutput
     private let process = Process()
+    private let input = Pipe()
     private let exits = Awaited<Int32>()
 
     /// - Parameters:
+    ///   - hears: whether it reads what `tell` says; else its input is empty.
     ///   - limit: the program is ended when it runs longer.
     ///   - folder: where what it writes is kept, in files that begin with `name`.
     init(
         _ name: String, _ program: String, _ arguments: [String], environment: [String: String], folder: URL,
-        limit: Duration
+        hears: Bool = false, limit: Duration
     ) throws {
         self.name = name
         output = ProgramOutput(to: folder.appendingPathComponent("\(name).out"))
@@ -22,7 +24,7 @@ final class RunningProgram: Sendable {
         process.arguments = arguments
         process.environment = environment
         process.currentDirectoryURL = folder
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput = hears ? input : FileHandle.nullDevice
         process.standardOutput = output.pipe
         process.standardError = messages.pipe
         process.terminationHandler = { [exits] in
@@ -67,6 +69,9 @@ final class RunningProgram: Sendable {
         if await exits.first(within: .seconds(10)) == nil { send(SIGKILL) }
         try await exitStatus(within: .seconds(10))
     }
+
+    /// Writes a line to its standard input.
+    func tell(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8)) }
 
     // MARK: What it tells
 

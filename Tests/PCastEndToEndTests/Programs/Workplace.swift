@@ -63,9 +63,12 @@ final class Workplace: Sendable {
 
     /// Starts a program. What it writes is kept under its name and a number.
     ///
-    /// - Parameter recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
+    /// - Parameters:
+    ///   - recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
+    ///   - hears: whether it is told things on its standard input.
     func start(
-        _ program: String, _ arguments: [String], limit: Duration = .seconds(60), recovers: Bool = false
+        _ program: String, _ arguments: [String], limit: Duration = .seconds(60), recovers: Bool = false,
+        hears: Bool = false
     ) throws -> RunningProgram {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
         environment["XDG_RUNTIME_DIR"] = runtimeDirectory
@@ -79,7 +82,8 @@ final class Workplace: Sendable {
         let names = ([program] + arguments).map { URL(fileURLWithPath: $0).lastPathComponent }
         let name = names[0] == "namespace.sh" ? names[2] : names[0] == "pcast" ? names[1] : names[0]
         let running = try RunningProgram(
-            "\(number)-\(name)", program, arguments, environment: environment, folder: folder, limit: limit)
+            "\(number)-\(name)", program, arguments, environment: environment, folder: folder, hears: hears,
+            limit: limit)
         programs.withLock { $0.append(running) }
         return running
     }

@@ -1,5 +1,6 @@
 import PCast
 import PCastMedia
+import Synchronization
 import Testing
 
 extension EndToEnd.Seed {
@@ -18,6 +19,22 @@ extension EndToEnd.Seed {
             _ = try await published.pcast.start(authenticationToken: try shared.authenticationToken)
             await published.close()
             await watched.close()
+        }
+
+        @Test(
+            "Nothing is told behind the end of a stop, of a stream neither that was stopped before it",
+            .timeLimit(.minutes(1)))
+        func quiet() async throws {
+            let shared = try SharedPlatform.current()
+            for _ in 0..<20 {
+                let published = try await shared.publish()
+                let told = Mutex(false)
+                published.publisher.setPublisherEndedCallback { _, _, _ in told.withLock { $0 = true } }
+                published.publisher.stop()
+                await published.pcast.stop()
+                #expect(told.withLock { $0 })
+                await published.close()
+            }
         }
 
         @Test("Once you are done using PCast (e.g. exiting the app): [pcast shutdown]", .timeLimit(.minutes(1)))

@@ -30,6 +30,8 @@ AUTOPLAY = "--autoplay-policy=document-user-activation-required"
 """Sound needs a gesture, as in a browser that a person uses."""
 
 COMMAND_TIMEOUT = 15
+START_TIMEOUT = 60
+"""Of the first command: a browser whose files are not in memory yet reads some hundred megabytes first."""
 
 
 class BrowserError(Exception):
@@ -56,7 +58,7 @@ class Chromium:
         finally:
             os.close(theirs_read)
             os.close(theirs_write)
-        self.version = self.command("Browser.getVersion")["product"]
+        self.version = self.command("Browser.getVersion", timeout=START_TIMEOUT)["product"]
 
     @staticmethod
     def _pipe(theirs):

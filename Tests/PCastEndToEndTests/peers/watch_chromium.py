@@ -3,6 +3,7 @@
 
 import os
 import statistics
+import sys
 import urllib.parse
 
 import chromium
@@ -86,6 +87,9 @@ def watch(run, options):
     with chromium.Chromium(*options.flag) as browser:
         run.figures["peer"] = browser.version
         page = browser.page(hook)
+        if options.url == "-":
+            print("ready", flush=True)
+            options.url = sys.stdin.readline().strip()
         try:
             page.open(with_token(options.url, options.token))
             try:
@@ -119,7 +123,8 @@ def watch(run, options):
 
 
 def main():
-    parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM", positional=True)
+    parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM; - to be told it on a line of standard input, "
+                               "when the browser is ready", positional=True)
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it plays")
     parser.add_argument("--join", type=float, default=15, help="seconds within which a picture must show")
     parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")

@@ -1,0 +1,62 @@
+import Foundation
+import Synchronization
+
+/// How long the machine stood still at most, as a virtual one does when its host has other things to do. One thread for
+/// each processor, bound to it and of the highest real-time priority, wants to run each ten milliseconds: whatever our
+/// own programs do, it comes in time where the processor runs at all.
+final class MachinePulse: Sendable {
+    private struct State {
+        var isOver = false
+        var worst = Duration.zero
+        /// Threads that may not go before others cannot tell the machine's fault from ours.
+        var isBlind = false
+    }
+
+    private static let period = Duration.milliseconds(10)
+    private let state = Mutex(State())
+
+    init() {
+        for processor in 0..<ProcessInfo.processInfo.activeProcessorCount {
+            Thread { [weak self] in
+                guard Self.goBefore(others: processor) else {
+                    self?.state.withLock { $0.isBlind = true }
+                    return
+                }
+                var due = ContinuousClock.now
+                while let self, self.beat(due) {
+                    due = ContinuousClock.now + Self.period
+                    Thread.sleep(forTimeInterval: Self.period.seconds)
+                }
+            }.start()
+        }
+    }
+
+    deinit { stop() }
+
+    func stop() { state.withLock { $0.isOver = true } }
+
+    /// The longest time until now for which a processor did not run; zero where that cannot be known.
+    var longestStandstill: Duration { state.withLock { $0.isBlind ? .zero : $0.worst } }
+
+    private func beat(_ due: ContinuousClock.Instant) -> Bool {
+        let late = due.duration(to: .now)
+        return state.withLock { state in
+            state.worst = max(state.worst, late)
+            return !state.isOver
+        }
+    }
+
+    /// sched_setaffinity(2), which Swift's Glibc module leaves out.
+    private typealias SetAffinity = @convention(c) (pid_t, Int, UnsafeRawPointer) -> Int32
+
+    /// Binds the calling thread to a processor, and has it run before all others there.
+    private static func goBefore(others processor: Int) -> Bool {
+        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "sched_setaffinity"), processor < 1_024 else { return false }
+        let setAffinity = unsafeBitCast(symbol, to: SetAffinity.self)
+        var processors = [UInt8](repeating: 0, count: 128)
+        processors[processor / 8] = 1 << (processor % 8)
+        var order = sched_param(sched_priority: sched_get_priority_max(SCHED_FIFO))
+        // 0 is the calling thread.
+        return setAffinity(0, processors.count, processors) == 0 && sched_setscheduler(0, SCHED_FIFO, &order) == 0
+    }
+}

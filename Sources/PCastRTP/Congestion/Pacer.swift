@@ -1,6 +1,7 @@
 public import PCastMedia
 
-/// Spreads what leaves over time: at two and a half times the target, in bursts of at most 5 ms of that.
+/// Spreads what leaves over time: at two and a half times the target, in bursts of at most 5 ms of that. What is held
+/// back waits until half a burst may leave at once, for neighbours leave in one system call and single ones do not (IO2).
 ///
 /// It holds no packets: whoever has some asks whether the next may pass, and if not, comes again at the deadline. Sound
 /// is not asked about, and counts all the same. A frame that would wait for longer than 200 ms is paced faster, so
@@ -23,6 +24,8 @@ public struct Pacer: Sendable {
 
     /// The rate of media in bytes a second.
     private var rate: Double
+    /// By which bursts are measured: what the path is known to carry, where that is more than is asked of it.
+    private var burstRate: Double
     private var longestWait = Self.longestWait
     /// At which the debt is worked off: the rate, or more while much waits.
     private var pace: Double
@@ -54,6 +57,7 @@ public struct Pacer: Sendable {
     public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0)) {
         rate = max(Self.rate(target), Double(opening.bitsPerSecond) / 8)
         pace = rate
+        burstRate = rate
     }
 
     /// How full the path is.
@@ -76,6 +80,7 @@ public struct Pacer: Sendable {
         case .limited: rate = known * Self.limitedFactor
         case .congested: rate = known
         }
+        burstRate = pressure == .none ? Self.rate(target) : rate
         longestWait = pressure == .none ? Self.longestWait : Self.longestLimitedWait
     }
 
@@ -94,9 +99,15 @@ public struct Pacer: Sendable {
         // What has to leave within the longest wait sets the pace when the target does not.
         let left = max(longestWait - waited, .milliseconds(5))
         pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
-        let excess = debt - max(pace * Self.burst.seconds - Self.packetSize, 0)
-        heldUntil = excess > 0 ? now + TimeSpan(seconds: excess / pace) + .nanoseconds(1) : nil
-        return excess <= 0
+        let burst = max(pace, burstRate) * Self.burst.seconds
+        let limit = max(burst - Self.packetSize, 0)
+        guard debt > limit else {
+            heldUntil = nil
+            return true
+        }
+        let excess = debt - max(limit - burst / 2, 0)
+        heldUntil = now + TimeSpan(seconds: excess / pace) + .nanoseconds(1)
+        return false
     }
 
     /// A packet leaves, paced or not.
@@ -156,7 +167,7 @@ public struct Pacer: Sendable {
     private mutating func endProbe() {
         probe = nil
         heldUntil = nil
-        debt = min(debt, rate * Self.burst.seconds)
+        debt = min(debt, burstRate * Self.burst.seconds)
     }
 
     // MARK: Time

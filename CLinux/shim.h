@@ -41,6 +41,7 @@ int clinux_recvmmsg(
 enum {
     CLINUX_SOL_UDP = 17,
     CLINUX_UDP_SEGMENT = 103,
+    CLINUX_UDP_GRO = 104,
 #ifdef SO_RXQ_OVFL
     CLINUX_SO_RXQ_OVFL = SO_RXQ_OVFL,
 #else
@@ -97,6 +98,7 @@ struct clinux_arrival {
     int32_t local_family;    // AF_INET, AF_INET6, or 0 when unknown
     uint32_t drops;          // SO_RXQ_OVFL: datagrams that the socket has lost since it was made
     int64_t realtime;        // SO_TIMESTAMPNS: nanoseconds on CLOCK_REALTIME, or 0
+    int32_t segment_size;    // UDP_GRO: of each datagram in the message but the last, or 0 where there is one
 };
 
 static inline void clinux_read_arrival(struct msghdr *message, struct clinux_arrival *arrival) {
@@ -116,6 +118,8 @@ static inline void clinux_read_arrival(struct msghdr *message, struct clinux_arr
             struct timespec time;
             memcpy(&time, CMSG_DATA(header), sizeof time);
             arrival->realtime = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+        } else if (header->cmsg_level == CLINUX_SOL_UDP && header->cmsg_type == CLINUX_UDP_GRO) {
+            memcpy(&arrival->segment_size, CMSG_DATA(header), sizeof arrival->segment_size);
         }
     }
 }

@@ -21,6 +21,12 @@ public struct EventLoopStatistics: Hashable, Sendable {
     /// Messages that the kernel refused to cut; their datagrams were sent one by one (IO1).
     public var segmentationRefusals = 0
 
+    /// Messages in which the kernel handed on several datagrams (UDP_GRO).
+    public var coalescedMessages = 0
+
+    /// The datagrams in them.
+    public var coalesced = 0
+
     /// Datagrams larger than any of ours, which were ignored.
     public var truncated = 0
 

@@ -122,6 +122,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         result.sendDrops = sender.counts.dropped + connections.framesDropped
         result.segmentedMessages = sender.counts.segmentedMessages
         result.segments = sender.counts.segments
+        result.coalescedMessages = receiver.coalescedMessages
+        result.coalesced = receiver.coalesced
         result.segmentationRefusals = sender.counts.segmentationRefusals
         result.kernelDrops = kernelDrops.reduce(0) { $0 + Int($1) }
         result.mailboxOverflows = mailbox.overflows
@@ -148,7 +150,7 @@ extension LoopDriver where M: ~Copyable {
                     handle(datagram, from: socket, clocks)
                 }
             }
-            if count < DatagramReceiver.batchSize { return }
+            if !receiver.isFull { return }
             // Others wait for what has just been received: send it before receiving more.
             sendAll()
         }

@@ -18,14 +18,21 @@ final class UDPSocket: Sendable {
 
     let bufferSizes: BufferSizes
 
+    /// Whether the kernel hands on what came in a row as one message (UDP_GRO). It refuses before Linux 5.0, and in some
+    /// sandboxes; then each datagram is a message.
+    let coalesces: Bool
+
     var number: Int32 { descriptor.number }
 
     /// Binds alone: without SO_REUSEADDR and SO_REUSEPORT the kernel refuses a port that anyone else has, where with
     /// them two servers would each get a part of the packets.
-    init(binding wanted: TransportAddress, bufferSize: Int) throws(IOError) {
+    ///
+    /// - Parameter coalesces: asks the kernel to hand on what came in a row as one message.
+    init(binding wanted: TransportAddress, bufferSize: Int, coalesces: Bool = true) throws(IOError) {
         let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_DGRAM)
         bufferSizes = Self.setBuffers(of: descriptor, to: bufferSize)
         Self.setOptions(of: descriptor, family: wanted.ip.family)
+        self.coalesces = coalesces && descriptor.set(Int32(CLINUX_SOL_UDP), Int32(CLINUX_UDP_GRO), 1)
         guard SocketAddress.with(wanted, { bind(descriptor.number, $0, $1) }) == 0 else {
             throw Errno.binding("bind", wanted)
         }

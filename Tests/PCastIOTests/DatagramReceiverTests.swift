@@ -1,0 +1,120 @@
+import PCastMedia
+import Testing
+
+@testable import PCastIO
+
+@Suite("Receiving datagrams", .timeLimit(.minutes(1)))
+struct DatagramReceiverTests {
+    private let source: UDPSocket
+    private let now = Instant(nanoseconds: 0)
+
+    init() throws {
+        source = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
+    }
+
+    private static func content(_ index: Int, _ size: Int) -> [UInt8] {
+        (0..<size).map { UInt8(truncatingIfNeeded: index &* 31 &+ $0) }
+    }
+
+    /// Sends datagrams as neighbours of one batch, so that the kernel gets those of one size as one message.
+    private func send(_ sizes: [Int], to target: UDPSocket) {
+        let path = NetworkPath(local: source.address, remote: target.address)
+        var batch = DatagramBatch()
+        for (index, size) in sizes.enumerated() {
+            let added = batch.append(Self.content(index, size), to: path)
+            precondition(added)
+        }
+        var sender = DatagramSender()
+        sender.send(batch, over: [source], at: now)
+        precondition(sender.counts.sent == sizes.count)
+    }
+
+    /// Everything that has come to a socket of loopback, in its order.
+    private func receiveAll(_ receiver: inout DatagramReceiver, from socket: UDPSocket) -> [[UInt8]] {
+        var all: [[UInt8]] = []
+        while true {
+            let count = receiver.receive(from: socket)
+            if count == 0 { return all }
+            for index in 0..<count {
+                guard let datagram = receiver.datagram(index) else { continue }
+                #expect(datagram.remote == source.address)
+                #expect(datagram.local == .loopbackV4)
+                #expect(datagram.arrival != nil)
+                all.append(Array(datagram.bytes))
+            }
+        }
+    }
+
+    private static let sizes = [1200, 1200, 1200, 700, 1, 0, 900, 900] + Array(repeating: 1000, count: 40)
+
+    @Test(
+        "what was sent as one message is told apart again, in its order, whether the kernel hands it on in one or not",
+        arguments: [true, false])
+    func segments(coalesces: Bool) throws {
+        let target = try UDPSocket(
+            binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20, coalesces: coalesces)
+        send(Self.sizes, to: target)
+        var receiver = DatagramReceiver()
+        let received = receiveAll(&receiver, from: target)
+        #expect(received == Self.sizes.enumerated().map { Self.content($0, $1) })
+        if !coalesces { #expect(receiver.coalescedMessages == 0) }
+        if target.coalesces {
+            // 1200 1200 1200 700 | 900 900 | 16 + 16 + 8 of 1000
+            #expect(receiver.coalescedMessages == 5)
+            #expect(receiver.coalesced == 4 + 2 + 40)
+        }
+    }
+
+    @Test("the datagrams of one message may be written to without harm to each other")
+    func inPlace() throws {
+        let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
+        send([333, 333, 333], to: target)
+        var receiver = DatagramReceiver()
+        let count = receiver.receive(from: target)
+        #expect(count == 3)
+        for index in 0..<count {
+            let datagram = receiver.datagram(index)
+            let bytes = try #require(datagram?.bytes)
+            #expect(Array(bytes) == Self.content(index, 333))
+            for offset in bytes.indices { bytes[offset] = 0xEE }
+        }
+    }
+
+    @Test("IO10: a message of the largest size is whole, and of what is larger than ours nothing is taken for ours")
+    func io10() throws {
+        let target = try UDPSocket(binding: TransportAddress("127.0.0.1:0")!, bufferSize: 1 << 20)
+        send(Array(repeating: 2048, count: 31), to: target)
+        let peer = TestSocket.udp()
+        peer.send([UInt8](repeating: 1, count: 60_000), to: target.address)
+        var receiver = DatagramReceiver()
+        let count = receiver.receive(from: target)
+        #expect(count == 32)
+        for index in 0..<31 {
+            let datagram = receiver.datagram(index)
+            #expect(datagram.map { Array($0.bytes) } == Self.content(index, 2048))
+            #expect(datagram?.isTruncated == false)
+        }
+        let oversize = receiver.datagram(31)
+        #expect(oversize?.isTruncated == true)
+    }
+
+    @Test("a loop counts what came together")
+    func counted() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let path = NetworkPath(local: source.address, remote: loop.boundAddresses[0])
+        var batch = DatagramBatch()
+        for index in 0..<10 {
+            let added = batch.append(Self.content(index, 500), to: path)
+            #expect(added)
+        }
+        var sender = DatagramSender()
+        sender.send(batch, over: [source], at: now)
+        while try await loop.statistics().received < 10 { await Task.yield() }
+        let statistics = try await loop.statistics()
+        #expect(statistics.received == 10)
+        if source.coalesces {
+            #expect(statistics.coalescedMessages == 1)
+            #expect(statistics.coalesced == 10)
+        }
+    }
+}

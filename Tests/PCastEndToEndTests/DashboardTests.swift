@@ -7,12 +7,12 @@ extension EndToEnd {
     struct DashboardTests {
         @Test(
             "A person logs in, sees streams and notifications, hands out a link and ends a stream with a reason",
-            .timeLimit(.minutes(5)))
+            .timeLimit(.minutes(10)))
         func story() async throws {
             try await Workplace.run { place in
                 let program = try place.pcast(
                     "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
-                    "--callback-network", "127.0.0.0/8", limit: .seconds(240))
+                    "--callback-network", "127.0.0.0/8", limit: .longestSuite)
                 let platform = try await LocalPlatform(program, in: place)
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [
@@ -24,7 +24,7 @@ extension EndToEnd {
                     arguments += ["--screenshots", folder]
                 }
                 let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: place, seconds: 170)
-                let figures = try await browser.figures(within: .seconds(210))
+                let figures = try await browser.figures()
                 print("dashboard: \(figures["ended"])")
                 #expect(
                     !program.messages.lines.values.contains { $0.contains("DIGEST") || $0.contains(credentials[1]) })

@@ -16,7 +16,7 @@ extension EndToEnd {
         func arguments(_ arguments: [String]) async throws {
             try await Workplace.run { place in
                 let program = try place.start(BuiltProgram.path("pcast"), arguments)
-                #expect(try await program.exitStatus(within: .seconds(10)) == 2)
+                #expect(try await program.exitStatus() == 2)
                 #expect(!program.messages.lines.values.isEmpty)
             }
         }
@@ -25,15 +25,15 @@ extension EndToEnd {
         func nothingToPlay() async throws {
             try await Workplace.run { place in
                 let alone = try place.pcast("subscribe")
-                #expect(try await alone.exitStatus(within: .seconds(10)) == 4)
+                #expect(try await alone.exitStatus() == 4)
                 let platform = try await LocalPlatform.start(in: place)
                 let token = try await platform.viewingToken("stream-that-never-was")
                 let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
-                #expect(try await viewer.exitStatus(within: .seconds(10)) == 4)
+                #expect(try await viewer.exitStatus() == 4)
                 let end = try place.pcast(
                     "streams", "end", "stream-that-never-was", "--reason", "ended", "--uri", platform.uri,
                     "--application", LocalPlatform.application)
-                #expect(try await end.exitStatus(within: .seconds(10)) == 4)
+                #expect(try await end.exitStatus() == 4)
             }
         }
 
@@ -41,7 +41,7 @@ extension EndToEnd {
         func noSource() async throws {
             try await Workplace.run { place in
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
-                #expect(try await publisher.exitStatus(within: .seconds(10)) == 5)
+                #expect(try await publisher.exitStatus() == 5)
                 #expect(place.credentialsFiles.isEmpty)
             }
         }
@@ -52,7 +52,7 @@ extension EndToEnd {
                 for command in ["publish", "subscribe"] {
                     let token = try await place.token(LocalPlatform.application)
                     let program = try place.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
-                    #expect(try await program.exitStatus(within: .seconds(20)) == 6)
+                    #expect(try await program.exitStatus() == 6)
                 }
             }
         }
@@ -73,10 +73,10 @@ extension EndToEnd {
                 ]
                 for (command, token) in refused {
                     let program = try place.pcast(command, "--uri", platform.uri, "--token", token)
-                    #expect(try await program.exitStatus(within: .seconds(10)) == 3, "\(command)\n\(program.report)")
+                    #expect(try await program.exitStatus() == 3, "\(command)\n\(program.report)")
                 }
                 let list = try place.pcast("streams", "list", "--uri", platform.uri, "--application", "studio:guessed")
-                #expect(try await list.exitStatus(within: .seconds(10)) == 3)
+                #expect(try await list.exitStatus() == 3)
             }
         }
 
@@ -88,17 +88,17 @@ extension EndToEnd {
                 let viewer = try place.pcast("subscribe")
                 _ = try await viewer.event("firstFrame")
                 let list = try place.pcast("streams", "list")
-                #expect(try await list.exitStatus(within: .seconds(10)) == 0)
+                #expect(try await list.exitStatus() == 0)
                 let listed = try await list.event("stream")
                 #expect(listed["streamId"].text == stream)
                 #expect(listed["tags"] == .list([.text("news")]))
                 #expect(listed["viewers"] == .number(1))
 
                 let end = try place.pcast("streams", "end", stream, "--reason", "censored")
-                #expect(try await end.exitStatus(within: .seconds(10)) == 0)
+                #expect(try await end.exitStatus() == 0)
                 for program in [publisher, viewer] {
-                    #expect(try await program.event("ended", within: .seconds(3))["reason"].text == "censored")
-                    #expect(try await program.exitStatus(within: .seconds(5)) == 7)
+                    #expect(try await program.event("ended")["reason"].text == "censored")
+                    #expect(try await program.exitStatus() == 7)
                 }
                 #expect(place.credentialsFiles.isEmpty)
             }

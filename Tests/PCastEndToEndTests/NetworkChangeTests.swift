@@ -6,7 +6,7 @@ extension EndToEnd {
     /// Interfaces that go, and networks that let little through.
     @Suite("Networks change", .enabled(if: ThisMachine.hasNamespaces))
     struct NetworkChangeTests {
-        @Test("A viewer whose interface goes away sees pictures by another within a second", .timeLimit(.minutes(3)))
+        @Test("A viewer whose interface goes away sees pictures by another within a second", .timeLimit(.minutes(5)))
         func viewerMoves() async throws {
             try await Workplace.run { place in
                 let load = ForeignLoad()
@@ -37,7 +37,7 @@ extension EndToEnd {
 
         @Test(
             "Where UDP is blocked pictures come over TCP within 3 s, and by TLS where nothing else gets through",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func blocked() async throws {
             try await Workplace.run { place in
                 let load = ForeignLoad()
@@ -63,7 +63,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A browser's pictures come over TCP, and by TLS where nothing else gets through", .timeLimit(.minutes(4)),
+            "A browser's pictures come over TCP, and by TLS where nothing else gets through", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func browser() async throws {
             try await Workplace.run { place in
@@ -79,7 +79,7 @@ extension EndToEnd {
                     let browser = try Peer(
                         "watch_chromium.py", [page, "--token", token, "--flag=--ignore-certificate-errors"],
                         in: networks.clientNetwork, of: place, seconds: 8)
-                    let figures = try await browser.figures(within: .seconds(60), judging: load)
+                    let figures = try await browser.figures(judging: load)
                     let first = figures["firstPictureMilliseconds"].number ?? .infinity
                     print("Chromium, \(kind.joined(separator: " ")) blocked: a picture after \(first) ms")
                     #expect(first < 3_500 || !load.isBearable())
@@ -92,7 +92,7 @@ extension EndToEnd {
         private static func play(_ viewer: RunningProgram) async throws {
             let wanted = viewer.events("stats").count + 3
             let seen = Mutex(0)
-            let line = await viewer.output.lines.first(within: .seconds(10)) { line in
+            let line = await viewer.output.lines.first { line in
                 guard JSON(line: line)?["event"].text == "stats" else { return false }
                 return seen.withLock { count in
                     count += 1

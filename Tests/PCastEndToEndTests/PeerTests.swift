@@ -25,7 +25,7 @@ extension EndToEnd {
         /// Watching, as seconds: the full length, and what is enough to see pictures move and hear sound.
         private static let watching = ThisMachine.isFull ? 15 : 3
 
-        @Test("Each publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(8)))
+        @Test("Each publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {
             try await Workplace.run { place in
                 let network = "pcast-\(getpid())"
@@ -51,7 +51,7 @@ extension EndToEnd {
                 [
                     network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
                     BuiltProgram.path("pcast"),
-                ] + serve, limit: .seconds(400))
+                ] + serve, limit: .longestSuite)
             return try await LocalPlatform(program, in: place)
         }
 
@@ -73,11 +73,11 @@ extension EndToEnd {
                     in: network, of: place, seconds: watching)
             }
             for viewer in viewers {
-                let figures = try await viewer.figures(within: .seconds(watching + 30))
+                let figures = try await viewer.figures()
                 check(figures, publisher.codec)
                 tell(figures, watching: publisher)
             }
-            check(try await publishing.figures(within: .seconds(watching + 30)), publisher.codec)
+            check(try await publishing.figures(), publisher.codec)
             return stream
         }
 

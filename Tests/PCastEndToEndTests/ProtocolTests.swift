@@ -10,7 +10,7 @@ extension EndToEnd {
 
         @Test(
             "A client in Python, with aiortc and phenix-edge-auth, publishes and subscribes with both ways of offering",
-            .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(3)))
+            .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func independentClient() async throws {
             try await Workplace.run { place in
                 let network = "pcast-protocol-\(getpid())"
@@ -20,15 +20,14 @@ extension EndToEnd {
                 ]
                 let program = try place.start(
                     "\(BuiltProgram.peers)/namespace.sh",
-                    [network, "env", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)", BuiltProgram.path("pcast")] + serve,
-                    limit: .seconds(150))
+                    [network, "env", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)", BuiltProgram.path("pcast")] + serve)
                 let platform = try await LocalPlatform(program, in: place)
                 let names = LocalPlatform.application.split(separator: ":").map(String.init)
                 let client = try Peer(
                     "protocol_aiortc.py",
                     ["--url", platform.uri, "--application", names[0], "--secret", names[1]], in: network, of: place,
                     seconds: Self.watching)
-                let figures = try await client.figures(within: .seconds(2 * Self.watching + 45))
+                let figures = try await client.figures()
                 for round in ["the publisher offers", "the viewer offers"] {
                     #expect(figures[round]["framesDecoded"].number ?? 0 > 0)
                     print("\(round): \(figures[round]["framesPerSecond"].number ?? 0) frames a second")
@@ -46,7 +45,7 @@ extension EndToEnd {
 
         @Test(
             "A stream got by subscribe is published again, and a viewer of the second reads the test picture",
-            .timeLimit(.minutes(2)),
+            .timeLimit(.minutes(5)),
             arguments: [
                 Again(published: "h264", codec: .h264), Again(published: "vp8", codec: .vp8),
                 Again(published: "vp8", codec: .h264),
@@ -69,9 +68,9 @@ extension EndToEnd {
 
                 let token = try await platform.viewingToken(second.streamID.description)
                 let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
-                _ = try await viewer.event("firstFrame", within: .seconds(20))
+                _ = try await viewer.event("firstFrame")
                 // Latencies are read from the strip of the test picture, and null without it.
-                let stats = try await viewer.event("stats", within: .seconds(20)) {
+                let stats = try await viewer.event("stats") {
                     ($0["latencyP50"].number ?? -1) > 0 && ($0["framesRendered"].number ?? 0) >= 30
                         && $0["audioVideoSkew"].number != nil
                 }
@@ -82,13 +81,13 @@ extension EndToEnd {
                 // It ends with the stream that it is made of.
                 publisher.send(SIGINT)
                 #expect(await second.ended.reason == .ended)
-                #expect(try await viewer.event("ended", within: .seconds(10))["reason"].text == "ended")
+                #expect(try await viewer.event("ended")["reason"].text == "ended")
                 await pcast.shutdown()
                 try await platform.program.end()
             }
         }
 
-        @Test("A subscribed stream that has ended cannot be published again", .timeLimit(.minutes(1)))
+        @Test("A subscribed stream that has ended cannot be published again", .timeLimit(.minutes(5)))
         func endedStream() async throws {
             try await Workplace.run { place in
                 let platform = try await LocalPlatform.start(in: place)

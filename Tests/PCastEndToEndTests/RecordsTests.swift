@@ -9,19 +9,19 @@ extension EndToEnd {
 
         @Test(
             "Killed at any moment of publishing, it loses no notification, and keeps their order",
-            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
+            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(60)))
         func killRounds() async throws {
             try await Workplace.run { place in
                 let rounds = ThisMachine.isFull ? 100 : 10
-                let seconds = 150 + rounds * 2
+                let seconds = 300 + rounds * 30
                 let program = try place.start(
                     "\(BuiltProgram.peers)/kill_rounds.py",
                     [
                         "--program", try BuiltProgram.path("pcast"), "--data", place.path("data"), "--rounds",
                         "\(rounds)",
                         "--seconds", "\(seconds)",
-                    ], limit: .seconds(seconds + 45))
-                let status = try await program.exitStatus(within: .seconds(seconds + 40))
+                    ], limit: .longestSuite)
+                let status = try await program.exitStatus(within: .longestSuite)
                 let figures = program.output.lines.values.last ?? ""
                 print("kill rounds: \(figures)")
                 if status != 0 { throw EndToEndFailure("the rounds failed: \(figures)\n\(program.report)") }
@@ -30,7 +30,7 @@ extension EndToEnd {
 
         @Test(
             "The interface for applications is as its description says, to schemathesis",
-            .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(4)))
+            .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(5)))
         func description() async throws {
             try await Workplace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -46,8 +46,8 @@ extension EndToEnd {
                         "Authorization: \(Self.credentials)",
                         "--checks", "all", "--max-examples", examples, "--seed", "20261121", "--no-color",
                         "--generation-database", "none",
-                    ], limit: .seconds(200))
-                let status = try await checker.exitStatus(within: .seconds(210))
+                    ])
+                let status = try await checker.exitStatus(within: .longestRun + .seconds(20))
                 #expect(status == 0, "\(checker.output.lines.values.joined(separator: "\n"))")
                 #expect(platform.program.isRunning)
             }
@@ -55,7 +55,7 @@ extension EndToEnd {
 
         @Test(
             "A platform whose directory was deleted ends at once when it is told to, and tells everyone",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func deleted() async throws {
             try await Workplace.run { place in
                 let program = try place.pcast(
@@ -74,23 +74,23 @@ extension EndToEnd {
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), "--video", "synthetic", "--size", "320x180")
-                _ = try await publisher.event("publishing", within: .seconds(30))
+                _ = try await publisher.event("publishing")
                 try FileManager.default.removeItem(atPath: place.path("data"))
                 let viewer = try place.pcast(
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.viewingToken(try await platform.stream()))
-                _ = try await viewer.event("firstFrame", within: .seconds(30))
+                _ = try await viewer.event("firstFrame")
                 program.send(SIGTERM)
-                #expect(try await program.exitStatus(within: .seconds(10)) == 0)
+                #expect(try await program.exitStatus() == 0)
                 for client in [publisher, viewer] {
-                    #expect(try await client.event("ended", within: .seconds(10))["reason"].text == "maintenance")
+                    #expect(try await client.event("ended")["reason"].text == "maintenance")
                 }
             }
         }
 
         @Test(
             "A disk that is full at the start is told in a sentence, and one that fills up ends no stream",
-            .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(1)))
+            .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(5)))
         func fullDisk() async throws {
             try await Workplace.run { place in
                 let disk = place.path("disk")
@@ -107,7 +107,7 @@ extension EndToEnd {
                         ])
                 }
                 let refused = try start("64k")
-                #expect(try await refused.exitStatus(within: .seconds(10)) == 1)
+                #expect(try await refused.exitStatus() == 1)
                 #expect(refused.messages.lines.values.contains { $0.contains("the disk is full") })
 
                 let program = try start("8m")
@@ -117,15 +117,15 @@ extension EndToEnd {
                 // Who comes now is let in all the same.
                 let publisher = try place.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "null", "--token",
-                    try await platform.publishingToken(), "--size", "320x180", limit: .seconds(50))
+                    try await platform.publishingToken(), "--size", "320x180")
                 _ = try await publisher.event("publishing")
-                _ = try await program.message(containing: "records cannot be written", within: .seconds(10))
+                _ = try await program.message(containing: "records cannot be written")
                 _ = try await publisher.event("stats")
                 try FileManager.default.removeItem(atPath: filler)
-                _ = try await program.message(containing: "records are written again", within: .seconds(10))
+                _ = try await program.message(containing: "records are written again")
                 #expect(publisher.isRunning && program.isRunning)
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus(within: .seconds(5)) == 0)
+                #expect(try await publisher.exitStatus() == 0)
             }
         }
 

@@ -5,7 +5,7 @@ extension EndToEnd {
     /// A publisher that dies without a word.
     @Suite("A publisher that vanishes")
     struct VanishedPublisherTests {
-        @Test("It is away after 5 s, and has failed after 30 s", .timeLimit(.minutes(2)))
+        @Test("It is away after 5 s, and has failed after 30 s", .timeLimit(.minutes(5)))
         func vanished() async throws {
             try await Workplace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
@@ -19,24 +19,34 @@ extension EndToEnd {
                     "subscribe", "--uri", platform.uri, "--token", authentication, "--token", viewing)
                 _ = try await viewer.event("firstFrame")
 
+                let load = ForeignLoad()
+                let killed = Date()
                 publisher.send(SIGKILL)
-                let killed = ContinuousClock.now
-                #expect(try await publisher.exitStatus(within: .seconds(5)) == 128 + SIGKILL)
-                _ = try await platform.program.message(containing: "silent for 5 s", within: .seconds(8))
-                let silence = killed.duration(to: .now).seconds
+                #expect(try await publisher.exitStatus() == 128 + SIGKILL)
+                let told = try await platform.program.message(containing: "silent for 5 s")
+                let silence = try Self.time(of: told).timeIntervalSince(killed)
                 print("a vanished publisher is away after \(silence) s")
-                #expect((4.4...6.5).contains(silence))
+                #expect((4.4...6.5).contains(silence) || !load.isBearable())
                 #expect(viewer.isRunning)
-                if ThisMachine.isFull { try await Self.waitForEnd(of: viewer, since: killed) }
+                if ThisMachine.isFull { try await Self.waitForEnd(of: viewer, since: killed, load) }
             }
         }
 
-        private static func waitForEnd(of viewer: RunningProgram, since killed: ContinuousClock.Instant) async throws {
-            #expect(try await viewer.event("ended", within: .seconds(30))["reason"].text == "failed")
-            let wait = killed.duration(to: .now).seconds
+        /// The time that a message begins with.
+        private static func time(of message: String) throws -> Date {
+            let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            return try format.parse(String(message.prefix { $0 != " " }))
+        }
+
+        private static func waitForEnd(
+            of viewer: RunningProgram, since killed: Date, _ load: ForeignLoad
+        ) async throws {
+            let ended = try await viewer.event("ended")
+            #expect(ended["reason"].text == "failed")
+            let wait = try ended.time.timeIntervalSince(killed)
             print("a vanished publisher has failed after \(wait) s")
-            #expect((29.4...32).contains(wait))
-            #expect(try await viewer.exitStatus(within: .seconds(5)) == 7)
+            #expect((29.4...32).contains(wait) || !load.isBearable())
+            #expect(try await viewer.exitStatus() == 7)
         }
     }
 }

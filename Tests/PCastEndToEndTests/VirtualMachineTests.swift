@@ -7,18 +7,18 @@ extension EndToEnd {
     struct VirtualMachineTests {
         /// Each of `Tests/PCastHardwareTests` must run there: the script fails when one was left out, or none ran. Two
         /// machines share the work, as each has one processor.
-        @Test("The tests on real drivers hold in it", .timeLimit(.minutes(10)))
+        @Test("The tests on real drivers hold in it", .timeLimit(.minutes(45)))
         func hardware() async throws {
             try await Workplace.run { place in
                 let bundle = try BuiltProgram.testBundle()
                 let cameras = "Hardware/Camera[a-zA-Z]*Tests/"
-                let limits = ["PCAST_TEST_BUNDLE=\(bundle)", "PCAST_MACHINE_LIMIT=500"]
+                let limits = ["PCAST_TEST_BUNDLE=\(bundle)", "PCAST_MACHINE_LIMIT=1200"]
                 let machines = try [cameras, "!\(cameras)"].map { filter in
                     try place.start(
-                        "/usr/bin/env", limits + [BuiltProgram.machine, "test", filter], limit: .seconds(540))
+                        "/usr/bin/env", limits + [BuiltProgram.machine, "test", filter], limit: .seconds(1_260))
                 }
                 for machine in machines {
-                    let status = try await machine.exitStatus(within: .seconds(550))
+                    let status = try await machine.exitStatus(within: .seconds(1_280))
                     let lines = machine.output.lines.values
                     let summary = lines.filter { $0.contains("Test run with") || $0.hasPrefix("machine:") }
                     print("In the virtual machine: \(summary.joined(separator: "; "))")
@@ -40,13 +40,13 @@ extension EndToEnd {
         /// QEMU's network shows this computer's loopback interface as 10.0.2.2; all of it is in a sealed network.
         @Test(
             "Its camera and microphone are published by our program, and watched outside",
-            .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
+            .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasFFmpeg), .timeLimit(.minutes(15)))
         func publish() async throws {
             try await Workplace.run { place in
                 let network = "pcast-machine-\(getpid())"
                 let platform = try await Self.platform(in: network, of: place)
                 let machine = try await Self.publisher(to: platform, in: network)
-                guard let stream = try await machine.event("publishing", within: .seconds(150))["streamId"].text else {
+                guard let stream = try await machine.event("publishing", within: .seconds(500))["streamId"].text else {
                     throw EndToEndFailure("no stream is told\n\(machine.report)")
                 }
                 let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
@@ -57,7 +57,7 @@ extension EndToEnd {
                         try await platform.viewingToken(stream), "--for", "6s", "--screenshot", picture, "--record",
                         recording, "--json",
                     ])
-                #expect(try await viewer.exitStatus(within: .seconds(60)) == 0, "\(viewer.report)")
+                #expect(try await viewer.exitStatus() == 0, "\(viewer.report)")
                 try await Self.check(picture, of: place)
                 // A tone is played to where the microphone hears it.
                 #expect(try await MediaFile(path: recording, place: place).loudness() > -40)
@@ -76,7 +76,7 @@ extension EndToEnd {
                     network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
                     BuiltProgram.path("pcast"), "serve", "--listen", "127.0.0.1:8080", "--advertise", "127.0.0.1",
                     "--advertise", "10.0.2.2", "--application", LocalPlatform.application, "--json",
-                ], limit: .seconds(280))
+                ], limit: .longestSuite)
             return try await LocalPlatform(program, in: place)
         }
 
@@ -93,10 +93,10 @@ extension EndToEnd {
             return try platform.place.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [
-                    network, "env", "PCAST_MACHINE_TIME=real", "PCAST_MACHINE_NETWORK=1", "PCAST_MACHINE_LIMIT=240",
+                    network, "env", "PCAST_MACHINE_TIME=real", "PCAST_MACHINE_NETWORK=1", "PCAST_MACHINE_LIMIT=800",
                     "PCAST_MACHINE_MODULES=vivid,snd-aloop", BuiltProgram.machine, "run", pcast, "/usr/share/alsa",
                 ] + tools + ["--", "bash", "-c", publishing, pcast, try await platform.publishingToken()],
-                limit: .seconds(260))
+                limit: .seconds(860))
         }
 
         /// The middles of the bars, each 40 pixels wide.

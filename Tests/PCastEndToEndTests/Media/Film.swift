@@ -30,7 +30,7 @@ struct Film: Sendable {
                 "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100",
                 "-vf", "hue=H=2*PI*t/\(seconds)", "-t", "\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
                 "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "128k", path,
-            ], limit: .seconds(120))
+            ])
         let file = MediaFile(path: path, place: place)
         return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))
     }

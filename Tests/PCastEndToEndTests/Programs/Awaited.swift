@@ -46,7 +46,7 @@ final class Awaited<Value: Sendable>: Sendable {
 
     /// The first that matches, whether it is here or still to come; nil when there will be none, or none came in time.
     func first(
-        within limit: Duration, where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
+        within limit: Duration = .patience, where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async -> Value? {
         await withCheckedContinuation { continuation in
             var looked = 0

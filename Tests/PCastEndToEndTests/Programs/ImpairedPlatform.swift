@@ -18,7 +18,7 @@ struct ImpairedPlatform: Sendable {
     static func start(in place: Workplace, changes: [String]) async throws -> ImpairedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",
-            LocalPlatform.application, limit: .seconds(180))
+            LocalPlatform.application, limit: .longestSuite)
         let listening = try await program.event("listening")
         guard let uri = listening["uri"].text.flatMap({ URLComponents(string: $0) }), let port = uri.port,
             let media = listening["rtcPort"].number.map({ Int($0) })
@@ -26,25 +26,16 @@ struct ImpairedPlatform: Sendable {
         var arguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
         for number in [port, media] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
         for change in changes { arguments += ["--at", change] }
-        let proxy = try place.start(BuiltProgram.path("pcast-bench"), arguments, limit: .seconds(180))
+        let proxy = try place.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
         let begun = try await proxy.event("listening")
         let goodURI = "http://\(good):\(port)"
         return ImpairedPlatform(
             platform: LocalPlatform(program, uri: goodURI, in: place), proxy: proxy,
-            badURI: "http://\(bad):\(port)", start: try time(of: begun))
-    }
-
-    /// When a program told an event.
-    static func time(of event: JSON) throws -> Date {
-        let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        guard let text = event["time"].text, let time = try? format.parse(text) else {
-            throw EndToEndFailure("an event without a time")
-        }
-        return time
+            badURI: "http://\(bad):\(port)", start: try begun.time)
     }
 
     /// Seconds of the bad network's time at which a program told an event.
-    func age(of event: JSON) throws -> Double { try Self.time(of: event).timeIntervalSince(start) }
+    func age(of event: JSON) throws -> Double { try event.time.timeIntervalSince(start) }
 
     /// `pcast publish` and `pcast subscribe` of what it publishes, when the picture is there; one of them on the bad way.
     func stream(isPublisherBad: Bool) async throws -> (publisher: RunningProgram, viewer: RunningProgram) {
@@ -52,13 +43,13 @@ struct ImpairedPlatform: Sendable {
         let authentication = try await platform.authenticationToken()
         let publisher = try place.pcast(
             "publish", "--uri", isPublisherBad ? badURI : platform.uri, "--token", authentication, "--token",
-            try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic", limit: .seconds(120))
+            try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
         guard let stream = try await publisher.event("publishing")["streamId"].text else {
             throw EndToEndFailure("the publisher does not tell its stream")
         }
         let viewer = try place.pcast(
             "subscribe", "--uri", isPublisherBad ? platform.uri : badURI, "--token", authentication, "--token",
-            try await platform.viewingToken(stream), limit: .seconds(120))
+            try await platform.viewingToken(stream))
         _ = try await viewer.event("firstFrame")
         return (publisher, viewer)
     }
@@ -68,7 +59,7 @@ extension RunningProgram {
     /// The first row of data quality of that kind since an age of the network.
     func quality(
         _ status: String, _ reasons: Set<String>, of network: ImpairedPlatform, since age: Double,
-        within limit: Duration
+        within limit: Duration = .patience
     ) async throws -> Double {
         let told = try await self.event("dataQuality", within: limit) { event in
             event["status"].text == status && reasons.contains(event["reason"].text ?? "")

@@ -47,5 +47,16 @@ enum JSON: Decodable, Sendable, Equatable {
 
     var number: Double? { if case .number(let number) = self { number } else { nil } }
 
+    /// When a program told an event.
+    var time: Date {
+        get throws {
+            let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            guard let text = self["time"].text, let time = try? format.parse(text) else {
+                throw EndToEndFailure("an event without a time: \(self)")
+            }
+            return time
+        }
+    }
+
     var list: [JSON] { if case .list(let values) = self { values } else { [] } }
 }

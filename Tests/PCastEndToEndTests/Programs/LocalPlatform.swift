@@ -9,7 +9,7 @@ struct LocalPlatform: Sendable {
     /// Starts `pcast serve` on free ports of loopback.
     static func start(in place: Workplace) async throws -> LocalPlatform {
         let program = try place.pcast(
-            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", application, limit: .seconds(180))
+            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", application)
         return try await LocalPlatform(program, in: place)
     }
 
@@ -32,7 +32,7 @@ struct LocalPlatform: Sendable {
     /// The stream whose media arrives, or arrives next, and that is none of those known.
     func stream(otherThan known: Set<String> = []) async throws -> String {
         let mark = "media flows stream="
-        let line = await program.messages.lines.first(within: .seconds(20)) { line in
+        let line = await program.messages.lines.first { line in
             line.split(separator: " ").last.map { line.contains(mark) && !known.contains(Self.name($0)) } ?? false
         }
         guard let last = line?.split(separator: " ").last else {

@@ -1,6 +1,10 @@
 /// A program of `peers/`: somebody else's WebRTC, that judges what it saw.
 struct Peer: Sendable {
     let program: RunningProgram
+    private let limit: Duration
+
+    /// A little beyond `GRACE` of `program.py`, so that the program itself can say why it was not done in time.
+    private static let grace = 170
 
     /// - Parameters:
     ///   - namespace: the network that it joins; nil for this computer's.
@@ -11,7 +15,7 @@ struct Peer: Sendable {
     ) throws {
         let path = "\(BuiltProgram.peers)/\(name)"
         let all = arguments + ["--seconds", "\(seconds)"]
-        let limit = Duration.seconds(seconds + 45)
+        limit = .seconds(seconds + Self.grace)
         if let namespace {
             program = try place.start(
                 "\(BuiltProgram.peers)/namespace.sh", [namespace, path] + all, limit: limit, hears: hears)
@@ -21,7 +25,7 @@ struct Peer: Sendable {
     }
 
     /// Waits until it says that it can be told things.
-    func awaitReadiness(within limit: Duration = .seconds(60)) async throws {
+    func awaitReadiness(within limit: Duration = .patience) async throws {
         guard await program.output.lines.first(within: limit, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("\(program.name) is not ready\n\(program.report)")
         }
@@ -33,8 +37,8 @@ struct Peer: Sendable {
     /// The figures, when it is done. Throws when one of its checks did not hold.
     ///
     /// - Parameter load: where given, smoothness is judged only if the machine was not busy with other things.
-    func figures(within limit: Duration, judging load: ForeignLoad? = nil) async throws -> JSON {
-        let status = try await program.exitStatus(within: limit)
+    func figures(within limit: Duration? = nil, judging load: ForeignLoad? = nil) async throws -> JSON {
+        let status = try await program.exitStatus(within: limit ?? self.limit + .seconds(20))
         guard let figures = program.output.lines.values.last.flatMap(JSON.init(line:)) else {
             throw EndToEndFailure("\(program.name) exited with \(status) and no figures\n\(program.report)")
         }

@@ -45,29 +45,29 @@ final class RunningProgram: Sendable {
         if isRunning { Foundation.kill(processID, signal) }
     }
 
-    /// Politely first, as a program may have children to end; after five seconds without asking.
+    /// Politely first, as a program may have children to end; after fifteen seconds without asking.
     private func kill() {
         guard isRunning else { return }
         send(SIGTERM)
-        DispatchQueue.global().asyncAfter(deadline: .now() + 5) { self.send(SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 15) { self.send(SIGKILL) }
     }
 
     /// Waits for the end, asked for or not; returns the exit status, when everything that was written is here.
     @discardableResult
-    func exitStatus(within limit: Duration) async throws -> Int32 {
+    func exitStatus(within limit: Duration = .patience) async throws -> Int32 {
         guard let status = await exits.first(within: limit) else {
             throw EndToEndFailure("\(name) still runs after \(limit)\n\(report)")
         }
-        _ = await output.lines.first(within: .seconds(5)) { _ in false }
-        _ = await messages.lines.first(within: .seconds(5)) { _ in false }
+        // A child that outlives it may keep its outputs open.
+        for lines in [output.lines, messages.lines] { _ = await lines.first(within: .seconds(20)) { _ in false } }
         return status
     }
 
     /// Ends the program where it still runs.
     func end(by signal: Int32 = SIGTERM) async throws {
         send(signal)
-        if await exits.first(within: .seconds(10)) == nil { send(SIGKILL) }
-        try await exitStatus(within: .seconds(10))
+        if await exits.first(within: .seconds(30)) == nil { send(SIGKILL) }
+        try await exitStatus()
     }
 
     /// Writes a line to its standard input.
@@ -77,7 +77,7 @@ final class RunningProgram: Sendable {
 
     /// The first event of that name that matches, whether it came already or is still to come.
     func event(
-        _ name: String, within limit: Duration = .seconds(15),
+        _ name: String, within limit: Duration = .patience,
         where matches: @escaping @Sendable (JSON) -> Bool = { _ in true }
     ) async throws -> JSON {
         let line = await output.lines.first(within: limit) { line in
@@ -96,7 +96,7 @@ final class RunningProgram: Sendable {
     }
 
     /// The first message to people that contains a text.
-    func message(containing text: String, within limit: Duration) async throws -> String {
+    func message(containing text: String, within limit: Duration = .patience) async throws -> String {
         guard let line = await messages.lines.first(within: limit, where: { $0.contains(text) }) else {
             throw EndToEndFailure("\(name) did not say “\(text)” within \(limit)\n\(report)")
         }

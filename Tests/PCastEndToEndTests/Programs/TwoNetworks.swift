@@ -15,8 +15,8 @@ struct TwoNetworks: Sendable {
 
     static func start(in place: Workplace) async throws -> TwoNetworks {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
-        let networks = try place.start("\(BuiltProgram.peers)/two_networks.sh", [name], limit: .seconds(300))
-        guard await networks.output.lines.first(within: .seconds(20), where: { $0 == "ready" }) != nil else {
+        let networks = try place.start("\(BuiltProgram.peers)/two_networks.sh", [name])
+        guard await networks.output.lines.first(where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("no networks\n\(networks.report)")
         }
         let serve = [
@@ -43,7 +43,7 @@ struct TwoNetworks: Sendable {
             [
                 network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
                 BuiltProgram.path("pcast"),
-            ] + arguments + ["--json"], limit: .seconds(200))
+            ] + arguments + ["--json"])
     }
 
     var clientNetwork: String { "\(name)-client" }
@@ -98,7 +98,7 @@ struct TwoNetworks: Sendable {
         let program = try atServer(
             "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
             try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
-        guard let stream = try await program.event("publishing", within: .seconds(30))["streamId"].text else {
+        guard let stream = try await program.event("publishing")["streamId"].text else {
             throw EndToEndFailure("no stream\n\(program.report)")
         }
         return (

@@ -10,7 +10,7 @@ struct URIPlatform: Sendable {
         let arguments = [
             "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application, "--json",
         ]
-        let program = try place.start(BuiltProgram.path("pcast"), arguments + options, limit: .seconds(150))
+        let program = try place.start(BuiltProgram.path("pcast"), arguments + options)
         let local = try await LocalPlatform(program, in: place)
         let pcast = PCast(PCastOptions(uri: local.uri))
         _ = try await pcast.start(authenticationToken: try await local.authenticationToken())

@@ -67,7 +67,7 @@ final class Workplace: Sendable {
     ///   - recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
     ///   - hears: whether it is told things on its standard input.
     func start(
-        _ program: String, _ arguments: [String], limit: Duration = .seconds(60), recovers: Bool = false,
+        _ program: String, _ arguments: [String], limit: Duration = .longestRun, recovers: Bool = false,
         hears: Bool = false
     ) throws -> RunningProgram {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
@@ -89,20 +89,20 @@ final class Workplace: Sendable {
     }
 
     /// Starts `pcast`, with events for programs.
-    func pcast(_ arguments: String..., limit: Duration = .seconds(60)) throws -> RunningProgram {
+    func pcast(_ arguments: String..., limit: Duration = .longestRun) throws -> RunningProgram {
         try start(BuiltProgram.path("pcast"), arguments + ["--json"], limit: limit)
     }
 
     /// Runs a program that must do its work without complaint; returns what it wrote.
     @discardableResult
     func run(
-        _ program: String, _ arguments: [String], limit: Duration = .seconds(60)
+        _ program: String, _ arguments: [String], limit: Duration = .longestRun
     ) async throws -> (output: [String], messages: [String]) {
         guard let path = program.contains("/") ? program : BuiltProgram.installed(program) else {
             throw EndToEndFailure("\(program) is not installed")
         }
         let running = try start(path, arguments, limit: limit)
-        let status = try await running.exitStatus(within: limit + .seconds(10))
+        let status = try await running.exitStatus(within: limit + .seconds(20))
         guard status == 0 else { throw EndToEndFailure("\(program) exited with \(status)\n\(running.report)") }
         return (running.output.lines.values, running.messages.lines.values)
     }

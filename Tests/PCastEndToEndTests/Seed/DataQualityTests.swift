@@ -11,7 +11,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Publisher, NoData, None: The publisher has a bad internet connection and no data is being streamed.",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func publisherNoData() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.publisher, "no-data", "none")
@@ -21,7 +21,7 @@ extension EndToEnd.Seed {
             """
             Publisher, NoData, UploadLimited: The publisher has a bad internet connection and no data is being \
             streamed.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func publisherNoDataUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             // When nothing passes at the latest; a busy machine may have no room for sound either, before.
@@ -30,7 +30,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Publisher, All, None: Good internet connection and no quality reduction in effect.",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func publisherGood() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.publisher, "all", "none")
@@ -45,7 +45,7 @@ extension EndToEnd.Seed {
             """
             Publisher, All, UploadLimited: The publisher has a slow internet connection and the quality of the stream is \
             reduced.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func publisherUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.publisher, "all", "upload-limited")
@@ -55,7 +55,7 @@ extension EndToEnd.Seed {
             """
             Publisher, All, NetworkLimited: Subscribers have bad internet connections and the quality of the stream is \
             reduced.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func publisherNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.publisher, "all", "network-limited")
@@ -64,7 +64,7 @@ extension EndToEnd.Seed {
         @Test(
             """
             Publisher, AudioOnly, UploadLimited: The publisher has a bad internet connection and only audio is streamed.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func publisherAudioOnly() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.publisher, "audio-only", "upload-limited", step: 1)
@@ -72,7 +72,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Publisher, AudioOnly, NetworkLimited: Subscribers have bad internet connections and only audio is streamed.",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func publisherAudioOnlyNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.publisher, "audio-only", "network-limited", step: 1)
@@ -82,7 +82,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Viewer, NoData, None: The subscriber has a bad internet connection and no data is being received.",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func viewerNoData() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.other, "no-data", "none")
@@ -90,7 +90,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Viewer, NoData, DownloadLimited: The subscriber has a bad internet connection and no data is being received.",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func viewerNoDataDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.other, "no-data", "download-limited", step: 1)
@@ -98,7 +98,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Viewer, NoData, PublisherLimited: The publisher has a bad internet connection and no data is being received.",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(5)))
         func viewerNoDataPublisherLimited() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.viewer, "no-data", "publisher-limited")
@@ -108,14 +108,14 @@ extension EndToEnd.Seed {
             """
             Viewer, NoData, NetworkLimited: The network is limiting the quality of the stream and no data is being \
             received.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerNoDataNetworkLimited() async throws {
             let scene = try QualityScenes.current().silent
             try await scene.isTold(scene.viewer, "no-data", "network-limited")
         }
 
         @Test(
-            "Viewer, All, None: Good internet connection and no quality reduction in effect.", .timeLimit(.minutes(3)))
+            "Viewer, All, None: Good internet connection and no quality reduction in effect.", .timeLimit(.minutes(5)))
         func viewerGood() async throws {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.viewer, "all", "none")
@@ -126,7 +126,7 @@ extension EndToEnd.Seed {
             """
             Viewer, All, DownloadLimited: The subscriber has a bad internet connection and the quality of the stream is \
             reduced.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.other, "all", "download-limited")
@@ -136,7 +136,7 @@ extension EndToEnd.Seed {
             """
             Viewer, All, PublisherLimited: The publisher has a bad internet connection and the quality of the stream is \
             reduced.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerPublisherLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.viewer, "all", "publisher-limited")
@@ -146,7 +146,7 @@ extension EndToEnd.Seed {
             """
             Viewer, All, NetworkLimited: Other subscribers have bad internet connections and the quality of the stream is \
             reduced.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.viewer, "all", "network-limited")
@@ -154,7 +154,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Viewer, AudioOnly, None: Audio only stream, good internet connection and no quality reduction in effect.",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func viewerAudioOnly() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
@@ -169,7 +169,7 @@ extension EndToEnd.Seed {
         @Test(
             """
             Viewer, AudioOnly, DownloadLimited: The subscriber has a bad internet connection and is only receiving audio.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerAudioOnlyDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.other, "audio-only", "download-limited", step: 1)
@@ -179,7 +179,7 @@ extension EndToEnd.Seed {
             """
             Viewer, AudioOnly, PublisherLimited: The publisher has a bad internet connection and the subscriber is only \
             receiving audio.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerAudioOnlyPublisherLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             try await scene.isTold(scene.viewer, "audio-only", "publisher-limited", step: 1)
@@ -189,7 +189,7 @@ extension EndToEnd.Seed {
             """
             Viewer, AudioOnly, NetworkLimited: The network is limiting the quality of the stream and the subscriber is only \
             receiving audio.
-            """, .timeLimit(.minutes(3)))
+            """, .timeLimit(.minutes(5)))
         func viewerAudioOnlyNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
             try await scene.isTold(scene.viewer, "audio-only", "network-limited", step: 1)
@@ -201,7 +201,7 @@ extension EndToEnd.Seed {
             """
             If you like to show the user feedback about how their internet connectivity affects the stream quality, you \
             can listen for data quality notifications.
-            """, .timeLimit(.minutes(1)))
+            """, .timeLimit(.minutes(5)))
         func notifications() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()

@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd.Seed {
     @Suite("Disconnecting")
     struct DisconnectingTests {
-        @Test("[pcast stop]", .timeLimit(.minutes(1)))
+        @Test("[pcast stop]", .timeLimit(.minutes(5)))
         func stop() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
@@ -23,7 +23,7 @@ extension EndToEnd.Seed {
 
         @Test(
             "Nothing is told behind the end of a stop, of a stream neither that was stopped before it",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func quiet() async throws {
             let shared = try SharedPlatform.current()
             for _ in 0..<20 {
@@ -37,7 +37,7 @@ extension EndToEnd.Seed {
             }
         }
 
-        @Test("Once you are done using PCast (e.g. exiting the app): [pcast shutdown]", .timeLimit(.minutes(1)))
+        @Test("Once you are done using PCast (e.g. exiting the app): [pcast shutdown]", .timeLimit(.minutes(5)))
         func shutdown() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()

@@ -54,8 +54,8 @@ struct EndReason: Sendable, CustomTestStringConvertible {
         case .pcastStop: await published.pcast.stop()
         }
         let expected = "\(reason.rawValue) \(wire)"
-        #expect(await publisherTold.first(within: .seconds(20)) == expected)
-        #expect(await viewerTold.first(within: .seconds(20)) == expected)
+        #expect(await publisherTold.first() == expected)
+        #expect(await viewerTold.first() == expected)
         #expect(published.publisher.hasEnded)
         #expect(published.publisher.observableEndedInfo.value?.reason == reason)
         #expect(watched.stream.observableEndedInfo.value?.reason == reason)

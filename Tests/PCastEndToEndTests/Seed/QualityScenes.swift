@@ -79,8 +79,8 @@ struct QualityScenes: Sendable {
             "--audio", "synthetic",
         ]
         let publisher = try platform.place.start(
-            BuiltProgram.path("pcast"), arguments, limit: .seconds(170))
-        _ = try await publisher.event("publishing", within: .seconds(30))
+            BuiltProgram.path("pcast"), arguments, limit: .longestSuite)
+        _ = try await publisher.event("publishing")
         return publisher
     }
 
@@ -92,8 +92,8 @@ struct QualityScenes: Sendable {
         let viewer = try platform.place.pcast(
             "subscribe", "--uri", isBad ? network.badURI : platform.uri, "--token",
             try await platform.authenticationToken(), "--token", try await platform.viewingToken(stream),
-            limit: .seconds(170))
-        _ = try await viewer.event("firstFrame", within: .seconds(30))
+            limit: .longestSuite)
+        _ = try await viewer.event("firstFrame")
         return viewer
     }
 }
@@ -102,7 +102,7 @@ extension QualityScenes.Scene {
     /// Waits until a program tells a row, of those after the network became bad for the nth time; prints how long after.
     func isTold(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
         let since = QualityScenes.onset + Double(step) * 20
-        let delay = try await program.quality(row, [reason], of: network, since: since, within: .seconds(100))
+        let delay = try await program.quality(row, [reason], of: network, since: since, within: .seconds(200))
         print("\(program.name) is told “\(row) \(reason)” \(delay) s after its network changed")
     }
 }

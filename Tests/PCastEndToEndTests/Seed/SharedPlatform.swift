@@ -17,13 +17,13 @@ struct SharedPlatform: Sendable {
     static func start(in place: Workplace) async throws -> SharedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
-            "--callback-network", "127.0.0.1", limit: .seconds(900))
+            "--callback-network", "127.0.0.1", limit: .longestSuite)
         let platform = try await LocalPlatform(program, in: place)
         guard ThisMachine.hasPython else { return SharedPlatform(platform: platform, backend: nil) }
         let backend = try place.start(
             "\(BuiltProgram.peers)/notified.py",
-            ["--uri", platform.uri, "--application", LocalPlatform.application], limit: .seconds(900))
-        _ = try await backend.event("registered", within: .seconds(30))
+            ["--uri", platform.uri, "--application", LocalPlatform.application], limit: .longestSuite)
+        _ = try await backend.event("registered")
         return SharedPlatform(platform: platform, backend: backend)
     }
 
@@ -114,7 +114,7 @@ struct SharedPlatform: Sendable {
     /// What the backend was told of a stream.
     func notification(_ what: String, of stream: StreamID) async throws -> JSON {
         let backend = try #require(backend)
-        return try await backend.event("notification", within: .seconds(20)) { event in
+        return try await backend.event("notification") { event in
             event["what"].text == what && event["data"]["streamId"].text == stream.description
         }
     }

@@ -9,7 +9,7 @@ import urllib.parse
 import aiortc
 from aioice import ice
 
-CONNECT_TIMEOUT = 10
+CONNECT_TIMEOUT = 60
 
 
 def use_addresses(addresses, url):

@@ -20,7 +20,7 @@ request.add_header("Content-Type", arguments.type)
 if arguments.user:
     request.add_header("Authorization", "Basic " + base64.b64encode(arguments.user.encode()).decode())
 try:
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         print(answer.status)
 except urllib.error.HTTPError as error:
     print(error.code)

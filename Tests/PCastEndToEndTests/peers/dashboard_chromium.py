@@ -70,7 +70,7 @@ class Publisher:
                 self.events.append(json.loads(line))
                 self._news.notify_all()
 
-    def event(self, name, timeout=20):
+    def event(self, name, timeout=60):
         found = []
 
         def come():
@@ -85,7 +85,7 @@ class Publisher:
     def end(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(10)
+            self.process.wait(60)
 
 
 class Story:
@@ -104,7 +104,7 @@ class Story:
         request = urllib.request.Request(
             self.options.url + path, method=method, data=body and json.dumps(body).encode(),
             headers={"Authorization": f"Basic {credentials}", "Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read().decode()
         return json.loads(text) if text.startswith("{") else text
 
@@ -124,7 +124,7 @@ class Story:
         page.prefer("light")
         page.rest(0.2)
 
-    def expect(self, name, expression, page=None, timeout=15):
+    def expect(self, name, expression, page=None, timeout=60):
         """Notes a claim that comes true in time, or does not."""
         try:
             (page or self.page).wait(expression, timeout)
@@ -140,7 +140,7 @@ class Story:
     def log_in(self):
         page = self.page
         page.open(self.options.url + "/")
-        page.wait("!!document.getElementById('login')", 5)
+        page.wait("!!document.getElementById('login')", 60)
         self.keep("login")
         self.enter("not the secret")
         self.expect("a wrong secret is told", "document.getElementById('failure').textContent.includes('does not know')")
@@ -157,10 +157,10 @@ class Story:
 
     def look(self, publishers):
         page = self.page
-        page.wait(f"document.querySelectorAll('.card').length == {len(publishers)}", 15, "a card for each stream")
+        page.wait(f"document.querySelectorAll('.card').length == {len(publishers)}", 60, "a card for each stream")
         for publisher in publishers:
             card = self.card(publisher.stream)
-            self.expect("the picture of a stream plays", f"{card}?.querySelector('video').currentTime > 0.5", timeout=25)
+            self.expect("the picture of a stream plays", f"{card}?.querySelector('video').currentTime > 0.5")
             self.expect(
                 "its picture is told", f"/640 × 360/.test({card}?.querySelector('.facts').textContent)")
             self.expect(
@@ -204,10 +204,10 @@ class Story:
         self.keep("dashboard")
         backend.answers["/gone"] = 204
         self.page.click('.segments [data-state="aside"]')
-        self.page.wait("!!document.querySelector('#notifications .resend')", 10)
+        self.page.wait("!!document.querySelector('#notifications .resend')", 60)
         self.page.click("#resendall")
         self.expect("sent again, none is kept aside", "!document.getElementById('nonotifications').hidden")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while ("/gone", "started", publisher.stream) not in backend.taken and time.monotonic() < deadline:
             self.page.rest(0.1)
         self.run.check("the backend gets what was sent again", ("/gone", "started", publisher.stream) in backend.taken)
@@ -221,7 +221,7 @@ class Story:
         page.click(f'[data-stream="{publisher.stream}"] .link')
         page.evaluate("document.getElementById('lifetime').value = '600'")
         page.click("#makelink")
-        link = page.wait("document.getElementById('link').value", 10, "a link")
+        link = page.wait("document.getElementById('link').value", 60, "a link")
         self.run.check("the token is in the fragment alone", "#token=" in link and "token" not in link.split("#")[0])
         self.expect("it says until when it is good", "/good until/.test(document.getElementById('linkstate').textContent)")
         self.run.check("the link is on the clipboard", page.evaluate("navigator.clipboard.readText()") == link)
@@ -233,7 +233,7 @@ class Story:
         watching = self.browser.page(self.hook)
         watching.resize(*DESK)
         watching.open(link)
-        self.expect("the link shows the picture", "document.getElementById('video').currentTime > 0.5", watching, 20)
+        self.expect("the link shows the picture", "document.getElementById('video').currentTime > 0.5", watching)
         self.run.check("the token has left the address", "token" not in watching.evaluate("location.href"))
         history = watching.command("Page.getNavigationHistory")["entries"]
         self.run.check("the token is not in the history", not any("token" in entry["url"] for entry in history))
@@ -275,8 +275,7 @@ class Story:
                      uploadThroughput=-1)
         self.expect(
             "it comes back by itself",
-            "document.getElementById('state').textContent == 'live' && document.getElementById('problem').hidden",
-            timeout=30)
+            "document.getElementById('state').textContent == 'live' && document.getElementById('problem').hidden")
         page.problems.clear()  # requests that failed stand in the console
 
     def leave(self):
@@ -308,17 +307,17 @@ class Story:
         self.expect("who may not watch is told", "document.getElementById('message').dataset.kind == 'locked'", page)
         self.keep("watch-locked", page)
         page.open(f"{url}/publish#token=DIGEST:nonsense")
-        page.wait("!document.getElementById('publish').disabled", 15)
+        page.wait("!document.getElementById('publish').disabled", 60)
         page.click("#publish")
         self.expect("who may not publish is told", "document.getElementById('message').dataset.kind == 'locked'", page)
         self.keep("publish-locked", page)
         page.open("about:blank")
         page.open(f"{url}/publish?start#token={urllib.request.quote(self.options.token, safe='')}")
-        self.expect("the page publishes", "document.getElementById('state').textContent == 'publishing'", page, 25)
+        self.expect("the page publishes", "document.getElementById('state').textContent == 'publishing'", page)
         page.rest(4)
         self.keep("publish-live", page)
         self.run.check("the publish page fits a telephone", self.fits(page))
-        stream = page.wait("document.getElementById('watch').href", 5).split("/")[-1]
+        stream = page.wait("document.getElementById('watch').href", 60).split("/")[-1]
         self.ask("DELETE", "/pcast/stream", {"streamId": stream, "reason": "censored"})
         self.expect("the page is told why it ended", "/censored/.test(document.getElementById('why').textContent)", page)
         self.keep("publish-ended", page)

@@ -13,7 +13,7 @@ gi.require_version("GstSdp", "1.0")
 gi.require_version("GstWebRTC", "1.0")
 from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 
-CONNECT_TIMEOUT = 15
+CONNECT_TIMEOUT = 60
 STATISTICS = GstWebRTC.WebRTCStatsType
 CIPHERS = {0: None, 1: "SRTP_AES128_CM_SHA1_80"}
 """GstDtlsSrtpCipher of 1.22, which knows AES in counter mode only; the authentication is HMAC-SHA1."""

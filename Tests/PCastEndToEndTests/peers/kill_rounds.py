@@ -50,12 +50,12 @@ class Platform:
         request.add_header("Content-Type", kind)
         if path.startswith("/pcast"):
             request.add_header("Authorization", "Basic " + base64.b64encode(APPLICATION.encode()).decode())
-        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10)
+        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60)
 
     def end(self, number):
         """Ends it by a signal; returns the status of its end."""
         self.process.send_signal(number)
-        status = self.process.wait(timeout=20)
+        status = self.process.wait(timeout=60)
         self.process.stdout.close()
         self._messages.close()
         return status

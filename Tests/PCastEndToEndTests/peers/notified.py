@@ -30,7 +30,7 @@ def main():
         f"{options.uri}/pcast/application/{name}/callback", data=json.dumps(callback).encode(), method="PUT")
     request.add_header("Content-Type", "application/json")
     request.add_header("Authorization", "Basic " + base64.b64encode(options.application.encode()).decode())
-    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20).read()
+    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60).read()
     print(json.dumps({"event": "registered", "port": receiver.port}), flush=True)
     threading.Event().wait()
 

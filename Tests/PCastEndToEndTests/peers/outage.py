@@ -1,6 +1,6 @@
 """An outage of the network that whoever started the program makes: told when to, and what has become of the session."""
 
-PATIENCE = 25
+PATIENCE = 60
 """Seconds within which a browser notices that nothing comes any more, and within which it is connected again."""
 
 

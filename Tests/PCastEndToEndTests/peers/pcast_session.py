@@ -8,7 +8,7 @@ import websockets
 
 import pcast_messages
 
-TIMEOUT = 15
+TIMEOUT = 60
 
 
 class Session:

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-GRACE = 30
+GRACE = 150
 """Seconds beyond --seconds after which a program gives up: joining, starting a browser, saying goodbye."""
 
 

@@ -65,7 +65,7 @@ def publish(run, options):
             page.wait(f"['publishing', 'refused', 'failed'].includes({state})", options.join, "the page to publish")
             if page.evaluate(state) != "publishing":
                 raise chromium.BrowserError(page.text("#message"))
-            link = page.wait("document.getElementById('watch').href", 5, "the link to watch")
+            link = page.wait("document.getElementById('watch').href", 60, "the link to watch")
             run.figures.update(
                 connectMilliseconds=page.evaluate("Math.round(performance.now())"), watch=link,
                 streamID=urllib.parse.unquote(urllib.parse.urlsplit(link).path.split("/")[2]))
@@ -86,7 +86,7 @@ def publish(run, options):
         # Requests that fail during an outage stand in the console.
         run.check("no errors in the console", options.outage or options.restart or not page.problems)
         page.click("#stop")
-        page.wait(f"{state} == 'not publishing'", 5, "the page to stop")
+        page.wait(f"{state} == 'not publishing'", 60, "the page to stop")
         page.rest(0.3)
 
 
@@ -94,7 +94,7 @@ def main():
     parser = program.arguments(__doc__, "the page, http://HOST/publish", positional=True)
     parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it publishes")
-    parser.add_argument("--join", type=float, default=20, help="seconds within which it must be publishing")
+    parser.add_argument("--join", type=float, default=60, help="seconds within which it must be publishing")
     parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
     parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")

@@ -4,7 +4,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-TIMEOUT = 10
+TIMEOUT = 60
 
 
 class Refused(Exception):

@@ -17,8 +17,10 @@ if [ "$(id -u)" != 0 ]; then
 fi
 PATH=$PATH:/usr/sbin:/sbin
 
+sleeping=
 remove() {
     trap - EXIT INT TERM HUP
+    [ -z "$sleeping" ] || kill "$sleeping" 2>/dev/null || true
     for space in "$name-client" "$name-server"; do
         for signal in TERM TERM KILL; do
             inside=$($privileged ip netns pids "$space" 2>/dev/null || true)
@@ -61,4 +63,8 @@ for link in first second; do
 done
 echo ready
 # Until a signal comes.
-while :; do sleep 3600 & wait $!; done
+while :; do
+    sleep 3600 >/dev/null 2>&1 &
+    sleeping=$!
+    wait "$sleeping"
+done

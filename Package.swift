@@ -193,6 +193,7 @@ let package = Package(
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"]),
         tests("Records", ["PCastRecords", "PCastMedia", .product(name: "GRDB", package: "GRDB.swift")]),
         tests("Fuzzing", ["PCastFuzzing"]),
+        tests("Bench", ["PCastBench", "PCastMedia"]),
         .testTarget(
             name: "PCastTests",
             dependencies: [

@@ -64,6 +64,39 @@ extension EndToEnd {
             }
         }
 
+        @Test("Who decrypts one packet of four misses none of the others", .timeLimit(.minutes(2)))
+        func sample() async throws {
+            try await Workplace.run { place in
+                let result = try await Self.result(
+                    of: "relay-latency", ["--streams", "2", "--viewers", "8", "--seconds", "1"], in: place)
+                #expect(result["missing"].number == 0)
+                #expect(result["idle"].number == 0)
+                #expect(result["delayP99"].number ?? 0 > 0)
+            }
+        }
+
+        @Test("Light viewers of a stream with sound have both", .timeLimit(.minutes(2)))
+        func sound() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic", "--size",
+                    "320x180")
+                let stream = try #require(
+                    try await publisher.event("publishing", within: .seconds(30))["streamId"].text)
+                let token = try await platform.viewingToken(stream)
+                let viewers = try place.start(
+                    "/usr/bin/env",
+                    [
+                        "PCAST_BENCH_VIEWING_TOKEN=\(token)", try BuiltProgram.path("pcast-bench"), "light-viewers",
+                        "--json", "--uri", platform.uri, "--stream", stream, "--viewers", "3", "--from",
+                        "127.0.0.1:\(Int.random(in: 20_000..<30_000))", "--settle-seconds", "0",
+                    ])
+                #expect(try await viewers.event("watching", within: .seconds(40))["viewers"].number == 3)
+            }
+        }
+
         @Test("Numbers and times go round without a packet lost", .timeLimit(.minutes(10)))
         func soak() async throws {
             try await Workplace.run { place in

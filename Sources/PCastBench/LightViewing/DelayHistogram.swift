@@ -1,6 +1,7 @@
 import PCastMedia
 
-/// Short times in buckets that are a sixteenth wide, from a microsecond to a second.
+/// Short times in buckets that are a sixteenth of an octave wide, from a microsecond to a second; what took longer stands
+/// in the last.
 struct DelayHistogram: Sendable {
     private static let steps = 16
     private static let octaves = 20
@@ -20,7 +21,8 @@ struct DelayHistogram: Sendable {
 
     private static func bucket(_ microseconds: Int64) -> Int {
         let octave = 63 - microseconds.leadingZeroBitCount
-        let step = Int(microseconds * Int64(steps) >> Int64(octave)) - steps
+        // Which sixteenth of its octave it is; a shift binds closer than a product.
+        let step = Int((microseconds * Int64(steps)) >> Int64(octave)) - steps
         return min(octave * steps + step, steps * octaves - 1)
     }
 

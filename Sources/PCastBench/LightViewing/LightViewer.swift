@@ -103,23 +103,21 @@ final class LightViewer: LightPeer {
     /// Of AEAD_AES_128_GCM, which is what the platform prefers (RFC 7714).
     private static let tagSize = 16
 
-    /// Whether this packet is none of the sample. How much padding there is, is encrypted.
+    /// Whether this packet is none of the sample, which is of the video. How much padding there is, is encrypted, and so is
+    /// what a retransmission repeats.
     private func mayPassOver(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
-        untilDecrypted > 0 && datagram.count > 40 && datagram[0] & 0xE0 == 0x80
-            && !RTPHeader.isRTCP(secondByte: datagram[1])
+        guard untilDecrypted > 0, datagram.count > 40, datagram[0] & 0xE0 == 0x80,
+            !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = receiver.video?.ssrc
+        else { return false }
+        return datagram.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian == ssrc
     }
 
     private func receiveMedia(_ datagram: UnsafeRawBufferPointer, isClear: Bool, at now: Instant) {
         guard let packet = receiver.receive(datagram, at: now) else { return }
         if decryptsEach == 1 { transport.expectMedia() }
-        if isClear, packet.type == .video, let sent = LightPublisher.sendTime(of: datagram, packet.payload) {
-            delays.add(now - sent)
-        }
-        if packet.type == .video, packet.marker, firstPicture == nil { firstPicture = now }
-        guard isClear, packet.type == .video else { return }
-        let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
-        if KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: payload) {
-            receiver.keyFrameArrived(sequence: packet.sequence, at: now)
+        if packet.type == .video {
+            if packet.marker, firstPicture == nil { firstPicture = now }
+            if isClear { lookInto(packet, of: datagram, at: now) }
         }
         let captured =
             packet.forwarded.absoluteCaptureTime.map { WallTime(ntpTimestamp: $0.ntpTimestamp) }
@@ -129,6 +127,15 @@ final class LightViewer: LightPeer {
             video.received(packet, captureTime: captured, arrival: arrival)
         } else {
             audio.received(packet, captureTime: captured, arrival: arrival)
+        }
+    }
+
+    /// What is seen of a packet of video only once it is decrypted.
+    private func lookInto(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
+        if let sent = LightPublisher.sendTime(of: datagram, packet.payload) { delays.add(now - sent) }
+        let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
+        if KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: payload) {
+            receiver.keyFrameArrived(sequence: packet.sequence, at: now)
         }
     }
 

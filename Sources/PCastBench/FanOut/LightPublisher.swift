@@ -42,7 +42,6 @@ final class LightPublisher: LightPeer {
     /// Whether frames leave; their times go on meanwhile.
     var isRunning = false
     private(set) var isConnected = false
-    private(set) var end: String?
     private(set) var packets = 0
     private(set) var bytes = 0
     private(set) var frames = 0
@@ -61,21 +60,9 @@ final class LightPublisher: LightPeer {
         clock: WallClockReference, begun: Instant, beginning: Beginning = Beginning(), at now: Instant
     ) throws {
         let session = try own.offer.accept(answer)
-        let remote = session.remoteTransport
-        guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd),
-            let media = session.media.first
-        else { throw BenchFailure("the platform takes no video") }
+        guard let media = session.media.first else { throw BenchFailure("the platform takes no video") }
         var generator = SystemRandomNumberGenerator()
-        var agent = ICEControllingAgent(
-            local: own.credentials, remote: theirs, tieBreaker: generator.next(), addresses: [address],
-            seed: generator.next())
-        for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
-            agent.addRemoteCandidate(candidate, at: now)
-        }
-        let handshake = OpenSSLHandshake(
-            certificate: own.certificate, role: session.isDTLSClient ? .client : .server,
-            expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
-        transport = SecureTransport(controlling: agent, handshake: handshake, seed: generator.next())
+        transport = try own.identity.transport(to: session, from: address, using: &generator, at: now)
         retransmission = RTXEncapsulation(ssrc: media.localRTXSSRC ?? 1, sequenceNumber: 1)
         self.media = media
         self.clock = clock
@@ -122,8 +109,7 @@ final class LightPublisher: LightPeer {
                 isConnected = true
                 reportDue = now
             case .openConnection(let address): transport.connectionFailed(to: address)
-            case .closed, .failed: end = "\(event)"
-            case .pathChanged, .away, .back, .closeConnection: break
+            case .pathChanged, .away, .back, .closeConnection, .closed, .failed: break
             }
         }
     }

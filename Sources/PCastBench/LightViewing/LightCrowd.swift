@@ -12,13 +12,13 @@ struct LightCrowd<Peer: LightPeer>: ~Copyable, DatagramMachine {
     private(set) var peers: [Peer] = []
     /// By address, which of them; -1 for none.
     private var places = [Int32](repeating: -1, count: 65_536)
-    /// Of each viewer; one block of memory that is looked through faster than a heap is kept, for hundreds.
+    /// Of each peer; one block of memory that is looked through faster than a heap is kept, for hundreds.
     private var deadlines: [Instant] = []
     /// Those that may have something to send, each once.
     private var waiting: [Int] = []
     private var isWaiting: [Bool] = []
 
-    /// What tells them apart is the end of the IP address and the port together.
+    /// What tells them apart is the end of the IP address and the port together, of which there are 65,536.
     private static func key(_ address: TransportAddress) -> Int {
         Int(UInt16(truncatingIfNeeded: address.ip.v4 ?? 0) &+ address.port)
     }

@@ -12,12 +12,10 @@ final class LightViewer: LightPeer {
     /// One packet of so many is decrypted; of the others the header is looked at, which nobody encrypts.
     private let decryptsEach: Int
     private var untilDecrypted = 0
-    private(set) var decrypted = 0
     /// Of the first packets, how they come; see `PacketTap`.
     var tap: PacketTap?
-    /// When it set out to join; when media could flow, and when the last packet of the first picture came, which is a key frame.
+    /// When it set out to join, and when the last packet of the first picture came, which is a key frame.
     let asked: Instant
-    private(set) var connected: Instant?
     private(set) var firstPicture: Instant?
     private(set) var delays = DelayHistogram()
     private(set) var video = PacketWitness(.video, rate: .video)
@@ -35,21 +33,8 @@ final class LightViewer: LightPeer {
         decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
     ) throws(SDPError) {
         let session = try own.offer.accept(answer)
-        let remote = session.remoteTransport
-        guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
-            throw .missingICECredentials
-        }
         var generator = SystemRandomNumberGenerator()
-        var agent = ICEControllingAgent(
-            local: own.credentials, remote: theirs, tieBreaker: generator.next(), addresses: [address],
-            seed: generator.next())
-        for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
-            agent.addRemoteCandidate(candidate, at: now)
-        }
-        let handshake = OpenSSLHandshake(
-            certificate: own.certificate, role: session.isDTLSClient ? .client : .server,
-            expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
-        transport = SecureTransport(controlling: agent, handshake: handshake, seed: generator.next())
+        transport = try own.identity.transport(to: session, from: address, using: &generator, at: now)
         receiver = MediaReceiver(
             session.media, reporterSSRC: generator.next() | 1, cname: "light", measuresRoundTrip: true)
         self.clock = clock
@@ -71,7 +56,6 @@ final class LightViewer: LightPeer {
     func beginCounting() {
         video.begin()
         audio.begin()
-        decrypted = 0
         rejectedBefore = transport.rejected
         delays = DelayHistogram()
     }
@@ -92,7 +76,6 @@ final class LightViewer: LightPeer {
         switch transport.handle(datagram, from: path, at: now) {
         case .nothing: break
         case .rtp(let length):
-            decrypted += 1
             untilDecrypted = decryptsEach - 1
             receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: true, at: now)
         case .rtcp(let length): receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
@@ -150,7 +133,6 @@ final class LightViewer: LightPeer {
         while let event = transport.pollEvent() {
             switch event {
             case .connected:
-                connected = now
                 if let roundTrip = transport.roundTrip { receiver.setRoundTrip(roundTrip) }
                 while let early = transport.takeEarlyPacket() { handleEarly(early.bytes, from: early.path, at: now) }
             // Datagrams or nothing.

@@ -19,11 +19,8 @@ struct LightViewingFigures: Sendable {
     private(set) var longestAudioStep = TimeSpan.zero
     /// Of pictures.
     private(set) var lags = LagHistogram()
-    /// Why some are not there any more, each reason once.
-    private(set) var ends: Set<String> = []
-    /// Datagrams that were not authentic, and packets that were found to be.
+    /// Datagrams that were not authentic.
     private(set) var rejected = 0
-    private(set) var decrypted = 0
     /// From a packet's leaving its publisher until it came.
     private(set) var delays = DelayHistogram()
     /// Datagrams that the kernel dropped because the viewers' thread was late.
@@ -33,9 +30,7 @@ struct LightViewingFigures: Sendable {
         for viewer in viewers {
             watching += viewer.isWatching ? 1 : 0
             requested += viewer.requested
-            if let end = viewer.end { ends.insert(end) }
             rejected += viewer.rejected
-            decrypted += viewer.decrypted
             delays.add(viewer.delays)
             for witness in [viewer.video, viewer.audio] {
                 packets += witness.packets

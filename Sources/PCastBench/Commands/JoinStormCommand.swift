@@ -27,6 +27,9 @@ struct JoinStormCommand: AsyncParsableCommand {
         guard (1...20_000).contains(viewers), (1...5_000).contains(rate ?? 1), seconds > 0 else {
             throw ValidationError("--viewers is from 1 to 20000, --rate to 5000, --seconds at least 1.")
         }
+        guard rate.map({ seconds <= 60_000 / $0 }) ?? true else {
+            throw ValidationError("--rate times --seconds is at most 60000: each viewer has an address of its own.")
+        }
     }
 
     private var targets: [Target] {

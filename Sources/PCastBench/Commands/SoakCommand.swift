@@ -15,7 +15,7 @@ struct SoakCommand: AsyncParsableCommand {
     @Option(help: "How many minutes.")
     var minutes = 60.0
 
-    @Option(help: "How many viewers; --load says what came of it.")
+    @Option(help: "How many viewers.")
     var viewers = 500
 
     @OptionGroup var options: ReportOptions

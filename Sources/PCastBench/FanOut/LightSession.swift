@@ -5,7 +5,7 @@ import PCastWeb
 import PCastWebRTC
 import Synchronization
 
-/// A session of the protocol that views one stream: a WebSocket that stays open, for as long as its task runs.
+/// A session of the protocol that views one stream: a WebSocket that stays open for as long as its task runs.
 enum LightSession {
     /// Opens a session and sets a stream up in it.
     ///
@@ -42,8 +42,13 @@ enum LightSession {
                 throw error
             }
         }
-        for try await answer in answers { return (try SessionDescription(parsing: answer), life) }
-        throw BenchFailure("the session ended")
+        do {
+            for try await answer in answers { return (try SessionDescription(parsing: answer), life) }
+            throw BenchFailure("the session ended")
+        } catch {
+            life.cancel()
+            throw error
+        }
     }
 
     /// The client's half of the conversation on one connection.

@@ -10,12 +10,7 @@ struct LimitProgram {
 
     struct Figures {
         let packets: Int
-        let bytes: Int
         let processorTime: TimeSpan
-        let messages: Int
-        let failures: Int
-
-        var nanosecondsPerPacket: Double { Double(processorTime.nanoseconds) / Double(max(1, packets)) }
     }
 
     /// Messages of one call: the fastest of 4 to 64 where this was made.
@@ -59,9 +54,8 @@ struct LimitProgram {
         let command = Processor.prefix(FanOutStage.relayProcessor) + words
         let output = try ChildCost.run(command[0], Array(command.dropFirst())).output
         let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        // Packets, bytes, nanoseconds, messages, calls and failures.
         guard numbers.count == 6 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
-        return Figures(
-            packets: numbers[0], bytes: numbers[1], processorTime: .nanoseconds(Int64(numbers[2])),
-            messages: numbers[3], failures: numbers[5])
+        return Figures(packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])))
     }
 }

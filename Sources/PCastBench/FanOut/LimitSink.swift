@@ -13,7 +13,6 @@ struct LimitSink: ~Copyable, DatagramMachine {
 
     struct Figures: Sendable {
         var packets = 0
-        var decrypted = 0
         var unauthentic = 0
         /// Not the one that follows the last.
         var disorders = 0
@@ -51,7 +50,6 @@ struct LimitSink: ~Copyable, DatagramMachine {
         figures.packets += 1
         packetsOf[place] += 1
         guard packetsOf[place] % decryptsEach == 0 else { return }
-        figures.decrypted += 1
         if case .ok = receivers[place].unprotectRTP(datagram) { return }
         figures.unauthentic += 1
     }

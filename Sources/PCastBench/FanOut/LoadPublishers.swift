@@ -63,25 +63,21 @@ final class LoadPublishers: Sendable {
     func begin() async { await loop.call { crowd, _ in crowd.forEach { $0.beginCounting() } } }
 
     struct Figures: Sendable {
-        var packets = 0
         var bytes = 0
         var frames = 0
         var keyFrames = 0
         var keyFrameBytes = 0
         var requested = 0
-        var ended = 0
     }
 
     func figures() async -> Figures {
         await loop.call { crowd, _ in
             crowd.peers.reduce(into: Figures()) { figures, publisher in
-                figures.packets += publisher.packets
                 figures.bytes += publisher.bytes
                 figures.frames += publisher.frames
                 figures.keyFrames += publisher.keyFrames
                 figures.keyFrameBytes += publisher.keyFrameBytes
                 figures.requested += publisher.requested
-                figures.ended += publisher.end == nil ? 0 : 1
             }
         }
     }

@@ -27,8 +27,6 @@ final class LoadViewers: Sendable {
         self.firstAddress = firstAddress
     }
 
-    var port: UInt16 { loop.port }
-
     /// Brings viewers to streams, of which each gets an equal part; so many at a time.
     func join(_ numbers: Range<Int>, to streams: [StreamID], at stage: FanOutStage, atOnce: Int = 8) async throws {
         let tokens = try streams.map { try stage.viewingToken($0) }

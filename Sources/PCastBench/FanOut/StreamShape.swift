@@ -3,7 +3,6 @@ import PCastMedia
 
 /// The sizes of a stream's packets: of each frame's datagrams, as a publisher sends them, over and over.
 struct StreamShape: Sendable {
-    let name: String
     /// Each second so many frames.
     let rate: Int64
     let frames: [[Int]]
@@ -11,13 +10,11 @@ struct StreamShape: Sendable {
 
     /// 720p30 at 2.3 Mbit/s: eight datagrams of 1200 bytes a frame; a key frame is as long as five.
     static let even = StreamShape(
-        name: "even", rate: 30, frames: [Array(repeating: 1_200, count: 8)],
-        keyFrame: Array(repeating: 1_200, count: 40))
+        rate: 30, frames: [Array(repeating: 1_200, count: 8)], keyFrame: Array(repeating: 1_200, count: 40))
 
     /// Of small pictures, for many streams side by side: 230 kbit/s.
     static let small = StreamShape(
-        name: "small", rate: 10, frames: [Array(repeating: 950, count: 3)],
-        keyFrame: Array(repeating: 950, count: 12))
+        rate: 10, frames: [Array(repeating: 950, count: 3)], keyFrame: Array(repeating: 950, count: 12))
 
     /// - Parameter path: of a file with a line for each frame, which has the sizes of its datagrams. The first frame is a
     ///   key frame; lines that begin with # are passed over.
@@ -29,20 +26,12 @@ struct StreamShape: Sendable {
             .map { $0.split(separator: " ").compactMap { Int($0) }.map { min(max($0, 80), 1_240) } }
             .filter { !$0.isEmpty }
         guard frames.count > 1 else { throw BenchFailure("\(path) has no frames") }
-        self.init(
-            name: URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent, rate: 30,
-            frames: Array(frames.dropFirst()), keyFrame: frames[0])
+        self.init(rate: 30, frames: Array(frames.dropFirst()), keyFrame: frames[0])
     }
 
-    private init(name: String, rate: Int64, frames: [[Int]], keyFrame: [Int]) {
-        self.name = name
+    private init(rate: Int64, frames: [[Int]], keyFrame: [Int]) {
         self.rate = rate
         self.frames = frames
         self.keyFrame = keyFrame
-    }
-
-    /// Packets a second, on the average.
-    var packetRate: Double {
-        Double(frames.reduce(0) { $0 + $1.count }) / Double(frames.count) * Double(rate)
     }
 }

@@ -84,6 +84,7 @@ let package = Package(
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
+        module("Stage", ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"]),
 
         // 2: edges. Threads, sockets, files, C libraries.
         module("IO", ["PCastMedia", "CLinux"]),
@@ -148,7 +149,7 @@ let package = Package(
             name: "PCastBench",
             dependencies: [
                 "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
-                "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "CLinux",
+                "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(
@@ -167,7 +168,7 @@ let package = Package(
 
         // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
         .executableTarget(
-            name: "PCastForwarding", dependencies: ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"],
+            name: "PCastForwarding", dependencies: ["PCastMedia", "PCastWebRTC", "PCastRelay", "PCastStage"],
             path: "Tests/PCastForwarding", swiftSettings: settings),
 
         tests("Architecture", []),

@@ -13,6 +13,7 @@ private let allowed: [String: Set<String>] = {
         "PCastSignaling": media.union(["SwiftProtobuf"]),
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
+        "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
         "PCastIO": media.union(["CLinux"]),
         "PCastWeb": media.union([
             "Hummingbird", "HummingbirdCore", "AsyncHTTPClient", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
@@ -33,7 +34,7 @@ private let allowed: [String: Set<String>] = {
         "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastNetwork", "ArgumentParser", "CLinux",
+        "PCast", "PCastPlatform", "PCastNetwork", "PCastStage", "ArgumentParser", "CLinux",
     ])
     return table
 }()
@@ -41,6 +42,7 @@ private let allowed: [String: Set<String>] = {
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
     "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
+    "PCastStage",
 ]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.

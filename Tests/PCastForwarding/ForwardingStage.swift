@@ -1,23 +1,21 @@
 import PCastMedia
-import PCastNetwork
 import PCastRelay
+import PCastStage
 import PCastWebRTC
 
-/// A publisher, a relay and its viewers in one thread's memory and on virtual time, with real checks, handshakes and
-/// keys. The viewers join, and are heard of no more: what happens from then on is the relay's work alone.
+/// A publisher, a relay and its viewers on a `Stage`. The viewers join, and are heard of no more: what happens from then
+/// on is the relay's work alone.
 final class ForwardingStage {
-    private static let step = TimeSpan.milliseconds(1)
-
     private var relay: Relay
-    private let relayAddress = TransportAddress(ip: IPAddress(v4: 0x0A00_0001), port: 8189)
-    private let publisher: StagedPeer
-    private var viewers: [StagedPeer] = []
-    private var media: StagedFrames
+    private let relayAddress = Stage.relayAddress
+    private let publisher: StagePeer
+    private var viewers: [StagePeer] = []
+    private var media: StageFrames
     private var batch = DatagramBatch()
     private var incoming = DatagramBatch()
     private let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
-    private var now = Instant(nanoseconds: 1_000_000_000_000)
+    private var now = Stage.beginning
 
     /// Datagrams that have left the relay in `forward`.
     private(set) var forwarded = 0
@@ -26,21 +24,16 @@ final class ForwardingStage {
 
     /// Nil when the peers do not come together.
     init?(viewers count: Int) throws {
-        let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
-        let clock = WallClockReference(instant: now, wallTime: wallTime)
-        let certificate = try DTLSCertificate.generate(at: wallTime)
-        relay = Relay(
-            configuration: RelayConfiguration(
-                certificate: certificate, advertised: [relayAddress], offersTCP: false, clock: clock),
-            generator: SeededGenerator(seed: 5))
-        media = StagedFrames(at: now)
-        publisher = StagedPeer(0, .publish(video: .h264, audio: true), certificate: certificate, clock: clock)
+        let stage = try Stage()
+        relay = stage.relay()
+        media = StageFrames(at: now)
+        publisher = stage.peer(0, .publish(video: .h264, audio: true))
         let stream = StreamID("stage")
         let answer = try relay.publish(PeerID(0), stream: stream, offer: publisher.connection.offer, at: now)
         try publisher.connection.accept(answer, at: now)
         meet(for: .seconds(1))
         for number in 1...max(1, count) {
-            let viewer = StagedPeer(number, .view(video: true, audio: true), certificate: certificate, clock: clock)
+            let viewer = stage.peer(number, .view(video: true, audio: true))
             let answer = try relay.view(
                 PeerID(UInt64(number)), stream: stream, offer: viewer.connection.offer, at: now)
             try viewer.connection.accept(answer, at: now)
@@ -57,7 +50,7 @@ final class ForwardingStage {
     private func meet(for span: TimeSpan) {
         let end = now + span
         while now < end {
-            now += Self.step
+            now += Stage.step
             publish()
             deliverToRelay(from: publisher)
             for viewer in viewers {
@@ -83,7 +76,7 @@ final class ForwardingStage {
     func forward(for span: TimeSpan, isCounted: Bool) {
         let end = now + span
         while now < end {
-            now += Self.step
+            now += Stage.step
             publish()
             if isCounted { countedInput() } else { deliverToRelay(from: publisher) }
             var hasMore = true
@@ -124,7 +117,7 @@ final class ForwardingStage {
     }
 
     private func deliver(_ entry: DatagramBatch.Entry) {
-        let number = Int((entry.path.remote.ip.v4 ?? 0) & 0xFFFF)
+        let number = Stage.number(of: entry.path.remote)
         guard number == 0 || number <= viewers.count else { return }
         let peer = number == 0 ? publisher : viewers[number - 1]
         scratch.copyMemory(from: batch.bytes(of: entry))
@@ -133,7 +126,7 @@ final class ForwardingStage {
             from: NetworkPath(local: peer.address, remote: relayAddress), at: now)
     }
 
-    private func deliverToRelay(from peer: StagedPeer) {
+    private func deliverToRelay(from peer: StagePeer) {
         let path = NetworkPath(local: relayAddress, remote: peer.address)
         for index in 0..<incoming.count {
             let entry = incoming[index]

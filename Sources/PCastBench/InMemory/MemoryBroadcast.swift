@@ -1,10 +1,9 @@
 import PCastMedia
-import PCastNetwork
 import PCastRelay
+import PCastStage
 import PCastWebRTC
 
-/// A publisher, a relay and its viewers in one thread's memory and on virtual time, with real checks, handshakes and
-/// keys; only sockets are missing. Each part's work is metered.
+/// A publisher, a relay and its viewers on a `Stage`. Each part's work is metered.
 final class MemoryBroadcast {
     /// What the parts cost while `isMetering`.
     struct Tolls {
@@ -20,18 +19,16 @@ final class MemoryBroadcast {
         var frames = Toll()
     }
 
-    private static let step = TimeSpan.milliseconds(1)
-
     private var relay: Relay
-    private let relayAddress = TransportAddress(ip: IPAddress(v4: 0x0A00_0001), port: 8189)
-    private let publisher: MemoryPeer
-    private var viewers: [MemoryPeer] = []
-    private var media: TestFrames
+    private let relayAddress = Stage.relayAddress
+    private let publisher: StagePeer
+    private var viewers: [StagePeer] = []
+    private var media: StageFrames
     private var batch = DatagramBatch()
     private let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
     private var relayHasInput = false
-    private var now = Instant(nanoseconds: 1_000_000_000_000)
+    private var now = Stage.beginning
 
     private(set) var tolls = Tolls()
     var isMetering = false
@@ -44,33 +41,12 @@ final class MemoryBroadcast {
 
     /// - Throws: when the peers do not come together.
     init(viewers count: Int) throws {
-        let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
-        let clock = WallClockReference(instant: now, wallTime: wallTime)
-        let certificate = try DTLSCertificate.generate(at: wallTime)
-        relay = Relay(
-            configuration: RelayConfiguration(
-                certificate: certificate, advertised: [relayAddress], offersTCP: false, clock: clock),
-            generator: SeededGenerator(seed: 5))
-        media = TestFrames(at: now)
-        let plan = Plan(certificate: certificate, clock: clock)
-        publisher = plan.peer(0, .publish(video: .h264, audio: true))
-        viewers = (1...max(1, count)).map { plan.peer($0, .view(video: true, audio: true)) }
+        let stage = try Stage()
+        relay = stage.relay()
+        media = StageFrames(at: now)
+        publisher = stage.peer(0, .publish(video: .h264, audio: true))
+        viewers = (1...max(1, count)).map { stage.peer($0, .view(video: true, audio: true)) }
         try connect()
-    }
-
-    /// How clients are made.
-    private struct Plan {
-        let certificate: DTLSCertificate
-        let clock: WallClockReference
-
-        func peer(_ number: Int, _ purpose: PeerConnection.Purpose) -> MemoryPeer {
-            var generator = SeededGenerator(seed: UInt64(number))
-            let address = TransportAddress(ip: IPAddress(v4: 0x0A01_0000 + UInt32(number)), port: 5_000)
-            let configuration = PeerConnection.Configuration(
-                certificate: certificate, addresses: [address], clock: clock, cname: "bench-\(number)")
-            return MemoryPeer(
-                PeerConnection(purpose, configuration: configuration, using: &generator), address: address)
-        }
     }
 
     deinit { scratch.deallocate() }
@@ -95,14 +71,19 @@ final class MemoryBroadcast {
     func run(for span: TimeSpan) throws {
         let end = now + span
         while now < end {
-            now += Self.step
+            now += Stage.step
             publish()
             relayPackets()
             for viewer in viewers { view(viewer) }
-            try publisher.followEvents()
-            for viewer in viewers { try viewer.followEvents() }
+            try follow(publisher)
+            for viewer in viewers { try follow(viewer) }
             while relay.pollEvent() != nil {}
         }
+    }
+
+    private func follow(_ peer: StagePeer) throws {
+        peer.followEvents()
+        if let end = peer.end { throw BenchFailure("a peer in memory was lost: \(end)") }
     }
 
     /// From now on the tolls are counted, from zero.
@@ -167,7 +148,7 @@ final class MemoryBroadcast {
 
     private func deliver(_ entry: DatagramBatch.Entry) {
         let bytes = batch.bytes(of: entry)
-        let number = Int((entry.path.remote.ip.v4 ?? 0) & 0xFFFF)
+        let number = Stage.number(of: entry.path.remote)
         scratch.copyMemory(from: bytes)
         let datagram = UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length])
         if number == 0 {
@@ -184,7 +165,7 @@ final class MemoryBroadcast {
 
     // MARK: Viewers
 
-    private func view(_ viewer: MemoryPeer) {
+    private func view(_ viewer: StagePeer) {
         frameMeter.begin()
         var frames = 0
         while viewer.connection.pollFrame(at: now) != nil { frames += 1 }

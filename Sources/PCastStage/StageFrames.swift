@@ -1,9 +1,9 @@
-import PCastMedia
-import PCastNetwork
+public import PCastMedia
+internal import PCastNetwork
 
 /// Encoded frames as a publisher of 720p30 makes them, for those who look at no more than a payload format does:
 /// 2.5 Mbit/s of video, sound of 48 kbit/s.
-struct TestFrames {
+public struct StageFrames {
     private static let framesPerSecond: Int64 = 30
     private static let sequenceParameterSet: [UInt8] = [
         0x67, 0x42, 0xC0, 0x1F, 0xD9, 0x00, 0x50, 0x05, 0xBB, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00,
@@ -18,7 +18,8 @@ struct TestFrames {
     private var sounds: Int64 = 0
     private let beginning: Instant
 
-    init(at beginning: Instant) {
+    /// - Parameter beginning: when the first of each kind is due.
+    public init(at beginning: Instant) {
         var random = SeededGenerator(seed: 7)
         // No zeros, so that no start code is among them.
         func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) } }
@@ -31,7 +32,7 @@ struct TestFrames {
     }
 
     /// The picture whose time has come; nil before it.
-    mutating func nextPicture(isKeyFrame: Bool, at now: Instant) -> EncodedFrame? {
+    public mutating func nextPicture(isKeyFrame: Bool, at now: Instant) -> EncodedFrame? {
         let time = MediaTime(ticks: pictures * 90_000 / Self.framesPerSecond, rate: .video)
         guard beginning + time.span <= now else { return nil }
         let isKeyFrame = isKeyFrame || pictures == 0
@@ -41,7 +42,8 @@ struct TestFrames {
             captureTime: nil)
     }
 
-    mutating func nextSound(at now: Instant) -> EncodedFrame? {
+    /// The same of the sound, in frames of 20 ms.
+    public mutating func nextSound(at now: Instant) -> EncodedFrame? {
         let time = MediaTime(ticks: sounds * 960, rate: .opus)
         guard beginning + time.span <= now else { return nil }
         sounds += 1

@@ -1,6 +1,5 @@
 import PCast
 import PCastMedia
-import Synchronization
 
 /// One stream of a run of `subscribe`, as it is decoded and recorded.
 struct ShownStream: Sendable {
@@ -22,17 +21,5 @@ struct ShownStream: Sendable {
             throw CommandFailure(.failed, "The stream cannot be decoded here: it has ended, or no thread can be had.")
         }
         recording = try path.map { path throws(PCastError) in try stream.record(to: path) }
-    }
-}
-
-/// The one that is shown, or was shown last.
-final class LastShown: Sendable {
-    private let state: Mutex<ShownStream>
-
-    init(_ first: ShownStream) { state = Mutex(first) }
-
-    var value: ShownStream {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
     }
 }

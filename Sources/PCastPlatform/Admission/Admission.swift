@@ -23,8 +23,6 @@ final class Admission: Sendable {
         mutating func add(_ limit: PlatformLimits.Name) { refused[limit, default: 0] += 1 }
 
         func count(_ limits: PlatformLimits.Name...) -> Int { limits.reduce(0) { $0 + (refused[$1] ?? 0) } }
-
-        var connections: Int { count(.connections, .connectionsPerAddress, .connectionsPerSecond) }
     }
 
     private let state: Mutex<State>

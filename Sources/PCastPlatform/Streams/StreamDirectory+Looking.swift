@@ -39,6 +39,9 @@ extension StreamDirectory {
         return answer
     }
 
+    /// An offer of ours that has no answer yet.
+    func outstandingOffer(to id: StreamID) -> SessionDescription? { peers[id].flatMap { participants[$0]?.offer } }
+
     /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
 

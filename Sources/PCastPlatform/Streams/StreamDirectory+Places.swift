@@ -1,6 +1,5 @@
 import PCastIO
 import PCastMedia
-import PCastWebRTC
 
 /// Places among those that there may be, and who takes none.
 extension StreamDirectory {
@@ -21,7 +20,4 @@ extension StreamDirectory {
         admission.noteNoBitrate(limit)
         throw .noBitrate
     }
-
-    /// An offer of ours that has no answer yet.
-    func outstandingOffer(to id: StreamID) -> SessionDescription? { peers[id].flatMap { participants[$0]?.offer } }
 }

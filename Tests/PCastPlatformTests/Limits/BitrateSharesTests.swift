@@ -20,7 +20,7 @@ import Testing
         var shares = BitrateShares()
         shares.enter(StreamID("a"), first, here)
         #expect(shares.shares(in: PlatformLimits()) == [StreamID("a"): nil])
-        #expect(shares.hasRoom(first, here, in: PlatformLimits()))
+        #expect(shares.exceeded(first, here, in: PlatformLimits()) == nil)
     }
 
     @Test("The tightest of the limits counts, shared among those under it") func shared() {
@@ -44,12 +44,13 @@ import Testing
         var shares = BitrateShares()
         let bounds = limits([.bitratePerApplication: 200_000])
         for number in 0..<3 {
-            #expect(shares.hasRoom(first, here, in: bounds))
+            #expect(shares.exceeded(first, here, in: bounds) == nil)
             shares.enter(StreamID("\(number)"), first, here)
         }
-        #expect(!shares.hasRoom(first, here, in: bounds) && shares.hasRoom(second, here, in: bounds))
+        #expect(shares.exceeded(first, here, in: bounds) == .bitratePerApplication)
+        #expect(shares.exceeded(second, here, in: bounds) == nil)
         for number in 0..<3 { shares.leave(StreamID("\(number)")) }
         shares.leave(StreamID("nobody"))
-        #expect(shares.hasRoom(first, here, in: bounds))
+        #expect(shares.exceeded(first, here, in: bounds) == nil)
     }
 }

@@ -17,11 +17,6 @@ struct BitrateShares: Sendable {
     /// A stream of which no more than this were left would be none.
     static let least: Int64 = 64_000
 
-    /// Whether there is a share for one more.
-    func hasRoom(_ application: ApplicationID, _ block: AddressBlock?, in limits: PlatformLimits) -> Bool {
-        exceeded(application, block, in: limits) == nil
-    }
-
     /// The limit by which there is no share for one more; nil where there is one.
     func exceeded(
         _ application: ApplicationID, _ block: AddressBlock?, in limits: PlatformLimits

@@ -10,10 +10,8 @@ extension EndToEnd {
             .timeLimit(.minutes(10)))
         func story() async throws {
             try await Workplace.run { place in
-                let program = try place.pcast(
-                    "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
-                    "--callback-network", "127.0.0.0/8", limit: .longestSuite)
-                let platform = try await LocalPlatform(program, in: place)
+                let platform = try await LocalPlatform.start(
+                    in: place, ["--callback-network", "127.0.0.0/8"], limit: .longestSuite)
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [
                     platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
@@ -27,7 +25,9 @@ extension EndToEnd {
                 let figures = try await browser.figures()
                 print("dashboard: \(figures["ended"])")
                 #expect(
-                    !program.messages.lines.values.contains { $0.contains("DIGEST") || $0.contains(credentials[1]) })
+                    !platform.program.messages.lines.values.contains {
+                        $0.contains("DIGEST") || $0.contains(credentials[1])
+                    })
             }
         }
     }

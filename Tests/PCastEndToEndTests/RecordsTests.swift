@@ -58,10 +58,8 @@ extension EndToEnd {
             .timeLimit(.minutes(5)))
         func deleted() async throws {
             try await Workplace.run { place in
-                let program = try place.pcast(
-                    "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
-                    "--data", place.path("data"), "--callback-network", "127.0.0.1")
-                let platform = try await LocalPlatform(program, in: place)
+                let platform = try await LocalPlatform.start(
+                    in: place, ["--data", place.path("data"), "--callback-network", "127.0.0.1"])
                 // Nobody answers there: there is always something left to be told.
                 try await place.run(
                     "curl",
@@ -80,8 +78,8 @@ extension EndToEnd {
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.viewingToken(try await platform.stream()))
                 _ = try await viewer.event("firstFrame")
-                program.send(SIGTERM)
-                #expect(try await program.exitStatus() == 0)
+                platform.program.send(SIGTERM)
+                #expect(try await platform.program.exitStatus() == 0)
                 for client in [publisher, viewer] {
                     #expect(try await client.event("ended")["reason"].text == "maintenance")
                 }

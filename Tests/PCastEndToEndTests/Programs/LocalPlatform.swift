@@ -7,9 +7,15 @@ struct LocalPlatform: Sendable {
     let place: Workplace
 
     /// Starts `pcast serve` on free ports of loopback.
-    static func start(in place: Workplace) async throws -> LocalPlatform {
-        let program = try place.pcast(
-            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", application)
+    ///
+    /// - Parameter options: beside those.
+    static func start(
+        in place: Workplace, _ options: [String] = [], limit: Duration = .longestRun
+    ) async throws -> LocalPlatform {
+        let arguments = [
+            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", application, "--json",
+        ]
+        let program = try place.start(BuiltProgram.path("pcast"), arguments + options, limit: limit)
         return try await LocalPlatform(program, in: place)
     }
 

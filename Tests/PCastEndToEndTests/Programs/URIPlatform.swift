@@ -7,11 +7,7 @@ struct URIPlatform: Sendable {
     let pcast: PCast
 
     static func start(in place: Workplace, _ options: String...) async throws -> URIPlatform {
-        let arguments = [
-            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application, "--json",
-        ]
-        let program = try place.start(BuiltProgram.path("pcast"), arguments + options)
-        let local = try await LocalPlatform(program, in: place)
+        let local = try await LocalPlatform.start(in: place, options)
         let pcast = PCast(PCastOptions(uri: local.uri))
         _ = try await pcast.start(authenticationToken: try await local.authenticationToken())
         return URIPlatform(local: local, pcast: pcast)

@@ -15,10 +15,8 @@ struct SharedPlatform: Sendable {
     static func current() throws -> SharedPlatform { try #require(shared, "the suite has a platform") }
 
     static func start(in place: Workplace) async throws -> SharedPlatform {
-        let program = try place.pcast(
-            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
-            "--callback-network", "127.0.0.1", limit: .longestSuite)
-        let platform = try await LocalPlatform(program, in: place)
+        let platform = try await LocalPlatform.start(
+            in: place, ["--callback-network", "127.0.0.1"], limit: .longestSuite)
         guard ThisMachine.hasPython else { return SharedPlatform(platform: platform, backend: nil) }
         let backend = try place.start(
             "\(BuiltProgram.peers)/notified.py",

@@ -1,3 +1,4 @@
+import Foundation
 import PCastEdgeAuth
 import PCastIO
 import PCastMedia
@@ -131,10 +132,16 @@ struct URIWorkerTests {
 
     @Test("A worker that dies later ends its stream as failed")
     func death() async throws {
-        let script = #"read order; echo '{"listening":{}}'; sleep 1; exit 9"#
+        // It lives as long as a file does, which is until its stream has begun.
+        let life = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
+        try Data().write(to: life)
+        defer { try? FileManager.default.removeItem(at: life) }
+        let script =
+            #"read order; echo '{"listening":{}}'; while [ -e '\#(life.path)' ]; do sleep 0.02; done; exit 9"#
         try await Self.run(Self.workers(script)) { client in
             let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
             let stream = try #require(try await client.setUp(request))
+            try FileManager.default.removeItem(at: life)
             #expect(try await client.reason(stream) == "failed")
         }
     }

@@ -72,11 +72,47 @@ import Testing
         #expect(sizes([[1100, 1101]], evens: false).map { $0 - header } == [1100, 1101])
     }
 
-    @Test("a header from the template is the one that is written in full, extensions and counter and all")
-    func template() {
+    @Test("packets of a frame are of one size also where some of them say the delay and others do not")
+    func delays() {
         let delay = PlayoutDelay(minimum: .zero, maximum: .milliseconds(300))
         let all = sizes([[700, 700, 700], [700, 1160, 1160], [700]]) { $0.playoutDelay = delay }
         // Roomy ones say the delay too, and large ones do not.
         #expect(all.map { $0 - header } == [704, 704, 704, 704, 1160, 1160, 704])
+    }
+
+    @Test("a header from the template has the bytes of the one that is written in full")
+    func bytes() {
+        var log = PacketLog(capacity: 64)
+        for (index, size) in [700, 700, 1160, 1160, 700, 30].enumerated() {
+            log.append(
+                PacketLog.Entry(
+                    sequence: Int64(index), timestamp: UInt32(index / 2) * 3000, marker: index % 2 == 1,
+                    startsKeyFrame: index == 0, arrival: Instant(nanoseconds: 0)),
+                payload: UnsafeRawBufferPointer(rebasing: log.roomForNext()[..<size]))
+        }
+        var (quick, whole) = (stream(), stream())
+        let rooms = (0..<2).map { _ in UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8) }
+        defer { for room in rooms { room.deallocate() } }
+        var counters: (quick: UInt16, whole: UInt16) = (65_533, 65_533)
+        let some = PlayoutDelay(minimum: .zero, maximum: .milliseconds(300))
+        for (index, delay) in [nil, some, nil, some, some, nil].enumerated() {
+            let now = Instant(nanoseconds: Int64(index) * 1_000_000)
+            if index == 0 {
+                quick.begin(at: 0, in: log)
+                whole.begin(at: 0, in: log)
+            }
+            (quick.playoutDelay, whole.playoutDelay) = (delay, delay)
+            whole.template = nil
+            let packet = quick.next(
+                in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counters.quick,
+                into: rooms[0])
+            let other = whole.next(
+                in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counters.whole,
+                into: rooms[1])
+            #expect(packet?.headerSize == other?.headerSize && packet?.paddingSize == other?.paddingSize)
+            let size = packet?.headerSize ?? 0
+            #expect(size > 12 && rooms[0][..<size].elementsEqual(rooms[1][..<size]), "packet \(index)")
+            #expect(counters.quick == counters.whole)
+        }
     }
 }

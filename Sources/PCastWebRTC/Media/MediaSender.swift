@@ -159,7 +159,9 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
 
     /// Sends what waits of a track, as far as the pacer lets it.
     ///
-    /// - Parameter stopsAfterFrame: no more than up to the end of a frame.
+    /// - Parameters:
+    ///   - capture: tells the wall time at which a source timestamp was captured, nil while nobody knows.
+    ///   - stopsAfterFrame: no more than up to the end of a frame.
     public mutating func sendAll(
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false, at now: Instant
@@ -177,19 +179,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         }
     }
 
-    /// Sends the next packet of a track.
-    ///
-    /// - Parameter capture: tells the wall time at which a source timestamp was captured, nil while nobody knows.
-    public mutating func send(
-        _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
-        into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
-    ) -> Sending {
-        guard let track = type == .video ? video : audio else { return .idle }
-        var hasData = false
-        return send(
-            type, track, from: log, through: &transport, into: &batch, capture: capture, hasData: &hasData, at: now)
-    }
-
+    /// Sends the next packet of a track, or one that measures the path.
     @inline(__always)
     private mutating func send(
         _ type: MediaType, _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
@@ -284,7 +274,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         return nil
     }
 
-    /// Sends the next packet of one of several layers; never a probe, which goes by `send` when no layer has anything.
+    /// Sends the next packet of one of several layers; never a probe, which goes by `sendAll` when no layer has anything.
     public mutating func send(
         layer index: Int, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant

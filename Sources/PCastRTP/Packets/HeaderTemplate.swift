@@ -19,26 +19,30 @@ struct HeaderTemplate {
     private var block: InlineArray<8, UInt64>
 
     /// Nil when the extension block is too long to be kept.
+    ///
+    /// - Precondition: the header stands at the beginning of a room of at least `roomSize` bytes.
     init?(
         _ layout: RTPHeaderLayout, playoutDelay: PlayoutDelay?, countsPackets: Bool,
         in room: UnsafeMutableRawBufferPointer
     ) {
         let length = layout.size - RTPHeader.fixedSize
         guard length >= 0, length <= Self.capacity else { return nil }
+        precondition(room.count >= Self.roomSize, "no room for what is kept of a header")
         size = layout.size
         self.playoutDelay = playoutDelay
         self.countsPackets = countsPackets
         transportSequenceNumberOffset = layout.transportSequenceNumberOffset
         absoluteSendTimeOffset = layout.absoluteSendTimeOffset
         hasExtensions = length > 0
-        // What stands behind the header is copied too, and written over by the payload.
+        // What stands behind a shorter header is kept too, and written over by the payload each time.
         block = room.loadUnaligned(fromByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
     }
 
     /// The least room that a header is written into.
     static let roomSize = RTPHeader.fixedSize + capacity
 
-    /// Writes a header, and changes nothing but that; the room has at least `roomSize` bytes.
+    /// Writes a header into a room of at least `roomSize` bytes, of which those behind the header are spoilt. The template
+    /// stays as it is; but what is asked for each packet is not asked of a copy.
     @inline(__always)
     mutating func write(
         marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,

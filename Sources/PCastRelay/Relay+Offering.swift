@@ -4,8 +4,8 @@ public import PCastWebRTC
 
 /// The other way to let somebody in: the offer is ours, and the peer answers. Roles and packets are the same afterwards.
 extension Relay {
-    /// Offers to take a stream. The peer is let in by its answer, and forgotten, with `failed`, when none has come by the time
-    /// that its terms, or else the configuration, leave for setting up.
+    /// Offers to take a stream. The peer is let in by its answer, and forgotten, with `failed`, when none has come by the
+    /// time that its terms, or else the configuration, leave for setting up.
     public mutating func offerToPublisher(
         _ peer: PeerID, of stream: StreamID, terms: PeerTerms = PeerTerms(), at now: Instant
     ) throws(RelayError) -> SessionDescription {

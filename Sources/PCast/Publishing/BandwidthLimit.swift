@@ -1,7 +1,7 @@
 public import PCastMedia
 
-/// A limit on what a publisher sends or a viewer is sent; it holds as long as this object does (Phenix: the `PhenixDisposable` that
-/// `limitBandwidth` answers).
+/// A limit on what a publisher sends or a viewer is sent; it holds as long as this object does (Phenix: the
+/// `PhenixDisposable` that `limitBandwidth` answers).
 public final class BandwidthLimit: Sendable {
     /// Bits a second of the video.
     public let bitrate: Bitrate

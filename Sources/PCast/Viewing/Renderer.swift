@@ -112,7 +112,8 @@ public final class Renderer: Sendable {
         }
     }
 
-    /// Where this viewer stands to those who show the same picture at the same time; nil where the stream does not ask for it.
+    /// Where this viewer stands to those who show the same picture at the same time; nil where the stream does not ask for
+    /// it.
     public var playoutGroup: PlayoutGroup? {
         rendering?.playoutGroup.flatMap { PlayoutGroup(rawValue: $0.rawValue) }
     }

@@ -19,8 +19,8 @@
 /// 8. Larger pictures; then the rate nearest to the one that is named; then more pictures a second.
 ///
 /// Frame rates that differ by 1 % or less are the same, for every kind of constraint: a camera at 30000/1001 meets 29.97
-/// and 30. A constraint of what a medium has not (a flash of a microphone) counts nothing, as in the specification. Nothing is scaled: only
-/// sizes that the device itself has.
+/// and 30. A constraint of what a medium has not (a flash of a microphone) counts nothing, as in the specification. Nothing
+/// is scaled: only sizes that the device itself has.
 public enum ConstraintSolver {
     /// A source of pictures.
     ///

@@ -3,7 +3,8 @@ import PCastMedia
 /// What left along a transport and may still be reported on, by its transport-wide number, in bounded memory.
 ///
 /// It begins empty, and grows with the rate and the wait for reports, to hold what was not reported on of the packets of
-/// the last `reach`, at most `maximumCapacity` of them. A report on a packet that is forgotten, or was never sent, says nothing (CC3).
+/// the last `reach`, at most `maximumCapacity` of them. A report on a packet that is forgotten, or was never sent, says
+/// nothing (CC3).
 struct SentPacketHistory: Sendable {
     /// A packet as it left.
     struct Packet: Hashable, Sendable {

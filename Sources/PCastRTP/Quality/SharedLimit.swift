@@ -3,8 +3,8 @@ public import PCastMedia
 /// How far a stream with a single layer has to be lowered for its viewers' sake.
 ///
 /// When half of the viewers or more have no room for the stream for 0.3 s, its publisher is asked for as much as more
-/// than half of them can take. Less is asked for at once, more in steps of a tenth or more that lie a second apart (CC13); and
-/// nothing any more when more than half have had room for all of it for three seconds.
+/// than half of them can take. Less is asked for at once, more in steps of a tenth or more that lie a second apart (CC13);
+/// and nothing any more when more than half have had room for all of it for three seconds.
 public struct SharedLimit: Sendable {
     private static let onset = TimeSpan.milliseconds(300)
     private static let release = TimeSpan.seconds(3 as Int64)

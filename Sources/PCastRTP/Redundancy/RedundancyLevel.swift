@@ -3,7 +3,8 @@ public import PCastMedia
 /// How many packets before it a packet of sound repeats (RFC 2198), by the loss that the receiver reports.
 ///
 /// It goes up with the first report of loss and down slowly, for loss comes back; where nothing is lost nothing is
-/// repeated, but in the first seconds, in which nothing is known. One repetition leaves of random loss its square, two its cube.
+/// repeated, but in the first seconds, in which nothing is known. One repetition leaves of random loss its square, two its
+/// cube.
 public struct RedundancyLevel: Sendable {
     /// From this loss on one packet is repeated, and two.
     static let thresholds = (one: 0.002, two: 0.015)

@@ -70,8 +70,8 @@ public struct NACKRequester: Sendable {
         }
     }
 
-    /// Notes a packet before which so much time is missing that what was lost in it is of no use any more: a key frame is, and
-    /// nothing is asked for.
+    /// Notes a packet before which so much time is missing that what was lost in it is of no use any more: a key frame is,
+    /// and nothing is asked for.
     public mutating func leaped(to sequence: Int64) {
         guard let newest, sequence > newest else { return }
         abandon(before: sequence)

@@ -85,7 +85,8 @@ extension OutboundStream {
     /// Around padding: IPv4, UDP, header, extensions and tag.
     static let probeOverhead = 75
 
-    /// Writes a packet that measures the path, of about `size` bytes on the wire; nil where the peer has no retransmission stream.
+    /// Writes a packet that measures the path, of about `size` bytes on the wire; nil where the peer has no retransmission
+    /// stream.
     public mutating func nextProbe(
         of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer

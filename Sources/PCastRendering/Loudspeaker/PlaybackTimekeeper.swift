@@ -1,7 +1,7 @@
 import PCastMedia
 
-/// Keeps the time of PCMs that have none of their own, those of files and of nothing: what is written to them is gone at once.
-/// It is told the time.
+/// Keeps the time of PCMs that have none of their own, those of files and of nothing: what is written to them is gone at
+/// once. It is told the time.
 struct PlaybackTimekeeper {
     /// Looks that find nothing waiting after which that is the device's nature; another device would have run dry.
     private static let patience = 3

@@ -125,8 +125,8 @@ public struct InboundTrack: Sendable {
         return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
     }
 
-    /// Whether pictures of more than a second were lost at once, as in an outage: whoever watches goes on with the newest, and
-    /// what is asked for again would only come late (JB2).
+    /// Whether pictures of more than a second were lost at once, as in an outage: whoever watches goes on with the newest,
+    /// and what is asked for again would only come late (JB2).
     private func isLeap(to header: RTPHeader, _ sequence: Int64) -> Bool {
         guard media.type == .video, let newestSequence, sequence > newestSequence + 1 else { return false }
         let ticks = Int64(Int32(bitPattern: header.timestamp &- newestTimestamp))

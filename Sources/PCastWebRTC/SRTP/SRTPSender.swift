@@ -34,8 +34,8 @@ public final class SRTPSender {
     /// Writes `header`, the encrypted `payload` and the tag into `destination`; neither source is changed, so one
     /// plaintext serves every viewer and every retransmission (SRTP2).
     ///
-    /// `header` is the whole RTP header with CSRCs and extensions, which may stand in `destination` already. Returns the bytes written, or 0 when refused.
-    /// `destination` has room for both and `maximumOverhead`.
+    /// `header` is the whole RTP header with CSRCs and extensions, and may stand at the beginning of `destination` already.
+    /// `destination` has room for both and `maximumOverhead`. Returns the bytes written, or 0 when refused.
     public func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         into destination: UnsafeMutableRawBufferPointer

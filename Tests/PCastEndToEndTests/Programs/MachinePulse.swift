@@ -12,7 +12,8 @@ final class MachinePulse: Sendable {
         var isBlind = false
     }
 
-    private static let period = Duration.milliseconds(10)
+    /// In milliseconds.
+    private static let period: Int32 = 10
     private let state = Mutex(State())
 
     init() {
@@ -22,10 +23,11 @@ final class MachinePulse: Sendable {
                     self?.state.withLock { $0.isBlind = true }
                     return
                 }
-                var due = ContinuousClock.now
-                while let self, self.beat(due) {
-                    due = ContinuousClock.now + Self.period
-                    Thread.sleep(forTimeInterval: Self.period.seconds)
+                var beginning = ContinuousClock.now
+                while let self, self.beat(since: beginning) {
+                    beginning = .now
+                    // Nothing is waited for: what is measured is how much longer than this it takes.
+                    _ = poll(nil, 0, Self.period)
                 }
             }.start()
         }
@@ -38,8 +40,8 @@ final class MachinePulse: Sendable {
     /// The longest time until now for which a processor did not run; zero where that cannot be known.
     var longestStandstill: Duration { state.withLock { $0.isBlind ? .zero : $0.worst } }
 
-    private func beat(_ due: ContinuousClock.Instant) -> Bool {
-        let late = due.duration(to: .now)
+    private func beat(since beginning: ContinuousClock.Instant) -> Bool {
+        let late = beginning.duration(to: .now) - .milliseconds(Self.period)
         return state.withLock { state in
             state.worst = max(state.worst, late)
             return !state.isOver

@@ -42,7 +42,7 @@ struct TestServer: Sendable {
     }
 }
 
-/// Asks again and again until it holds; false after twenty seconds, which a busy machine does not reach.
+/// Asks again and again until it holds; false after a minute, which a busy machine does not reach.
 nonisolated(nonsending) func eventually(
     _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws -> Bool {

@@ -95,6 +95,12 @@ class Publishers:
             thread.join()
 
 
+def unended(received, told):
+    """The streams that began, as far as anybody knows, and whose end the backend was not told."""
+    events = [(content["data"]["streamId"], content["what"]) for _, _, content in list(received)]
+    return (set(told) | {stream for stream, _ in events}) - {stream for stream, what in events if what == "ended"}
+
+
 def judge(run, received, told, ended):
     streams, bodies, names, first = {}, {}, {}, {}
     for position, (identifier, body, content) in enumerate(received):
@@ -139,6 +145,10 @@ def rounds(run, options):
     platform = Platform(options, options.rounds)
     # What the last one that was killed left behind may come back for a while, and does not.
     while b"pcast_streams_awaited 0\n" not in platform.request("GET", "/metrics").read():
+        time.sleep(0.1)
+    # Their ends are written down behind that, and told behind that again.
+    patience = time.monotonic() + 60
+    while unended(receiver.received, told) and time.monotonic() < patience:
         time.sleep(0.1)
     place = "/pcast/application/studio/notifications?state=pending&length=1"
     while json.load(platform.request("GET", place))["notifications"]:

@@ -82,6 +82,7 @@ let package = Package(
         module("RTP", ["PCastMedia"]),
         module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
+        module("HLS", ["PCastMedia"]),
         module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
 
@@ -162,7 +163,7 @@ let package = Package(
         // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
         .target(
             name: "PCastFuzzing",
-            dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth"],
+            dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth"],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
         // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
@@ -176,6 +177,7 @@ let package = Package(
         tests("RTP", ["PCastRTP", "PCastMedia"]),
         tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastMedia", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
+        tests("HLS", ["PCastHLS", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),

@@ -11,6 +11,7 @@ private let allowed: [String: Set<String>] = {
         "PCastRTP": media,
         "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
+        "PCastHLS": media,
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
         "PCastIO": media.union(["CLinux"]),
@@ -40,7 +41,8 @@ private let allowed: [String: Set<String>] = {
 
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
-    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
+    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth",
+    "PCastRelay",
 ]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.

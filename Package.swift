@@ -136,6 +136,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ], resources: [.embedInCode("Pages")]),
+        module("Playback", ["PCastMedia", "PCastHLS"]),
 
         // 4: programs
         .executableTarget(
@@ -223,6 +224,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
+        tests("Playback", ["PCastPlayback", "PCastHLS", "PCastMedia"]),
         // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
         tests(
             "Hardware",

@@ -30,6 +30,7 @@ private let allowed: [String: Set<String>] = {
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
     table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
+    table["PCastPlayback"] = media.union(["PCastHLS"])
     table["PCastCLI"] = media.union([
         "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",
     ])

@@ -190,6 +190,18 @@ struct PlaylistReloadTests {
         #expect(client.outputs.isEmpty)
     }
 
+    @Test("an update is not asked for by who knows nothing that is younger than half of what it leaves out")
+    func oldForUpdate() {
+        for (boundary, skips) in [(6.0, false), (24, true)] {
+            var client = Client()
+            let control = ServerControl(canSkipUntil: seconds(boundary))
+            client.run(for: seconds(20)) { _, time in
+                (quick, .success(live(10 + Int64(time.seconds / 4), control: control)))
+            }
+            #expect(client.requests.dropFirst().allSatisfy { ($0.request.directives.skip != nil) == skips })
+        }
+    }
+
     @Test("an address that fails is asked again after longer and longer, and in the end no more")
     func backoff() {
         var client = Client()

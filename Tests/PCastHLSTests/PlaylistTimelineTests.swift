@@ -107,6 +107,14 @@ struct PlaylistTimelineTests {
         #expect(next.start == seconds(20))
     }
 
+    @Test("a window that begins earlier than it did grows backwards")
+    func backwards() throws {
+        var timeline = PlaylistTimeline(try playlist(5..<9))
+        #expect(timeline.update(to: try playlist(3..<10)) == .advanced)
+        #expect(timeline.start == seconds(-8) && timeline.segment(number: 5)?.start == .zero)
+        #expect(timeline.end == seconds(20))
+    }
+
     @Test("an older playlist out of a cache changes nothing")
     func stale() throws {
         var timeline = PlaylistTimeline(try playlist(3..<9))

@@ -106,6 +106,28 @@ struct VariantChoiceTests {
         #expect(viewing.now - before > seconds(8))
     }
 
+    @Test("it goes up only when enough waits, and not again before the last change is some time ago")
+    func hold() {
+        var choice = VariantChoice(Self.ladder())
+        var now = Instant(nanoseconds: 0)
+        func measure(_ kilobits: Int64) {
+            for _ in 0..<10 { choice.downloaded(bytes: kilobits * 125, in: seconds(1)) }
+        }
+        measure(700)
+        #expect(choice.choose(buffered: .zero, goal: goal, at: now) == 0)
+        measure(1_300)
+        #expect(choice.choose(buffered: seconds(9), goal: goal, at: now) == 0)
+        #expect(choice.choose(buffered: seconds(10), goal: goal, at: now) == 1)
+        measure(20_000)
+        now += seconds(7.9)
+        #expect(choice.choose(buffered: goal, goal: goal, at: now) == 1)
+        now += seconds(0.1)
+        #expect(choice.choose(buffered: goal, goal: goal, at: now) == 4)
+        // Down at once.
+        measure(900)
+        #expect(choice.choose(buffered: goal, goal: goal, at: now) == 1)
+    }
+
     @Test("parts that come as they are made say nothing of the link (LL-HLS throughput)")
     func paced() throws {
         var estimate = ThroughputEstimate()

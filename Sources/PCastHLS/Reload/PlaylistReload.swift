@@ -100,7 +100,7 @@ public struct PlaylistReload: Machine {
         if let staleAt, staleAt <= now { becomeStale(at: now) }
         guard outstanding == nil, let due, due.time <= now else { return }
         self.due = nil
-        let request = Request(id: nextID, mirror: mirrors.current, directives: due.directives)
+        let request = Request(id: nextID, mirror: mirrors.current, directives: fresh(due.directives, at: now))
         nextID += 1
         var timeout = Self.requestTimeout
         if due.directives.isBlocking { timeout += target * 3 }
@@ -140,7 +140,7 @@ extension PlaylistReload {
             outputs.append(.ended)
             return
         }
-        due = (nextTime(after: request, isNews: isNews, at: now), directives(at: now))
+        due = (nextTime(after: request, isNews: isNews, at: now), directives)
     }
 
     /// Whether it has more than is known. What has less comes from a cache, unless it shares nothing with what is known:
@@ -165,7 +165,7 @@ extension PlaylistReload {
         return max(now, request.began + interval)
     }
 
-    private func directives(at now: Instant) -> DeliveryDirectives {
+    private var directives: DeliveryDirectives {
         guard let playlist else { return DeliveryDirectives() }
         var directives = DeliveryDirectives()
         let control = playlist.serverControl
@@ -175,9 +175,16 @@ extension PlaylistReload {
                 directives.part = Int64(playlist.openSegment?.parts.count ?? 0)
             }
         }
-        // What is known must be younger than half of what may be skipped (RFC 8216bis, section 6.3.7).
-        if let boundary = control.canSkipUntil, let loadedAt, now - loadedAt < boundary / 2 {
+        if control.canSkipUntil != nil {
             directives.skip = control.canSkipDateRanges ? .segmentsAndDateRanges : .segments
+        }
+        return directives
+    }
+
+    /// What is known must be younger than half of what may be skipped (RFC 8216bis, section 6.3.7).
+    private func fresh(_ directives: DeliveryDirectives, at now: Instant) -> DeliveryDirectives {
+        guard let boundary = playlist?.serverControl.canSkipUntil, let loadedAt, now - loadedAt < boundary / 2 else {
+            return DeliveryDirectives(segment: directives.segment, part: directives.part)
         }
         return directives
     }

@@ -3,27 +3,23 @@ internal import PCastMedia
 extension PlaylistTimeline {
     /// Takes what a reload brought.
     public mutating func update(to newer: MediaPlaylist) -> Change {
-        let incoming = Self.existing(newer)
         guard let last = segments.last, let first = segments.first else {
             let change: Change = newer == playlist ? .unchanged : .advanced
             playlist = newer
             segments = Self.placed(newer, from: .zero, knowing: nil)
             return change
         }
-        guard let newFirst = incoming.first, let newLast = incoming.last else { return .stale }
-        if newFirst.number > last.number {
-            return slideOn(to: newer, from: newFirst)
-        }
-        if newLast.number < first.number {
-            return goBack(to: newer, newLast)
-        }
+        guard let newLast = Self.lastNumber(newer) else { return .stale }
+        let newFirst = newer.mediaSequence
+        if newFirst > last.number { return slideOn(to: newer) }
+        if newLast < first.number { return goBack(to: newer) }
         if isAnother(newer) { return restart(with: newer) }
         guard Self.progress(newer) >= Self.progress(playlist) else { return .stale }
         let isUnchanged = newer == playlist
         // The oldest segment that both have keeps its place, and the others follow.
-        let shared = max(first.number, newFirst.number)
+        let shared = max(first.number, newFirst)
         var origin = segments[Int(shared - first.number)].start
-        for segment in incoming.prefix(Int(shared - newFirst.number)) { origin -= segment.duration }
+        for segment in newer.segments.prefix(Int(shared - newFirst)) { origin -= segment.duration }
         replace(with: newer, from: origin)
         return isUnchanged ? .unchanged : .advanced
     }
@@ -33,14 +29,15 @@ extension PlaylistTimeline {
         (playlist.nextNumber, playlist.isComplete ? 1 : 0, playlist.openSegment?.parts.count ?? 0)
     }
 
-    /// Those of which something is there.
-    private static func existing(_ playlist: MediaPlaylist) -> [MediaSegment] {
-        playlist.allSegments.filter { $0.uri != nil || !$0.parts.isEmpty }
+    /// Of the last segment of which something is there.
+    private static func lastNumber(_ playlist: MediaPlaylist) -> Int64? {
+        if let open = playlist.openSegment, !open.parts.isEmpty { return open.number }
+        return playlist.segments.isEmpty ? nil : playlist.nextNumber - 1
     }
 
     /// Nothing of the window is left.
-    private mutating func slideOn(to newer: MediaPlaylist, from newFirst: MediaSegment) -> Change {
-        let missing = newFirst.number - segments[segments.count - 1].number - 1
+    private mutating func slideOn(to newer: MediaPlaylist) -> Change {
+        let missing = newer.mediaSequence - segments[segments.count - 1].number - 1
         guard missing > 0 else {
             replace(with: newer, from: end)
             return .advanced
@@ -59,7 +56,7 @@ extension PlaylistTimeline {
     }
 
     /// The numbers went back by more than the window: the server began anew, unless wall time says that it is old.
-    private mutating func goBack(to newer: MediaPlaylist, _ newLast: MediaSegment) -> Change {
+    private mutating func goBack(to newer: MediaPlaylist) -> Change {
         let placed = Self.placed(newer, from: .zero, knowing: nil)
         if let new = placed.last(where: { $0.wallTime != nil })?.wallTime,
             let old = segments.first(where: { $0.wallTime != nil })?.wallTime, new < old
@@ -119,8 +116,7 @@ extension PlaylistTimeline {
             return
         }
         let known = segments
-        let firstKept = newer.allSegments.first?.number ?? 0
-        evicted = Array((evicted + known.prefix { $0.number < firstKept }).suffix(Self.evictedCount))
+        evicted = Array((evicted + known.prefix { $0.number < newer.mediaSequence }).suffix(Self.evictedCount))
         playlist = newer
         segments = Self.placed(newer, from: origin, knowing: known)
     }
@@ -130,32 +126,37 @@ extension PlaylistTimeline {
     static func placed(
         _ playlist: MediaPlaylist, from origin: TimeSpan, knowing known: [PlacedSegment]?
     ) -> [PlacedSegment] {
-        let knownFirst = known?.first?.number ?? 0
         var placed: [PlacedSegment] = []
         placed.reserveCapacity(playlist.segments.count + 1)
-        var start = origin
-        for segment in existing(playlist) {
-            var wallTime = segment.programDateTime
-            if wallTime == nil, let last = placed.last, last.discontinuity == segment.discontinuity,
-                let time = last.wallTime
-            {
-                wallTime = sum(time, last.duration)
-            }
-            if wallTime == nil, let known, segment.number >= knownFirst,
-                segment.number - knownFirst < Int64(known.count)
-            {
-                wallTime = known[Int(segment.number - knownFirst)].wallTime
-            }
-            placed.append(
-                PlacedSegment(
-                    number: segment.number, discontinuity: segment.discontinuity, start: start,
-                    duration: segment.duration, wallTime: wallTime, isGap: segment.isGap))
-            start += segment.duration
+        // By the index: a segment is large, and a window may hold a day of them.
+        for index in playlist.segments.indices {
+            placed.append(place(playlist.segments[index], behind: placed.last, from: origin, knowing: known))
+        }
+        if let open = playlist.openSegment, !open.parts.isEmpty {
+            placed.append(place(open, behind: placed.last, from: origin, knowing: known))
         }
         for index in placed.indices.dropLast().reversed()
         where placed[index].wallTime == nil && placed[index].discontinuity == placed[index + 1].discontinuity {
             placed[index].wallTime = placed[index + 1].wallTime.flatMap { sum($0, -placed[index].duration) }
         }
         return placed
+    }
+
+    private static func place(
+        _ segment: borrowing MediaSegment, behind last: PlacedSegment?, from origin: TimeSpan,
+        knowing known: [PlacedSegment]?
+    ) -> PlacedSegment {
+        var wallTime = segment.programDateTime
+        if wallTime == nil, let last, last.discontinuity == segment.discontinuity {
+            wallTime = last.wallTime.flatMap { sum($0, last.duration) }
+        }
+        if wallTime == nil, let known, let first = known.first, segment.number >= first.number,
+            segment.number - first.number < Int64(known.count)
+        {
+            wallTime = known[Int(segment.number - first.number)].wallTime
+        }
+        return PlacedSegment(
+            number: segment.number, discontinuity: segment.discontinuity, start: last?.end ?? origin,
+            duration: segment.duration, wallTime: wallTime, isGap: segment.isGap)
     }
 }

@@ -74,11 +74,10 @@ public struct SessionLifecycle: Sendable {
     /// There is nothing to show.
     public mutating func bufferEmptied() {
         guard isAlive, !isBuffering, !isAtEnd else { return }
-        // While pictures stood still, or move elsewhere, nothing stalls.
-        let wasMoving = isSetToPlay && phase == .ready && !isSeeking
         isBuffering = true
         events.append(.bufferEmpty)
-        if wasMoving {
+        // While pictures stand still, nothing stalls; and while they are looked for, there is a buffer to be filled already.
+        if isSetToPlay {
             isStalled = true
             events.append(.stalled)
         }

@@ -82,6 +82,7 @@ let package = Package(
         module("RTP", ["PCastMedia"]),
         module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
+        module("HLS", ["PCastMedia"]),
         module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
         module("Stage", ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -136,6 +137,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ], resources: [.embedInCode("Pages")]),
+        module("Playback", ["PCastMedia", "PCastHLS"]),
 
         // 4: programs
         .executableTarget(
@@ -163,7 +165,7 @@ let package = Package(
         // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
         .target(
             name: "PCastFuzzing",
-            dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth"],
+            dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth"],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
         // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
@@ -177,6 +179,7 @@ let package = Package(
         tests("RTP", ["PCastRTP", "PCastMedia"]),
         tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastMedia", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
+        tests("HLS", ["PCastHLS", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),
@@ -223,6 +226,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
+        tests("Playback", ["PCastPlayback", "PCastHLS", "PCastMedia"]),
         // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
         tests(
             "Hardware",

@@ -11,6 +11,7 @@ private let allowed: [String: Set<String>] = {
         "PCastRTP": media,
         "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
+        "PCastHLS": media,
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
         "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -30,6 +31,7 @@ private let allowed: [String: Set<String>] = {
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
     table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
+    table["PCastPlayback"] = media.union(["PCastHLS"])
     table["PCastCLI"] = media.union([
         "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",
     ])
@@ -41,8 +43,8 @@ private let allowed: [String: Set<String>] = {
 
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
-    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
-    "PCastStage",
+    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth",
+    "PCastRelay", "PCastStage",
 ]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.

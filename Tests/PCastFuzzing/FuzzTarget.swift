@@ -23,6 +23,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case edgeAuthToken
     case json
     case signaling
+    case playlist
     case srtp
     case dtls
 
@@ -51,6 +52,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .edgeAuthToken: try EdgeAuthTokenTarget.run(bytes)
         case .json: try JSONTarget.run(bytes)
         case .signaling: try SignalingTarget.run(bytes)
+        case .playlist: try PlaylistTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
         case .dtls: try DTLSTarget.run(bytes)
         }
@@ -77,6 +79,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .edgeAuthToken: EdgeAuthTokenTarget.corpus
         case .json: JSONTarget.corpus
         case .signaling: SignalingTarget.corpus
+        case .playlist: PlaylistTarget.corpus
         case .srtp: SRTPTarget.corpus
         case .dtls: DTLSTarget.corpus
         }

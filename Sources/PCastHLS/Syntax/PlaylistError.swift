@@ -1,0 +1,80 @@
+/// Why a playlist was refused. The text of each says what is wrong and what helps.
+public enum PlaylistError: Error, Hashable, Sendable {
+    /// The text does not begin with `#EXTM3U`, or begins with a byte order mark (RFC 8216, section 4).
+    case notAPlaylist
+    /// The bytes are no UTF-8 (RFC 8216, section 4).
+    case notUTF8
+    /// The text is longer than ``PlaylistLimits/textSize``, as it came or with its variables replaced.
+    case tooLarge
+    /// The line is longer than ``PlaylistLimits/lineSize``.
+    case lineTooLong(line: Int)
+    /// The line holds a control character.
+    case controlCharacter(line: Int)
+    /// There are more of something than ``PlaylistLimits`` allows.
+    case tooMany(PlaylistLimits.Counted, line: Int)
+    /// All segments together last longer than ``PlaylistLimits/duration``.
+    case tooLong
+    /// `EXT-X-VERSION` is above ``PlaylistLimits/version``.
+    case unsupportedVersion(Int)
+    /// A tag of media playlists in a multivariant one, or the other way round (RFC 8216, section 4.1).
+    case mixedKinds(line: Int)
+    /// A tag that playing depends on has a value that cannot be read, or stands where it must not.
+    case malformedTag(String, line: Int)
+    case malformedAttribute(String, tag: String, line: Int)
+    case missingAttribute(String, tag: String, line: Int)
+    case missingTag(String)
+    /// A URI without `EXTINF` before it.
+    case segmentWithoutDuration(line: Int)
+    /// `EXT-X-STREAM-INF` without a URI behind it.
+    case variantWithoutURI(line: Int)
+    /// A byte range that goes on where none ended (RFC 8216, section 4.3.2.2).
+    case byteRangeWithoutStart(line: Int)
+    /// `{$name}` without an `EXT-X-DEFINE` before it.
+    case undefinedVariable(String, line: Int)
+    case variableDefinedTwice(String, line: Int)
+    /// A variable's value makes a reference to another one.
+    case nestedVariable(line: Int)
+    /// The delta update leaves out segments that the earlier playlist does not have.
+    case skippedSegmentsUnknown(first: Int64, count: Int)
+}
+
+extension PlaylistError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .notAPlaylist:
+            "the text does not begin with #EXTM3U; check that the address is a playlist's, without a byte order mark"
+        case .notUTF8: "the playlist is not UTF-8; have the server write it so"
+        case .tooLarge:
+            "the playlist has more than \(PlaylistLimits.textSize) bytes; have the server keep a shorter window"
+        case .lineTooLong(let line): "line \(line) has more than \(PlaylistLimits.lineSize) bytes; shorten it"
+        case .controlCharacter(let line): "line \(line) holds a control character; remove it"
+        case .tooMany(let counted, let line):
+            "line \(line) begins more than \(counted.maximum) \(counted.rawValue); leave out the oldest"
+        case .tooLong: "the segments last for years; check the durations"
+        case .unsupportedVersion(let version):
+            "version \(version) of the format is unknown here; have the server write version "
+                + "\(PlaylistLimits.version) or an earlier one"
+        case .mixedKinds(let line):
+            "line \(line) has a tag of the other kind of playlist; write variants and segments into playlists of "
+                + "their own"
+        case .malformedTag(let tag, let line): "line \(line): the value of \(tag) cannot be read; correct it"
+        case .malformedAttribute(let name, let tag, let line):
+            "line \(line): \(name) of \(tag) cannot be read; correct it"
+        case .missingAttribute(let name, let tag, let line): "line \(line): \(tag) has no \(name); add it"
+        case .missingTag(let tag): "the playlist has no \(tag); add it"
+        case .segmentWithoutDuration(let line): "line \(line): a URI without EXTINF before it; add the duration"
+        case .variantWithoutURI(let line): "line \(line): EXT-X-STREAM-INF without a URI after it; add the URI"
+        case .byteRangeWithoutStart(let line):
+            "line \(line): a byte range that goes on where none ended; write its offset"
+        case .undefinedVariable(let name, let line):
+            "line \(line): the variable \(name) is not defined; add EXT-X-DEFINE before it"
+        case .variableDefinedTwice(let name, let line):
+            "line \(line): the variable \(name) is defined already; remove one of the definitions"
+        case .nestedVariable(let line):
+            "line \(line): a variable's value makes a reference to another; define the whole value at once"
+        case .skippedSegmentsUnknown(let first, let count):
+            "the update leaves out segments \(first) to \(first + Int64(max(count, 1)) - 1), which are unknown here; "
+                + "load the playlist without _HLS_skip"
+        }
+    }
+}

@@ -1,0 +1,117 @@
+internal import PCastMedia
+
+extension WallTime {
+    /// Reads a date with a time of day as RFC 8216 has it (ISO 8601), `2026-11-22T05:13:16.250+01:00`: the zone with or
+    /// without a colon, and UTC where there is none. Years from 1700 to 2200, which nanoseconds count in 64 bits.
+    init?(iso8601 text: PlaylistText) {
+        var reader = DigitReader(text.trimmed)
+        guard let year = reader.number(4), reader.skip("-"), let month = reader.number(2), reader.skip("-"),
+            let day = reader.number(2), reader.skip("T") || reader.skip("t") || reader.skip(" "),
+            let hour = reader.number(2), reader.skip(":"), let minute = reader.number(2)
+        else { return nil }
+        // The second 60 is a leap second, which POSIX time does not count.
+        guard let second = reader.skip(":") ? reader.number(2) : 0, (1700...2200).contains(year),
+            (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year), hour <= 23, minute <= 59,
+            second <= 60, let fraction = reader.skip(".") || reader.skip(",") ? reader.fraction() : 0,
+            let offset = reader.zone(), reader.isAtEnd
+        else { return nil }
+        let days = Self.daysSinceEpoch(year: year, month: month, day: day)
+        let seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
+        // The zone may lead out of the years that are read.
+        let first = Self.daysSinceEpoch(year: 1700, month: 1, day: 1) * 86_400
+        let end = Self.daysSinceEpoch(year: 2201, month: 1, day: 1) * 86_400
+        guard seconds >= first, seconds < end else { return nil }
+        self.init(nanosecondsSinceEpoch: seconds * 1_000_000_000 + fraction)
+    }
+
+    /// In UTC, to the millisecond, or finer where there is more.
+    var iso8601: String {
+        var (seconds, fraction) = nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
+        if fraction < 0 {
+            seconds -= 1
+            fraction += 1_000_000_000
+        }
+        let days = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400
+        let second = seconds - days * 86_400
+        let (year, month, day) = Self.date(daysSinceEpoch: days)
+        func padded(_ number: Int64, _ count: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
+        }
+        var digits = padded(fraction, 9)
+        while digits.utf8.count > 3, digits.hasSuffix("000") { digits.removeLast(3) }
+        return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(padded(second / 3_600, 2)):"
+            + "\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)).\(digits)Z"
+    }
+
+    private static func days(in month: Int64, of year: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    /// Gregorian days, counted in years that begin in March (years above zero).
+    private static func daysSinceEpoch(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
+    }
+
+    private static func date(daysSinceEpoch days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let days = days + 719_468
+        let era = days / 146_097
+        let dayOfEra = days % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let month = shifted < 10 ? shifted + 3 : shifted - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return (year, month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+    }
+}
+
+private struct DigitReader {
+    private var rest: PlaylistText
+
+    init(_ text: PlaylistText) { rest = text }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    /// Exactly so many digits.
+    mutating func number(_ count: Int) -> Int64? {
+        let digits = rest.prefix(count)
+        guard digits.count == count, let number = digits.decimal() else { return nil }
+        rest = rest.dropFirst(count)
+        return number
+    }
+
+    mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest = rest.dropFirst()
+        return true
+    }
+
+    /// Of a second, in nanoseconds; further digits are cut off.
+    mutating func fraction() -> Int64? {
+        let digits = rest.prefix { (0x30...0x39).contains($0) }
+        guard !digits.isEmpty else { return nil }
+        rest = rest[digits.endIndex...]
+        var fraction: Int64 = 0
+        for byte in digits.prefix(9) { fraction = fraction * 10 + Int64(byte - 0x30) }
+        for _ in 0..<max(0, 9 - digits.count) { fraction *= 10 }
+        return fraction
+    }
+
+    /// Minutes ahead of UTC.
+    mutating func zone() -> Int64? {
+        if isAtEnd || skip("Z") || skip("z") { return 0 }
+        let sign: Int64 = skip("-") ? -1 : 1
+        guard sign == -1 || skip("+"), let hours = number(2), hours <= 23 else { return nil }
+        guard !isAtEnd else { return sign * hours * 60 }
+        _ = skip(":")
+        guard let minutes = number(2), minutes <= 59 else { return nil }
+        return sign * (hours * 60 + minutes)
+    }
+}

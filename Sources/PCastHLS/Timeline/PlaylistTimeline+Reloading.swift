@@ -1,0 +1,162 @@
+internal import PCastMedia
+
+extension PlaylistTimeline {
+    /// Takes what a reload brought.
+    public mutating func update(to newer: MediaPlaylist) -> Change {
+        guard let last = segments.last, let first = segments.first else {
+            let change: Change = newer == playlist ? .unchanged : .advanced
+            playlist = newer
+            segments = Self.placed(newer, from: .zero, knowing: nil)
+            return change
+        }
+        guard let newLast = Self.lastNumber(newer) else { return .stale }
+        let newFirst = newer.mediaSequence
+        if newFirst > last.number { return slideOn(to: newer) }
+        if newLast < first.number { return goBack(to: newer) }
+        if isAnother(newer) { return restart(with: newer) }
+        guard Self.progress(newer) >= Self.progress(playlist) else { return .stale }
+        let isUnchanged = newer == playlist
+        // The oldest segment that both have keeps its place, and the others follow.
+        let shared = max(first.number, newFirst)
+        var origin = segments[Int(shared - first.number)].start
+        for segment in newer.segments.prefix(Int(shared - newFirst)) { origin -= segment.duration }
+        replace(with: newer, from: origin)
+        return isUnchanged ? .unchanged : .advanced
+    }
+
+    /// How far a playlist has come: what compares lower is older.
+    private static func progress(_ playlist: MediaPlaylist) -> (Int64, Int, Int) {
+        (playlist.nextNumber, playlist.isComplete ? 1 : 0, playlist.openSegment?.parts.count ?? 0)
+    }
+
+    /// Of the last segment of which something is there.
+    private static func lastNumber(_ playlist: MediaPlaylist) -> Int64? {
+        if let open = playlist.openSegment, !open.parts.isEmpty { return open.number }
+        return playlist.segments.isEmpty ? nil : playlist.nextNumber - 1
+    }
+
+    /// Nothing of the window is left.
+    private mutating func slideOn(to newer: MediaPlaylist) -> Change {
+        let missing = newer.mediaSequence - segments[segments.count - 1].number - 1
+        guard missing > 0 else {
+            replace(with: newer, from: end)
+            return .advanced
+        }
+        var origin = end
+        if let position = position(fromWallTimeOf: newer) {
+            origin = position
+        } else {
+            let average = (end - start).nanoseconds / Int64(segments.count)
+            let (lost, overflows) = average.multipliedReportingOverflow(by: missing)
+            guard !overflows, lost < Self.farthest.nanoseconds else { return restart(with: newer) }
+            origin += TimeSpan(nanoseconds: lost)
+        }
+        replace(with: newer, from: origin)
+        return .gap(missing: missing)
+    }
+
+    /// The numbers went back by more than the window: the server began anew, unless wall time says that it is old.
+    private mutating func goBack(to newer: MediaPlaylist) -> Change {
+        let placed = Self.placed(newer, from: .zero, knowing: nil)
+        if let new = placed.last(where: { $0.wallTime != nil })?.wallTime,
+            let old = segments.first(where: { $0.wallTime != nil })?.wallTime, new < old
+        {
+            return .stale
+        }
+        return restart(with: newer)
+    }
+
+    private mutating func restart(with newer: MediaPlaylist) -> Change {
+        epoch += 1
+        let origin = position(fromWallTimeOf: newer) ?? end
+        evicted = []
+        let isFar = origin.magnitude > Self.farthest
+        playlist = newer
+        segments = Self.placed(newer, from: isFar ? .zero : origin, knowing: nil)
+        return .restarted
+    }
+
+    /// Where a playlist that shares no segment with this one begins by the wall clock: behind the end, within a day.
+    private func position(fromWallTimeOf newer: MediaPlaylist) -> TimeSpan? {
+        guard let new = Self.placed(newer, from: .zero, knowing: nil).first(where: { $0.wallTime != nil }),
+            let newTime = new.wallTime, let old = segments.last(where: { $0.wallTime != nil }),
+            let oldTime = old.wallTime
+        else { return nil }
+        let (difference, overflows) = newTime.nanosecondsSinceEpoch.subtractingReportingOverflow(
+            oldTime.nanosecondsSinceEpoch)
+        guard !overflows, difference > 0, difference < 86_400_000_000_000 else { return nil }
+        return max(end, old.start + TimeSpan(nanoseconds: difference) - new.start)
+    }
+
+    /// Whether the same numbers stand for other segments: none that both have is the same.
+    private func isAnother(_ newer: MediaPlaylist) -> Bool {
+        var differs = false
+        let first = max(newer.mediaSequence, playlist.mediaSequence)
+        for number in first..<max(first, min(newer.nextNumber, playlist.nextNumber)) {
+            guard let old = playlist.segment(number), let new = newer.segment(number) else { continue }
+            if Self.isSame(old, new) { return false }
+            differs = true
+        }
+        return differs
+    }
+
+    /// Queries, and hosts, may change from reload to reload: they hold tokens. So it takes another path as well as another
+    /// time or length for a segment to be another one.
+    private static func isSame(_ old: MediaSegment, _ new: MediaSegment) -> Bool {
+        if old.uri == new.uri || path(old) == path(new) { return true }
+        if let oldTime = old.programDateTime, let newTime = new.programDateTime { return oldTime == newTime }
+        return old.duration == new.duration
+    }
+
+    private static func path(_ segment: MediaSegment) -> String? { segment.uri.map { URIReference($0).path } }
+
+    private mutating func replace(with newer: MediaPlaylist, from origin: TimeSpan) {
+        guard origin.magnitude <= Self.farthest else {
+            _ = restart(with: newer)
+            return
+        }
+        let known = segments
+        evicted = Array((evicted + known.prefix { $0.number < newer.mediaSequence }).suffix(Self.evictedCount))
+        playlist = newer
+        segments = Self.placed(newer, from: origin, knowing: known)
+    }
+
+    /// Places segments one behind another, and works out their wall times: as they say, on from the one before, as was
+    /// known, or back from the one behind; never across a discontinuity (RFC 8216, sections 4.3.2.6 and 6.3.3).
+    static func placed(
+        _ playlist: MediaPlaylist, from origin: TimeSpan, knowing known: [PlacedSegment]?
+    ) -> [PlacedSegment] {
+        var placed: [PlacedSegment] = []
+        placed.reserveCapacity(playlist.segments.count + 1)
+        // By the index: a segment is large, and a window may hold a day of them.
+        for index in playlist.segments.indices {
+            placed.append(place(playlist.segments[index], behind: placed.last, from: origin, knowing: known))
+        }
+        if let open = playlist.openSegment, !open.parts.isEmpty {
+            placed.append(place(open, behind: placed.last, from: origin, knowing: known))
+        }
+        for index in placed.indices.dropLast().reversed()
+        where placed[index].wallTime == nil && placed[index].discontinuity == placed[index + 1].discontinuity {
+            placed[index].wallTime = placed[index + 1].wallTime.flatMap { sum($0, -placed[index].duration) }
+        }
+        return placed
+    }
+
+    private static func place(
+        _ segment: borrowing MediaSegment, behind last: PlacedSegment?, from origin: TimeSpan,
+        knowing known: [PlacedSegment]?
+    ) -> PlacedSegment {
+        var wallTime = segment.programDateTime
+        if wallTime == nil, let last, last.discontinuity == segment.discontinuity {
+            wallTime = last.wallTime.flatMap { sum($0, last.duration) }
+        }
+        if wallTime == nil, let known, let first = known.first, segment.number >= first.number,
+            segment.number - first.number < Int64(known.count)
+        {
+            wallTime = known[Int(segment.number - first.number)].wallTime
+        }
+        return PlacedSegment(
+            number: segment.number, discontinuity: segment.discontinuity, start: last?.end ?? origin,
+            duration: segment.duration, wallTime: wallTime, isGap: segment.isGap)
+    }
+}

@@ -1,0 +1,8 @@
+/// The same as an overlay sees it; the raw values stand on the wire (Ease Live's player states).
+public enum OverlayPlayerState: String, Hashable, Sendable, CaseIterable {
+    case playing
+    case paused
+    case seeking
+    case stopped
+    case buffering
+}

@@ -1,0 +1,148 @@
+import PCastHLS
+import PCastMedia
+import Testing
+
+@Suite("Broken and hostile playlists end in an error that says what to do")
+struct BrokenPlaylistTests {
+    private static let head = "#EXT-X-TARGETDURATION:4\n"
+
+    @Test(
+        "a media playlist that is wrong",
+        arguments: [
+            ("", .missingTag("EXT-X-TARGETDURATION")),
+            ("#EXT-X-TARGETDURATION:x", .malformedTag("EXT-X-TARGETDURATION", line: 2)),
+            (head + "#EXTINF:-1,\na", .malformedTag("EXTINF", line: 3)),
+            (head + "#EXTINF:1e3,\na", .malformedTag("EXTINF", line: 3)),
+            (head + "#EXTINF:99999999999999999999,\na", .malformedTag("EXTINF", line: 3)),
+            (head + "a", .segmentWithoutDuration(line: 3)),
+            (head + "#EXTINF:1,\na\nb", .segmentWithoutDuration(line: 5)),
+            (
+                head + "#EXT-X-MEDIA-SEQUENCE:9223372036854775807",
+                .malformedTag("EXT-X-MEDIA-SEQUENCE", line: 3)
+            ),
+            (
+                head + "#EXTINF:1,\na\n#EXT-X-MEDIA-SEQUENCE:1",
+                .malformedTag("EXT-X-MEDIA-SEQUENCE", line: 5)
+            ),
+            (head + "#EXT-X-BYTERANGE:9223372036854775807@1", .malformedTag("EXT-X-BYTERANGE", line: 3)),
+            (head + "#EXT-X-KEY:METHOD=AES-128", .missingAttribute("URI", tag: "EXT-X-KEY", line: 3)),
+            (head + "#EXT-X-KEY:URI=\"k\"", .missingAttribute("METHOD", tag: "EXT-X-KEY", line: 3)),
+            (
+                head + "#EXT-X-KEY:METHOD=AES-128,URI=\"k\",IV=0xZZ",
+                .malformedAttribute("IV", tag: "EXT-X-KEY", line: 3)
+            ),
+            (
+                head + "#EXT-X-KEY:METHOD=AES-128,URI=\"k\",IV=0x" + String(repeating: "0", count: 33),
+                .malformedAttribute("IV", tag: "EXT-X-KEY", line: 3)
+            ),
+            (
+                head + "#EXT-X-KEY:METHOD=NONE,METHOD=AES-128",
+                .malformedAttribute("METHOD", tag: "EXT-X-KEY", line: 3)
+            ),
+            (head + "#EXT-X-MAP:URI=\"a", .malformedAttribute("URI", tag: "EXT-X-MAP", line: 3)),
+            (head + "#EXT-X-MAP:URI", .malformedTag("EXT-X-MAP", line: 3)),
+            (head + "#EXT-X-PART:URI=\"a\"", .missingAttribute("DURATION", tag: "EXT-X-PART", line: 3)),
+            (head + "#EXT-X-PART:URI=\"a\",DURATION=1,BYTERANGE=\"5\"", .byteRangeWithoutStart(line: 3)),
+            (head + "#EXT-X-STREAM-INF:BANDWIDTH=1\na", .mixedKinds(line: 3)),
+            ("#EXT-X-VERSION:14", .unsupportedVersion(14)),
+            (head + "#EXTINF:1,\n{$x}.ts", .undefinedVariable("x", line: 4)),
+            ("#EXT-X-DEFINE:IMPORT=\"x\"", .undefinedVariable("x", line: 2)),
+            ("#EXT-X-DEFINE:QUERYPARAM=\"x\"", .undefinedVariable("x", line: 2)),
+            (
+                "#EXT-X-DEFINE:NAME=\"x\",VALUE=\"1\"\n#EXT-X-DEFINE:NAME=\"x\",VALUE=\"1\"",
+                .variableDefinedTwice("x", line: 3)
+            ),
+            (
+                "#EXT-X-DEFINE:NAME=\"x\",VALUE=\"{\"\n" + head + "#EXTINF:1,\n{$x}$x}",
+                .nestedVariable(line: 5)
+            ),
+            (head + "#EXTINF:1,\na\u{1}b", .controlCharacter(line: 4)),
+            (head + "#EXTINF:1,a\rb\nc", .controlCharacter(line: 3)),
+            (head + "#EXT-X-SKIP:SKIPPED-SEGMENTS=3", .skippedSegmentsUnknown(first: 0, count: 3)),
+        ] as [(String, PlaylistError)])
+    func wrong(text: String, error: PlaylistError) {
+        #expect(throws: error) { try media(text) }
+        #expect(error.description.contains(";") && error.description.count > 30)
+    }
+
+    @Test(
+        "a multivariant playlist that is wrong",
+        arguments: [
+            (
+                "#EXT-X-STREAM-INF:CODECS=\"a\"\na",
+                .missingAttribute("BANDWIDTH", tag: "EXT-X-STREAM-INF", line: 2)
+            ),
+            ("#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"g\",NAME=\"a\"", .missingTag("EXT-X-STREAM-INF")),
+            ("#EXT-X-STREAM-INF:BANDWIDTH=1", .variantWithoutURI(line: 2)),
+            ("#EXT-X-STREAM-INF:BANDWIDTH=1\n#EXT-X-VERSION:3\na", .variantWithoutURI(line: 2)),
+            (
+                "#EXT-X-STREAM-INF:BANDWIDTH=1,RESOLUTION=1x\na",
+                .malformedAttribute("RESOLUTION", tag: "EXT-X-STREAM-INF", line: 2)
+            ),
+            (
+                "#EXT-X-MEDIA:TYPE=AUDIO,NAME=\"a\"",
+                .missingAttribute("GROUP-ID", tag: "EXT-X-MEDIA", line: 2)
+            ),
+            ("#EXT-X-MEDIA:TYPE=AUDIO,NAME=\"a\",GROUP-ID=\"g\"\n#EXT-X-ENDLIST", .mixedKinds(line: 3)),
+        ] as [(String, PlaylistError)])
+    func wrongVariants(text: String, error: PlaylistError) {
+        #expect(throws: error) { try multivariant(text) }
+    }
+
+    @Test("what is no playlist at all")
+    func noPlaylist() {
+        #expect(throws: PlaylistError.notAPlaylist) { try Playlist([]) }
+        #expect(throws: PlaylistError.notAPlaylist) { try Playlist(Array("<html>404</html>".utf8)) }
+        #expect(throws: PlaylistError.notAPlaylist) { try Playlist(Array("\u{FEFF}#EXTM3U\n".utf8)) }
+        #expect(throws: PlaylistError.notUTF8) { try Playlist([0x23, 0xFF, 0xFE]) }
+        #expect(throws: PlaylistError.lineTooLong(line: 2)) {
+            try Playlist(
+                Array(("#EXTM3U\n" + String(repeating: "x", count: PlaylistLimits.lineSize + 1)).utf8))
+        }
+        #expect(throws: PlaylistError.tooLarge) {
+            try Playlist([UInt8](repeating: 0x0A, count: PlaylistLimits.textSize + 1))
+        }
+    }
+
+    @Test("no more of anything than there is room for")
+    func counts() {
+        func repeated(_ line: String, _ count: Int) -> String {
+            Self.head + (0..<count).map { line.replacing("%", with: String($0)) + "\n" }.joined()
+        }
+        func refusal(_ text: String) -> PlaylistError? {
+            do {
+                _ = try MediaPlaylist("#EXTM3U\n" + text)
+                return nil
+            } catch { return error }
+        }
+        #expect(refusal(repeated("#EXTINF:1,\na", 100_001)) == .tooMany(.segments, line: 200_004))
+        #expect(refusal(repeated("#EXTINF:1,\na", 100_000)) == nil)
+        #expect(
+            refusal(repeated("#EXT-X-PART:URI=\"a\",DURATION=1", 100_001))
+                == .tooMany(.parts, line: 100_003))
+        #expect(
+            refusal(repeated("#EXT-X-DEFINE:NAME=\"a%\",VALUE=\"\"", 1_001))
+                == .tooMany(.variables, line: 1_003))
+        #expect(
+            refusal(repeated("#EXT-X-KEY:METHOD=X,URI=\"a\",KEYFORMAT=\"%\"", 17))
+                == .tooMany(.keys, line: 19))
+        #expect(
+            refusal(repeated("#EXT-X-DATERANGE:ID=\"%\",START-DATE=\"2026-01-01T00:00:00Z\"", 10_001))
+                == .tooMany(.dateRanges, line: 10_003))
+        #expect(refusal(repeated("#EXTINF:86400,\na", 3_661)) == .tooLong)
+    }
+
+    @Test("a long variable that is named often does not fill the memory")
+    func expansion() {
+        let value = String(repeating: "x", count: 60_000)
+        let text =
+            "#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"\(value)\"\n" + Self.head
+            + String(repeating: "#EXTINF:1,\n{$a}\n", count: 300)
+        #expect(throws: PlaylistError.tooLarge) { try MediaPlaylist(text) }
+        #expect(throws: PlaylistError.lineTooLong(line: 5)) {
+            try MediaPlaylist(
+                "#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"\(value)\"\n" + Self.head
+                    + "#EXTINF:1,\n{$a}{$a}")
+        }
+    }
+}

@@ -12,13 +12,15 @@ extension EndToEnd {
                 let authentication = try await platform.authenticationToken()
                 let publisher = try place.start(
                     BuiltProgram.path("PublishExample"),
-                    [platform.uri, authentication, await platform.publishingToken(), "synthetic", "6"])
+                    [platform.uri, authentication, await platform.publishingToken(), "synthetic"])
                 let stream = try await platform.stream()
                 let picture = place.path("picture.png")
                 let viewer = try place.start(
                     BuiltProgram.path("WatchExample"),
                     [platform.uri, authentication, await platform.viewingToken(stream), stream, "2", picture])
                 for program in [viewer, publisher] {
+                    // It publishes for as long as somebody wants to watch.
+                    if program === publisher { try await platform.end(stream) }
                     #expect(try await program.exitStatus() == 0)
                     let lines = program.output.lines.values
                     #expect(lines.first?.hasPrefix("session ") == true, "\(program.report)")

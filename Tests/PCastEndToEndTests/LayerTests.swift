@@ -51,15 +51,17 @@ extension EndToEnd {
         func simulcast(codec: String) async throws {
             try await Workplace.run { place in
                 let platform = try await LocalPlatform.start(in: place)
+                let load = ForeignLoad()
                 let browser = try Peer(
-                    "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec], in: nil, of: place,
-                    seconds: 25)
+                    "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec, "--until-told"],
+                    in: nil, of: place, seconds: 10, hears: true)
                 let viewer = try await WatchedStream.open(try await platform.stream(), of: platform)
                 // A browser takes some seconds to have the rate for its best layer.
                 try await viewer.height(720, since: 0)
                 try await Self.check(viewer)
                 await viewer.close()
-                let figures = try await browser.figures(judging: ForeignLoad())
+                try browser.program.tell("enough")
+                let figures = try await browser.figures(judging: load)
                 #expect(figures["videoCodec"].text == "video/\(codec)")
             }
         }

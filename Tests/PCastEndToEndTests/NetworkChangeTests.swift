@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import Testing
 
 extension EndToEnd {
@@ -54,9 +53,8 @@ extension EndToEnd {
                     let first = try await viewer.event("firstFrame")["milliseconds"].number ?? .infinity
                     print("UDP blocked: the first picture came by \(way) after \(first) ms")
                     #expect(first < 3_000 || !load.isBearable())
-                    try await Self.play(viewer)
+                    _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 > 60 }
                     try await viewer.end(by: SIGINT)
-                    #expect(try await viewer.event("summary")["framesRendered"].number ?? 0 > 60)
                 }
                 try await publisher.end(by: SIGINT)
             }
@@ -90,16 +88,7 @@ extension EndToEnd {
 
         /// Three seconds of statistics.
         private static func play(_ viewer: RunningProgram) async throws {
-            let wanted = viewer.events("stats").count + 3
-            let seen = Mutex(0)
-            let line = await viewer.output.lines.first { line in
-                guard JSON(line: line)?["event"].text == "stats" else { return false }
-                return seen.withLock { count in
-                    count += 1
-                    return count >= wanted
-                }
-            }
-            guard line != nil else { throw EndToEndFailure("no statistics any more\n\(viewer.report)") }
+            try await viewer.awaitStatistics(viewer.events("stats").count + 3)
         }
     }
 }

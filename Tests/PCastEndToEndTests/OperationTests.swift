@@ -147,7 +147,7 @@ extension EndToEnd {
                     let port = try #require(await silent.output.lines.first())
                     let broadcast = try await Broadcast.start(
                         in: place,
-                        ["callback-network = 127.0.0.1", "drain-time = \(isAskedTwice ? "60s" : "3s")"])
+                        ["callback-network = 127.0.0.1", "drain-time = \(isAskedTwice ? "600s" : "3s")"])
                     let path = "/pcast/application/studio/callback"
                     let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/"}}"#
                     let user = LocalPlatform.application
@@ -160,7 +160,7 @@ extension EndToEnd {
                         // One right behind the first is taken for its echo, as a shell and a program between hand on the
                         // same signal.
                         var status: Int32?
-                        for _ in 0..<20 where status == nil {
+                        for _ in 0..<60 where status == nil {
                             program.send(SIGTERM)
                             status = try? await program.exitStatus(within: .seconds(1))
                         }
@@ -190,7 +190,7 @@ extension EndToEnd {
                     "\(BuiltProgram.peers)/flood.py",
                     [
                         "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "\(Int(rtcPort))",
-                        "--seconds", "\(seconds)",
+                        "--seconds", "\(seconds)", "--least", "150",
                     ])
                 // In the middle of it somebody comes to watch.
                 let welcome = try await broadcast.anotherViewer()

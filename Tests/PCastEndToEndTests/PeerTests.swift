@@ -28,14 +28,17 @@ extension EndToEnd {
         @Test("Each publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {
             try await Workplace.run { place in
+                let load = ForeignLoad()
                 let network = "pcast-\(getpid())"
                 let platform = try await Self.platform(in: network, of: place)
                 var known: Set<String> = []
+                var lossy: [String] = []
                 for publisher in Self.publishers {
-                    let stream = try await Self.run(publisher, at: platform, in: network, known)
+                    let stream = try await Self.run(publisher, at: platform, in: network, known, &lossy)
                     known.insert(stream)
                 }
                 try await platform.program.end()
+                #expect(lossy.isEmpty || !load.isBearable(), "on loopback nothing is lost")
                 #expect(!FileManager.default.fileExists(atPath: "/run/netns/\(network)"))
             }
         }
@@ -57,13 +60,15 @@ extension EndToEnd {
 
         /// One publisher and its viewers; returns the stream.
         private static func run(
-            _ publisher: Publisher, at platform: LocalPlatform, in network: String, _ known: Set<String>
+            _ publisher: Publisher, at platform: LocalPlatform, in network: String, _ known: Set<String>,
+            _ lossy: inout [String]
         ) async throws -> String {
             let place = platform.place
             let token = try await platform.publishingToken()
             let publishing = try Peer(
-                publisher.program, ["--url", "\(platform.uri)/whip", "--token", token] + publisher.options,
-                in: network, of: place, seconds: watching + 4)
+                publisher.program,
+                ["--url", "\(platform.uri)/whip", "--token", token, "--until-told"] + publisher.options,
+                in: network, of: place, seconds: watching, hears: true)
             let stream = try await platform.stream(otherThan: known)
             let viewing = try await platform.viewingToken(stream)
             let viewers = try ["whep_aiortc.py", "whep_gstreamer.py"].map { viewer in
@@ -74,15 +79,16 @@ extension EndToEnd {
             }
             for viewer in viewers {
                 let figures = try await viewer.figures()
-                check(figures, publisher.codec)
+                check(figures, publisher.codec, &lossy)
                 tell(figures, watching: publisher)
             }
-            check(try await publishing.figures(), publisher.codec)
+            try publishing.program.tell("enough")
+            check(try await publishing.figures(), publisher.codec, &lossy)
             return stream
         }
 
         /// What holds for every peer beyond what it checks itself.
-        private static func check(_ figures: JSON, _ codec: String) {
+        private static func check(_ figures: JSON, _ codec: String, _ lossy: inout [String]) {
             let peer = figures["peer"].text ?? ""
             if let agreed = figures["codecs"]["video"].text { #expect(agreed.hasSuffix(codec), "\(peer)") }
             switch figures["srtpProfile"].text {
@@ -91,7 +97,7 @@ extension EndToEnd {
             case let profile?: #expect(profile == "SRTP_AES128_CM_SHA1_80", "\(peer) knows counter mode only")
             case nil: #expect(peer.hasPrefix("FFmpeg"), "\(peer) tells its profile")
             }
-            if let lost = figures["videoPacketsLost"].number { #expect(lost == 0, "\(peer)") }
+            if let lost = figures["videoPacketsLost"].number, lost != 0 { lossy.append("\(peer): \(lost)") }
         }
 
         private static func tell(_ figures: JSON, watching publisher: Publisher) {

@@ -45,7 +45,8 @@ extension EndToEnd {
                         "--config-file", configuration, "run", "\(platform.uri)/pcast/openapi.json", "--header",
                         "Authorization: \(Self.credentials)",
                         "--checks", "all", "--max-examples", examples, "--seed", "20261121", "--no-color",
-                        "--generation-database", "none",
+                        "--generation-database", "none", "--request-timeout", "60", "--suppress-health-check",
+                        "too_slow",
                     ])
                 let status = try await checker.exitStatus(within: .longestRun + .seconds(20))
                 #expect(status == 0, "\(checker.output.lines.values.joined(separator: "\n"))")
@@ -59,7 +60,8 @@ extension EndToEnd {
         func deleted() async throws {
             try await Workplace.run { place in
                 let platform = try await LocalPlatform.start(
-                    in: place, ["--data", place.path("data"), "--callback-network", "127.0.0.1"])
+                    in: place,
+                    ["--data", place.path("data"), "--callback-network", "127.0.0.1", "--drain-time", "600s"])
                 // Nobody answers there: there is always something left to be told.
                 try await place.run(
                     "curl",
@@ -79,6 +81,7 @@ extension EndToEnd {
                     try await platform.viewingToken(try await platform.stream()))
                 _ = try await viewer.event("firstFrame")
                 platform.program.send(SIGTERM)
+                // Long before the drain time is over.
                 #expect(try await platform.program.exitStatus() == 0)
                 for client in [publisher, viewer] {
                     #expect(try await client.event("ended")["reason"].text == "maintenance")

@@ -18,7 +18,7 @@ extension EndToEnd {
                 let viewer = try place.start(
                     "\(BuiltProgram.peers)/namespace.sh",
                     [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
-                _ = try await viewer.event("firstFrame")
+                try await viewer.awaitStatistics(2)
                 try await networks.cutMedia()
                 _ = try await networks.platform.program.message(containing: Self.told)
                 try await networks.healMediaBySecond()
@@ -43,7 +43,7 @@ extension EndToEnd {
                 let viewer = try networks.atServer(
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),
                     "--token", try await platform.viewingToken(stream))
-                _ = try await viewer.event("firstFrame")
+                try await viewer.awaitStatistics(2)
                 try await networks.cutMedia()
                 _ = try await platform.program.message(containing: Self.told)
                 try await networks.healMediaBySecond()
@@ -108,7 +108,7 @@ extension EndToEnd {
                 let viewer = try networks.atServer(
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),
                     "--token", try await platform.viewingToken(stream))
-                _ = try await viewer.event("firstFrame")
+                try await viewer.awaitStatistics(2)
                 try await Self.sitOut(browser, networks)
                 try await Self.awaitPictures(of: viewer)
                 _ = try await browser.figures(judging: load)

@@ -9,6 +9,7 @@ extension EndToEnd {
         @Test("publish starts a platform that subscribe finds; Ctrl-C ends both cleanly", .timeLimit(.minutes(5)))
         func session() async throws {
             try await Workplace.run { place in
+                let load = ForeignLoad()
                 let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
                 let stream = try await publisher.event("publishing")["streamId"].text
                 let credentials = try #require(place.credentialsFiles.first)
@@ -17,7 +18,7 @@ extension EndToEnd {
 
                 let viewer = try place.pcast("subscribe")
                 #expect(try await viewer.event("subscribed")["streamId"].text == stream)
-                #expect(try await viewer.event("firstFrame")["milliseconds"].number ?? .infinity < 1_000)
+                let wait = try await viewer.event("firstFrame")["milliseconds"].number ?? .infinity
                 let size = try await viewer.event("dimensions")
                 #expect(size["width"] == .number(1_280))
                 #expect(size["height"] == .number(720))
@@ -25,7 +26,8 @@ extension EndToEnd {
                 _ = try await publisher.event("stats")
 
                 let another = try place.pcast("subscribe")
-                _ = try await another.event("firstFrame")
+                let second = try await another.event("firstFrame")["milliseconds"].number ?? .infinity
+                print("a session: the first picture after \(wait) ms, another viewer's after \(second) ms")
                 another.send(SIGINT)
                 #expect(try await another.event("ended")["description"].text == "interrupted")
                 #expect(try await another.exitStatus() == 0)
@@ -37,6 +39,7 @@ extension EndToEnd {
                 #expect(try await viewer.exitStatus() == 0)
                 #expect(try await publisher.exitStatus() == 0)
                 #expect(place.credentialsFiles.isEmpty)
+                #expect(max(wait, second) < 1_000 || !load.isBearable())
             }
         }
 

@@ -26,7 +26,7 @@ extension Hardware {
             return camera
         }
 
-        @Test("Each format shows vivid's colour bars in their colours", .timeLimit(.minutes(2)))
+        @Test("Each format shows vivid's colour bars in their colours", .timeLimit(.minutes(5)))
         func bars() throws {
             let camera = try Self.barred()
             let formats = try CameraBench.capabilities(camera.id).formats
@@ -52,7 +52,7 @@ extension Hardware {
             }
         }
 
-        @Test("YUYV, NV12 and I420 of the same scene are the same picture", .timeLimit(.minutes(1)))
+        @Test("YUYV, NV12 and I420 of the same scene are the same picture", .timeLimit(.minutes(5)))
         func equal() throws {
             let camera = try Self.barred()
             let pictures = try [CaptureEncoding.yuyv, .nv12, .i420].map {
@@ -94,7 +94,7 @@ extension Hardware {
             }
         }
 
-        @Test("Cameras with the multi-planar interface give the same picture", .timeLimit(.minutes(1)))
+        @Test("Cameras with the multi-planar interface give the same picture", .timeLimit(.minutes(5)))
         func multiplanar() throws {
             try Machine.unload("vivid")
             try Machine.load("vivid", "n_devs=1", "node_types=1", "num_inputs=1", "input_types=0", "multiplanar=2")

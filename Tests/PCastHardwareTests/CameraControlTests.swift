@@ -50,7 +50,7 @@ extension Hardware {
 
         @Test(
             "An automatic light comes on in the dark, is tried without, and stays on while it is dark",
-            .timeLimit(.minutes(2)))
+            .timeLimit(.minutes(5)))
         mutating func automaticFlash() throws {
             configuration.flashMode = .automatic
             let recording = try record()

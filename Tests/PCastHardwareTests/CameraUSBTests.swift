@@ -19,7 +19,7 @@ extension Hardware {
             }
         }
 
-        @Test("It is known by vendor, product and serial number, wherever it is plugged in", .timeLimit(.minutes(1)))
+        @Test("It is known by vendor, product and serial number, wherever it is plugged in", .timeLimit(.minutes(5)))
         func identity() throws {
             let camera = try USBCamera()
             let device = try #require(Cameras.enumerate().first { $0.info.id == Self.id })
@@ -43,7 +43,7 @@ extension Hardware {
             try other.unplug()
         }
 
-        @Test("YUYV and JPEG show the same picture, each in its range", .timeLimit(.minutes(1)))
+        @Test("YUYV and JPEG show the same picture, each in its range", .timeLimit(.minutes(5)))
         func ranges() throws {
             let camera = try USBCamera()
             defer { try? camera.unplug() }
@@ -133,7 +133,7 @@ extension Hardware {
 
         @Test(
             "H.264 of a camera is decoded, or passed on with parameter sets before each key frame",
-            .timeLimit(.minutes(2)))
+            .timeLimit(.minutes(5)))
         func h264() throws {
             try Self.withCodedCamera(Self.h264) { node, _ in
                 let configuration = CameraBench.configuration(.h264, CameraBench.small, 15)
@@ -160,7 +160,7 @@ extension Hardware {
             }
         }
 
-        @Test("H.264 with pictures out of order is decoded, and why is told", .timeLimit(.minutes(2)))
+        @Test("H.264 with pictures out of order is decoded, and why is told", .timeLimit(.minutes(5)))
         func reordered() throws {
             try Self.withCodedCamera(["-c:v", "libx264", "-preset", "ultrafast", "-bf", "2", "-g", "15"]) { node, _ in
                 let configuration = CameraBench.configuration(.h264, CameraBench.small, 15)

@@ -25,7 +25,7 @@ extension Hardware {
             #expect(recording.backwards == 0 && recording.end == nil)
         }
 
-        @Test("An unplugged camera is black at once, and shows its picture when it is back", .timeLimit(.minutes(1)))
+        @Test("An unplugged camera is black at once, and shows its picture when it is back", .timeLimit(.minutes(5)))
         func unplugged() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer { recording.input.stop() }
@@ -41,7 +41,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("So does a USB camera that sends JPEG pictures", .timeLimit(.minutes(1)))
+        @Test("So does a USB camera that sends JPEG pictures", .timeLimit(.minutes(5)))
         func unpluggedUSB() throws {
             var camera = try USBCamera()
             defer { try? camera.unplug() }
@@ -63,7 +63,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("An unplugged microphone is silent, and heard when it is back", .timeLimit(.minutes(1)))
+        @Test("An unplugged microphone is silent, and heard when it is back", .timeLimit(.minutes(5)))
         func unpluggedMicrophone() throws {
             let id = "CARD=Dummy,DEV=0"
             let input = try AudioInput(AudioRequest(.microphone(id: id)))
@@ -86,7 +86,7 @@ extension Hardware {
             #expect(ends.value == 0)
         }
 
-        @Test("The standard microphone goes on after it was not listened to for long", .timeLimit(.minutes(1)))
+        @Test("The standard microphone goes on after it was not listened to for long", .timeLimit(.minutes(5)))
         func overrun() throws {
             // Unlike a card's own device it is shared, by alsa-lib's dsnoop.
             let input = try AudioInput(AudioRequest(.microphone(id: "default")))
@@ -101,7 +101,7 @@ extension Hardware {
             #expect(ends.value == 0 && input.isOpen)
         }
 
-        @Test("Another size is taken while it runs, without an end", .timeLimit(.minutes(1)))
+        @Test("Another size is taken while it runs, without an end", .timeLimit(.minutes(5)))
         func otherSize() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.small))
             defer { recording.input.stop() }
@@ -122,7 +122,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("The camera at the back takes over from the one at the front, with its light", .timeLimit(.minutes(1)))
+        @Test("The camera at the back takes over from the one at the front, with its light", .timeLimit(.minutes(5)))
         func swap() throws {
             var constraints = Self.size(CameraBench.large)
             func facing(_ mode: FacingMode) -> [DeviceConstraint] {
@@ -147,7 +147,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("A camera is given back while the track rests, and taken again", .timeLimit(.minutes(1)))
+        @Test("A camera is given back while the track rests, and taken again", .timeLimit(.minutes(5)))
         func rest() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer { recording.input.stop() }
@@ -167,7 +167,7 @@ extension Hardware {
             Self.check(recording)
         }
 
-        @Test("A track outlives every lie of its driver", .timeLimit(.minutes(2)))
+        @Test("A track outlives every lie of its driver", .timeLimit(.minutes(5)))
         func lies() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer {

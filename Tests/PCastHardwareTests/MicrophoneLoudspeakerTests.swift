@@ -36,7 +36,7 @@ extension Hardware {
 
         @Test(
             "sound is heard at the instant when it was due, and what is told of it is what is heard",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func lipSync() throws {
             var hearing = try hear()
             // A host that is busy holds the machine up, and its devices run over and dry.
@@ -100,7 +100,7 @@ extension Hardware {
                 sound: Heard(frames.suffix(60).prefix(25)))
         }
 
-        @Test("the user's default is played on, and shared", .timeLimit(.minutes(1)))
+        @Test("the user's default is played on, and shared", .timeLimit(.minutes(5)))
         func standard() throws {
             let presenter = try SoundPresenter(name: "default")
             let second = try SoundPresenter(name: "default")
@@ -119,7 +119,7 @@ extension Hardware {
             #expect(abs(sound.level(1_000, channel: 0) - 0.5) < 0.1, "\(sound.level(1_000, channel: 0)), \(statistics)")
         }
 
-        @Test("a device that has other rates and formats is played on as it is", .timeLimit(.minutes(1)))
+        @Test("a device that has other rates and formats is played on as it is", .timeLimit(.minutes(5)))
         func conversion() throws {
             // The side that is opened first decides what the other can have.
             let recorder = try MachineProgram(
@@ -151,7 +151,7 @@ extension Hardware {
             #expect(abs(crossings - 500) <= 3)
         }
 
-        @Test("a loudspeaker that is pulled out is silent, and plays again when it is back", .timeLimit(.minutes(1)))
+        @Test("a loudspeaker that is pulled out is silent, and plays again when it is back", .timeLimit(.minutes(5)))
         func vanish() throws {
             let presenter = try SoundPresenter(name: "hw:Loopback,0")
             try Machine.wait(for: "the loudspeaker to run") { presenter.statistics.latency > .zero }
@@ -168,7 +168,7 @@ extension Hardware {
             presenter.stop()
         }
 
-        @Test("a loudspeaker that is held up runs dry, which is counted, and goes on", .timeLimit(.minutes(1)))
+        @Test("a loudspeaker that is held up runs dry, which is counted, and goes on", .timeLimit(.minutes(5)))
         func underrun() throws {
             let pcm = try PlaybackPCM(name: "hw:0,0,0")
             let told = Mutex<(count: Int, statistics: LoudspeakerStatistics)>((0, LoudspeakerStatistics()))
@@ -201,7 +201,7 @@ extension Hardware {
             #expect(statistics.xruns >= 1 && statistics.latency > .milliseconds(25), "\(statistics)")
         }
 
-        @Test("a loudspeaker that another program has is told", .timeLimit(.minutes(1)))
+        @Test("a loudspeaker that another program has is told", .timeLimit(.minutes(5)))
         func busy() throws {
             let first = try SoundPresenter(name: "hw:0,0,0")
             let failure = #expect(throws: IOError.self) { _ = try SoundPresenter(name: "hw:0,0,0") }

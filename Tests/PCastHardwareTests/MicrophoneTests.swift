@@ -12,7 +12,7 @@ extension Hardware {
     struct MicrophoneTests {
         // MARK: What there is
 
-        @Test("cards are found with what they can do, under names that outlive a restart", .timeLimit(.minutes(1)))
+        @Test("cards are found with what they can do, under names that outlive a restart", .timeLimit(.minutes(5)))
         func enumeration() throws {
             let devices = Microphones.enumerate()
             let loopback = try #require(devices.first { $0.info.id == "CARD=Loopback,DEV=1" })
@@ -26,7 +26,7 @@ extension Hardware {
             #expect(Set(devices.map(\.info.id)).count == devices.count)
         }
 
-        @Test("a device that is in use is listed, and another program keeps it", .timeLimit(.minutes(1)))
+        @Test("a device that is in use is listed, and another program keeps it", .timeLimit(.minutes(5)))
         func enumerationOfBusy() throws {
             let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             let second = try MicrophoneSource(id: "hw:0,1,1", configuration: AudioConfiguration())
@@ -37,7 +37,7 @@ extension Hardware {
             second.stop()
         }
 
-        @Test("the dummy card's mixer is listed as it is", .timeLimit(.minutes(1)))
+        @Test("the dummy card's mixer is listed as it is", .timeLimit(.minutes(5)))
         func controls() throws {
             let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Dummy,DEV=0" })
             guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
@@ -54,7 +54,7 @@ extension Hardware {
 
         // MARK: What is heard
 
-        @Test("two tones keep frequency, level and channel; times follow each other", .timeLimit(.minutes(1)))
+        @Test("two tones keep frequency, level and channel; times follow each other", .timeLimit(.minutes(5)))
         func tones() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))
             defer { player.end() }
@@ -73,7 +73,7 @@ extension Hardware {
 
         @Test(
             "hardware that has other rates, formats and channels is brought to 48 kHz",
-            .timeLimit(.minutes(1)),
+            .timeLimit(.minutes(5)),
             arguments: [
                 (44_100, "S16_LE", 2), (96_000, "S16_LE", 2), (8_000, "S16_LE", 1), (48_000, "S32_LE", 2),
                 (48_000, "FLOAT_LE", 1), (48_000, "S24_3LE", 2), (32_000, "S24_LE", 4),
@@ -102,7 +102,7 @@ extension Hardware {
 
         @Test(
             "the user's default is listed first, is what is opened when nothing is named, and is shared",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func standard() throws {
             // Without a configuration of the user's that is the first card, through alsa-lib's dsnoop.
             let first = try #require(Microphones.enumerate().first)
@@ -121,7 +121,7 @@ extension Hardware {
             recording.expectContinuous(frames)
         }
 
-        @Test("of two channels one is made by their mean", .timeLimit(.minutes(1)))
+        @Test("of two channels one is made by their mean", .timeLimit(.minutes(5)))
         func mono() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (1_000, 0.25)]))
             defer { player.end() }
@@ -134,7 +134,7 @@ extension Hardware {
             #expect(abs(heard.level(1_000, channel: 0) - 0.125) < 0.01)
         }
 
-        @Test("the first sound is what is captured after the start, nothing older", .timeLimit(.minutes(1)))
+        @Test("the first sound is what is captured after the start, nothing older", .timeLimit(.minutes(5)))
         func nothingStale() throws {
             let source = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             let opened = Machine.now
@@ -150,7 +150,7 @@ extension Hardware {
 
         @Test(
             "a consumer that holds the source up loses sound, which becomes silence, and is counted",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func overrun() throws {
             let player = try Player(Tone(rate: 48_000, channels: [(440, 0.5), (440, 0.5)]))
             defer { player.end() }
@@ -168,7 +168,7 @@ extension Hardware {
             #expect(abs(Heard(frames.suffix(25)).level(440, channel: 0) - 0.5) < 0.03)
         }
 
-        @Test("a device that another one has is a conflict", .timeLimit(.minutes(1)))
+        @Test("a device that another one has is a conflict", .timeLimit(.minutes(5)))
         func busy() throws {
             let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             #expect(throws: DeviceError.busy("microphone:hw:0,1,0")) {
@@ -186,7 +186,7 @@ extension Hardware {
 
         @Test(
             "one that is not there is not found, and one that may not be opened names the group",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func absent() throws {
             for id in ["CARD=Nothing,DEV=0", "usb-046d_0825,DEV=0", "hw:7,0", "hw:0,9", "strange(name"] {
                 #expect(throws: DeviceError.notFound("microphone:\(id)", lookedIn: "/dev/snd")) {
@@ -209,7 +209,7 @@ extension Hardware {
 
         @Test(
             "a card that is pulled out ends the source at once, and is back under the same name",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func vanish() throws {
             let recording = try Recording(id: "CARD=Loopback,DEV=1")
             _ = try recording.frames(until: 20)
@@ -238,7 +238,7 @@ extension Hardware {
 
         // MARK: The mixer
 
-        @Test("the microphone is switched on while it is used, and as it was afterwards", .timeLimit(.minutes(1)))
+        @Test("the microphone is switched on while it is used, and as it was afterwards", .timeLimit(.minutes(5)))
         func captureSwitch() throws {
             func isOn() throws -> Bool {
                 try Machine.run("amixer", ["-c", "Dummy", "sget", "Mic"]).contains("Capture [on]")
@@ -257,7 +257,7 @@ extension Hardware {
             #expect(try isOn())
         }
 
-        @Test("a card with a menu of polar patterns is switched by what is asked for", .timeLimit(.minutes(1)))
+        @Test("a card with a menu of polar patterns is switched by what is asked for", .timeLimit(.minutes(5)))
         func polarPattern() throws {
             let menu = try PatternMenu(card: "hw:Dummy", items: ["Stereo", "Cardioid", "Omnidirectional", "Figure-8"])
             defer { menu.remove() }

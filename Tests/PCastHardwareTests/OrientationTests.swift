@@ -25,7 +25,7 @@ extension Hardware {
 
         @Test(
             "Following the device, they turn with it; the camera at the front the other way",
-            .timeLimit(.minutes(1)), arguments: [FacingMode.environment, .user])
+            .timeLimit(.minutes(5)), arguments: [FacingMode.environment, .user])
         func followDevice(_ facing: FacingMode) throws {
             let accelerometer = try Accelerometer(x: 0, y: -1_000, z: 0)
             defer { try? accelerometer.unplug() }
@@ -63,7 +63,7 @@ extension Hardware {
             }
         }
 
-        @Test("Following the user interface, the device may be turned as it likes", .timeLimit(.minutes(1)))
+        @Test("Following the user interface, the device may be turned as it likes", .timeLimit(.minutes(5)))
         func followInterface() throws {
             let accelerometer = try Accelerometer(x: 1_000, y: 0, z: 0)
             defer { try? accelerometer.unplug() }
@@ -76,7 +76,7 @@ extension Hardware {
             try recording.picture("a picture turned with the interface") { $0.isKnownPicture(turns: 1) }
         }
 
-        @Test("Without an accelerometer there is nothing to follow, and that is told", .timeLimit(.minutes(1)))
+        @Test("Without an accelerometer there is nothing to follow, and that is told", .timeLimit(.minutes(5)))
         func nothingToFollow() throws {
             #expect(Accelerometer.devices.isEmpty)
             let recording = try InputRecording(nil, Self.constraints(.followDeviceRotation, .environment))
@@ -86,7 +86,7 @@ extension Hardware {
         }
 
         @Test(
-            "One that goes away leaves pictures as they are, and is felt again when it is back", .timeLimit(.minutes(1))
+            "One that goes away leaves pictures as they are, and is felt again when it is back", .timeLimit(.minutes(5))
         )
         func unplugged() throws {
             var accelerometer = try Accelerometer(x: 1_000, y: 0, z: 0)

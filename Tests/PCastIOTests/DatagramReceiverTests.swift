@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("Receiving datagrams", .timeLimit(.minutes(1)))
+@Suite("Receiving datagrams", .timeLimit(.minutes(5)))
 struct DatagramReceiverTests {
     private let source: UDPSocket
     private let now = Instant(nanoseconds: 0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("Sending datagrams", .timeLimit(.minutes(1)))
+@Suite("Sending datagrams", .timeLimit(.minutes(5)))
 struct DatagramSenderTests {
     private let socket: UDPSocket
     private let peer = TestSocket.udp()

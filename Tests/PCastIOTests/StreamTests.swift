@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("ICE-TCP", .timeLimit(.minutes(1)))
+@Suite("ICE-TCP", .timeLimit(.minutes(5)))
 struct StreamTests {
     @Test("RFC 4571: frames that drip in byte by byte, or come together, are echoed as frames")
     func framing() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("Threads and queues", .timeLimit(.minutes(1)))
+@Suite("Threads and queues", .timeLimit(.minutes(5)))
 struct ThreadTests {
     @Test("a ring hands everything over, in order, between two threads")
     func ring() throws {
@@ -107,7 +107,12 @@ struct ThreadTests {
         let reference = MonotonicClock.reference()
         let now = MonotonicClock.now()
         #expect(now >= reference.instant)
-        #expect((MonotonicClock.wallTime() - reference.wallTime(at: now)).magnitude < .seconds(1))
+        // Between the two readings the machine may stand still, but not each time.
+        let differences = (0..<20).map { _ in
+            let now = MonotonicClock.now()
+            return (MonotonicClock.wallTime() - reference.wallTime(at: now)).magnitude
+        }
+        #expect(differences.min()! < .seconds(1))
     }
 
     @Test("the loopback interface is among the local addresses, and known for what it is")

@@ -45,7 +45,7 @@ import Testing
 
     private func port(_ platform: TestPlatform) throws -> Int { try #require(platform.listening.tlsPort) }
 
-    @Test("A renewed pair is what new connections get, and who is connected goes on", .timeLimit(.minutes(1)))
+    @Test("A renewed pair is what new connections get, and who is connected goes on", .timeLimit(.minutes(5)))
     func renewed() async throws {
         var pair = try Pair()
         defer { pair.remove() }
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("Asked to apply the same configuration, it reads the pair again at once", .timeLimit(.minutes(1)))
+    @Test("Asked to apply the same configuration, it reads the pair again at once", .timeLimit(.minutes(5)))
     func asked() async throws {
         var pair = try Pair()
         defer { pair.remove() }

@@ -10,14 +10,14 @@ import Testing
 @Suite struct DrainTests {
     @Test(
         "While it closes it lets nobody in and says so; publishers, viewers and backends are told of the maintenance",
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(5)))
     func draining() async throws {
         try await Backend.run { backend, port in
             // One address never answers, so that the end takes as long as it may.
             let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .bind(host: "127.0.0.1", port: 0).get()
             let records = RecordKeeping(callbackNetworks: [IPNetwork("127.0.0.0/8")!])
-            try await TestPlatform.runConfigured(records: records, configure: { $0.drainTime = .seconds(8) }) {
+            try await TestPlatform.runConfigured(records: records, configure: { $0.drainTime = .seconds(15) }) {
                 platform in
                 for (name, port) in [("", port), ("/silent", silent.localAddress?.port ?? 0)] {
                     let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/hook"}}"#
@@ -43,7 +43,7 @@ import Testing
                     #expect(ends.map { $0.content?.data.reason } == ["maintenance", "maintenance"])
                     await platform.isOver()
                     // A machine that does other things as well may take a little longer.
-                    #expect(MonotonicClock.now() - before < .seconds(40))
+                    #expect(MonotonicClock.now() - before < .seconds(60))
                 }
             }
             try await silent.close()

@@ -160,7 +160,7 @@ import Testing
             let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
             let secure = "https://127.0.0.1:\(try #require(platform.listening.tlsPort))"
             for path in ["/healthz", "/", "/publish"] {
-                let response = try await client.execute(HTTPClientRequest(url: secure + path), timeout: .seconds(10))
+                let response = try await client.execute(HTTPClientRequest(url: secure + path), timeout: .seconds(60))
                 #expect(response.status == .ok)
                 _ = try await response.body.collect(upTo: 1 << 20)
             }
@@ -168,7 +168,7 @@ import Testing
             request.method = .POST
             request.headers.add(name: "Content-Type", value: "application/sdp")
             request.body = .bytes(ByteBuffer(string: try Offers.publisher()))
-            let response = try await client.execute(request, timeout: .seconds(10))
+            let response = try await client.execute(request, timeout: .seconds(60))
             #expect(response.status == .created && response.headers.first(name: "Link")?.contains("turns:") == true)
             try await client.shutdown()
         }

@@ -23,7 +23,7 @@ import Testing
                 door, door == "/whip" ? try Offers.publisher() : try Offers.viewer())
             let location = try #require(answer.header("Location"))
             let response = try await HTTPClient.shared.execute(
-                HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(20))
+                HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(60))
             #expect(response.status == .ok)
             #expect(response.headers.first(name: "Content-Type") == "text/event-stream")
             #expect(response.headers.first(name: "Access-Control-Allow-Origin") == "*")
@@ -57,7 +57,7 @@ import Testing
             let answer = try await platform.post("/whip", try Offers.publisher())
             told.yield(
                 try await HTTPClient.shared.execute(
-                    HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(20)))
+                    HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(60)))
         }
         let response = try #require(await bodies.first { _ in true })
         let text = String(buffer: try await response.body.collect(upTo: 1 << 10))

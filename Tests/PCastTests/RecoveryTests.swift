@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aFailedStreamIsHadAgainAndAnEndIsFinal() async throws {
+    @Test(.timeLimit(.minutes(5))) func aFailedStreamIsHadAgainAndAnEndIsFinal() async throws {
         let first = PlainStream(1)
         let recovering = recovering(first, Attempts())
         var current = recovering.current.values.makeAsyncIterator()
@@ -112,7 +112,7 @@ import Testing
         #expect(recovering.current.value == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func whileOfflineItWaitsAndAnUnauthorizedOneIsFinal() async throws {
+    @Test(.timeLimit(.minutes(5))) func whileOfflineItWaitsAndAnUnauthorizedOneIsFinal() async throws {
         let first = PlainStream(1)
         let attempts = Attempts(refusing: [.notReady, .notReady])
         let recovering = recovering(first, attempts)
@@ -124,7 +124,7 @@ import Testing
         #expect(await recovering.ended.reason == .overload)
     }
 
-    @Test(.timeLimit(.minutes(1))) func theApplicationIsOfferedARetryThatItMayTakeOrLeave() async throws {
+    @Test(.timeLimit(.minutes(5))) func theApplicationIsOfferedARetryThatItMayTakeOrLeave() async throws {
         let first = PlainStream(1)
         let recovering = recovering(first, Attempts())
         first.end(.stop, "app-background")
@@ -139,7 +139,7 @@ import Testing
         #expect(await recovering.ended.reason == .pcastStop)
     }
 
-    @Test(.timeLimit(.minutes(1))) func stoppingEndsTheStreamTheAttemptsAndTheQuestion() async throws {
+    @Test(.timeLimit(.minutes(5))) func stoppingEndsTheStreamTheAttemptsAndTheQuestion() async throws {
         let stream = PlainStream(1)
         let running = recovering(stream, Attempts())
         running.stop()

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Dispatch
+import Glibc
 import PCastEdgeAuth
 import PCastMedia
 import PCastNetwork
@@ -24,7 +25,8 @@ struct ImpairCommand: AsyncParsableCommand {
             packets vanish, IP header included), down (nothing passes) or up.
 
             --at "10s rate=800k" changes them after a time, --at "10s down rate=800k" in one direction; up is from \
-            clients to the server. --rebind 20s gives clients another address towards the server after a time, and so \
+            clients to the server. --step "rate=800k" is a change that waits until the signal USR2 asks for it; several \
+            are asked for one after the other. --rebind 20s gives clients another address towards the server after a time, and so \
             does the signal USR1 at once.
 
             Connections share the link's rate and queue, and lose nothing: what a connection loses TCP repairs, and \
@@ -59,6 +61,11 @@ struct ImpairCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("A change after a time; may be repeated, in order.", valueName: "time [up|down] conditions"))
     var at: [LinkChangeArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A change when SIGUSR2 comes; may be repeated, in order.", valueName: "[up|down] conditions"))
+    var step: [LinkStepArgument] = []
 
     @Option(help: ArgumentHelp("Clients' addresses change after this time; may be repeated.", valueName: "duration"))
     var rebind: [MillisecondsArgument] = []
@@ -96,14 +103,20 @@ struct ImpairCommand: AsyncParsableCommand {
         }
         let link = try ImpairedLink(ports, conditions)
         let report = Report(options)
+        let rebinding = Interruption.on(SIGUSR1) { link.rebind() }
+        let stepping = Interruption.on(SIGUSR2) {
+            let number = link.step()
+            report.event(
+                "stepped", ["number": .number(Double(number))], sentence: "Step \(number) of the network's conditions.")
+        }
         for (address, server) in zip(listen, to) {
             report.event(
                 "listening", ["listen": .string(address), "to": .string(server)],
                 sentence: "\(address) leads to \(server). Ctrl-C ends it.")
         }
-        let rebinding = Interruption.onUserSignal { link.rebind() }
         await Interruption.wait()
         rebinding.cancel()
+        stepping.cancel()
         link.stop()
         tell(link.statistics.up, "up", report)
         tell(link.statistics.down, "down", report)
@@ -114,11 +127,15 @@ struct ImpairCommand: AsyncParsableCommand {
             delay: delay.span, jitter: jitter.span, loss: loss > 0 ? .random(loss) : .none)
         both?.apply(to: &initial)
         var conditions = NetworkConditions(
-            up: schedule(initial, up, at.filter(\.isUp)), down: schedule(initial, down, at.filter(\.isDown)))
+            up: schedule(initial, up, at.filter(\.step.isUp)),
+            down: schedule(initial, down, at.filter(\.step.isDown)))
         conditions.blocksUDP = blockUDP
         conditions.exempt = exempt.flatMap { IPAddress($0) }
         conditions.rebindings = rebind.map(\.span)
         conditions.seed = seed
+        conditions.steps = step.map { step in
+            NetworkConditions.Step(isUp: step.isUp, isDown: step.isDown) { step.conditions.apply(to: &$0) }
+        }
         return conditions
     }
 
@@ -128,7 +145,7 @@ struct ImpairCommand: AsyncParsableCommand {
         var initial = initial
         own?.apply(to: &initial)
         return changes.reduce(LinkSchedule(initial)) { schedule, change in
-            schedule.changed(at: change.age) { change.conditions.apply(to: &$0) }
+            schedule.changed(at: change.age) { change.step.conditions.apply(to: &$0) }
         }
     }
 

@@ -9,9 +9,9 @@ enum Interruption {
         sources.forEach { $0.cancel() }
     }
 
-    /// Calls `action` at each SIGUSR1, until what it answers is cancelled.
-    static func onUserSignal(_ action: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
-        source(of: SIGUSR1, action)
+    /// Calls `action` at each signal of that number, until what it answers is cancelled.
+    static func on(_ number: Int32, _ action: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
+        source(of: number, action)
     }
 
     private static func source(

@@ -52,7 +52,7 @@ struct JoinStormCommand: AsyncParsableCommand {
         let start = MonotonicClock.now()
         let count = rate.map { $0 * seconds } ?? viewers
         try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
-        let patience = MonotonicClock.now() + .seconds(10)
+        let patience = MonotonicClock.now() + .seconds(60)
         while rate == nil, MonotonicClock.now() < patience,
             await broadcast.audience.waits().contains(where: { $0 == nil })
         {

@@ -27,12 +27,12 @@ struct Broadcast: Sendable {
             await publishers.run()
             // What a platform takes at its first viewers, it takes once.
             try await audience.join(0..<min(8, viewers), to: publishers.streams, at: stage)
-            try await audience.watching(min(8, viewers), within: .seconds(20))
+            try await audience.watching(min(8, viewers), within: .seconds(60))
             let arrivals = try await audience.shape(frames: max(5, shape.frames.count))
             let memory = stage.residentMemory
             try await audience.join(min(8, viewers)..<viewers, to: publishers.streams, at: stage)
             // Whoever does not get a picture is counted.
-            try? await audience.watching(viewers, within: .seconds(20))
+            try? await audience.watching(viewers, within: .seconds(60))
             try await Task.sleep(for: .seconds(2))
             return Broadcast(
                 stage: stage, publishers: publishers, audience: audience, viewers: viewers, shape: shape,

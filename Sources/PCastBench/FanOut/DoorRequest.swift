@@ -43,7 +43,7 @@ enum DoorRequest {
         var left = Array(request.utf8)[...]
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
-        let limit = MonotonicClock.now() + .seconds(20)
+        let limit = MonotonicClock.now() + .seconds(60)
         while MonotonicClock.now() < limit {
             var waiting = [pollfd(fd: socket.number, events: Int16(left.isEmpty ? POLLIN : POLLOUT), revents: 0)]
             poll(&waiting, 1, 1_000)

@@ -54,9 +54,13 @@ struct FanOutMeasurement {
         let figures = try limit.run(
             cipher, viewers: viewers, port: sink.port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
-        // What it sent last has a moment to arrive.
-        try await Task.sleep(for: .milliseconds(200))
-        let seen = await sink.call { sink, _ in sink.figures }
+        // What it sent last has time to arrive.
+        let patience = MonotonicClock.now() + .seconds(20)
+        var seen = await sink.call { sink, _ in sink.figures }
+        while seen.packets < figures.packets, MonotonicClock.now() < patience {
+            try await Task.sleep(for: .milliseconds(20))
+            seen = await sink.call { sink, _ in sink.figures }
+        }
         return FanOutRound(
             processorTime: figures.processorTime, packets: figures.packets,
             missing: figures.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,

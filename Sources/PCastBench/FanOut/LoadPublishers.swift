@@ -49,7 +49,7 @@ final class LoadPublishers: Sendable {
     }
 
     private func connected(_ count: Int) async throws {
-        let limit = MonotonicClock.now() + .seconds(20)
+        let limit = MonotonicClock.now() + .seconds(60)
         while await loop.call({ crowd, _ in crowd.peers.count { $0.isConnected } }) < count {
             guard MonotonicClock.now() < limit else { throw BenchFailure("the publishers are not connected") }
             try await Task.sleep(for: .milliseconds(20))

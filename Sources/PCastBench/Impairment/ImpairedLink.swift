@@ -16,6 +16,7 @@ final class ImpairedLink: Sendable {
     private final class State: Sendable {
         let isStopped = Atomic(false)
         let rebindings = Atomic(0)
+        let steps = Atomic(0)
         let statistics = Mutex((up: LinkStatistics(), down: LinkStatistics()))
     }
 
@@ -29,11 +30,15 @@ final class ImpairedLink: Sendable {
         }
         let proxy = Handover(try ImpairedPorts(ports, conditions))
         thread = try WorkerThread(name: "impair") { [state] in
-            var rebindings = 0
+            var (rebindings, steps) = (0, 0)
             while !state.isStopped.load(ordering: .relaxed) {
                 let asked = state.rebindings.load(ordering: .relaxed)
                 if asked != rebindings { proxy.value.rebind() }
                 rebindings = asked
+                while steps < state.steps.load(ordering: .relaxed) {
+                    proxy.value.step()
+                    steps += 1
+                }
                 proxy.value.turn()
                 state.statistics.withLock { $0 = proxy.value.statistics }
             }
@@ -45,6 +50,9 @@ final class ImpairedLink: Sendable {
 
     /// Gives all clients other addresses towards the server.
     func rebind() { state.rebindings.add(1, ordering: .relaxed) }
+
+    /// Makes the next change that waits to be asked for; returns how many have been asked for before it.
+    func step() -> Int { state.steps.add(1, ordering: .relaxed).oldValue }
 
     func stop() {
         state.isStopped.store(true, ordering: .relaxed)

@@ -12,6 +12,7 @@ struct ImpairedPorts {
     private var path: ImpairedPath
     private let blocksUDP: Bool
     private var rebindings: ArraySlice<Instant>
+    private var steps: ArraySlice<NetworkConditions.Step>
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     init(_ ports: [ImpairedLink.Port], _ conditions: NetworkConditions) throws {
@@ -19,6 +20,7 @@ struct ImpairedPorts {
         path = ImpairedPath(conditions, at: now)
         blocksUDP = conditions.blocksUDP
         rebindings = conditions.rebindings.sorted().map { now + $0 }[...]
+        steps = conditions.steps[...]
         let opening = conditions.up.initial.delay + conditions.down.initial.delay
         for (number, port) in ports.enumerated() {
             datagrams.append(
@@ -33,6 +35,13 @@ struct ImpairedPorts {
 
     mutating func rebind() {
         for number in datagrams.indices { datagrams[number].rebind() }
+    }
+
+    /// Makes the next change of those that wait to be asked for.
+    mutating func step() {
+        guard let step = steps.popFirst() else { return }
+        if step.isUp { step.change(&path.up.conditions) }
+        if step.isDown { step.change(&path.down.conditions) }
     }
 
     /// Waits a moment, and does what is to be done.

@@ -6,6 +6,8 @@ struct NetworkConditions: Sendable {
     /// From clients to the server, and back.
     var up: LinkSchedule
     var down: LinkSchedule
+    /// Changes that wait until they are asked for, one after the other.
+    var steps: [Step] = []
     /// No datagram passes.
     var blocksUDP = false
     /// When, after the beginning, clients' datagrams begin to come from other addresses, as behind a translator that
@@ -15,6 +17,12 @@ struct NetworkConditions: Sendable {
     var seed: UInt64 = 1
     /// Datagrams of clients at this address pass as if there were no such network.
     var exempt: IPAddress?
+
+    /// A change of one direction or both.
+    struct Step: Sendable {
+        let isUp, isDown: Bool
+        let change: @Sendable (inout LinkConditions) -> Void
+    }
 
     init(up: LinkSchedule, down: LinkSchedule) {
         self.up = up

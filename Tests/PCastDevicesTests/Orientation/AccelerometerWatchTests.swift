@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Watching how a device is held")
 struct AccelerometerWatchTests {
-    @Test("each new orientation is told once, and the thread ends with the last who follows", .timeLimit(.minutes(1)))
+    @Test("each new orientation is told once, and the thread ends with the last who follows", .timeLimit(.minutes(5)))
     func turns() async throws {
         try await SensorFolder.with { folder in
             let watch = AccelerometerWatch(folders: folder.folders)
@@ -39,7 +39,7 @@ struct AccelerometerWatchTests {
     }
 
     @Test(
-        "an accelerometer that goes and comes is found again, and the last orientation holds", .timeLimit(.minutes(1)))
+        "an accelerometer that goes and comes is found again, and the last orientation holds", .timeLimit(.minutes(5)))
     func replugged() async throws {
         try await SensorFolder.with { folder in
             let watch = AccelerometerWatch(folders: folder.folders)
@@ -56,7 +56,7 @@ struct AccelerometerWatchTests {
         }
     }
 
-    @Test("whoever follows may stop following while it is told", .timeLimit(.minutes(1)))
+    @Test("whoever follows may stop following while it is told", .timeLimit(.minutes(5)))
     func cancelledWithin() async throws {
         try await SensorFolder.with { folder in
             try folder.accelerometer(0, -1_000, 0)

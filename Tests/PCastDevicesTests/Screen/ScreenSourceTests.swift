@@ -10,7 +10,7 @@ import Testing
 @Suite(
     "Screens are captured",
     .enabled(if: TestXServer.isInstalled, "left out: screen capture: Xvfb is not installed (apt-get install xvfb)"),
-    .timeLimit(.minutes(2)), .serialized)
+    .timeLimit(.minutes(5)), .serialized)
 struct ScreenSourceTests {
     private static func frames(
         _ server: TestXServer, _ area: ScreenSpecification.Area = .screen, frameRate: Int = 50,

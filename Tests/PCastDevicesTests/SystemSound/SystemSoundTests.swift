@@ -11,7 +11,7 @@ import Testing
     .enabled(
         if: TestSoundServer.missing.isEmpty,
         "left out: system sound: PulseAudio is not installed (apt-get install pulseaudio pulseaudio-utils)"),
-    .timeLimit(.minutes(2)), .serialized)
+    .timeLimit(.minutes(5)), .serialized)
 struct SystemSoundTests {
     /// What a source delivers, for tests to wait for.
     private final class Frames: Sendable {
@@ -100,7 +100,7 @@ struct SystemSoundTests {
             last = frame
         }
         let now = WallTime(nanosecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1e9))
-        #expect((now - (try #require(last.captureTime))).magnitude < .seconds(5))
+        #expect((now - (try #require(last.captureTime))).magnitude < .seconds(60))
         player.end()
     }
 

@@ -8,14 +8,12 @@ struct ImpairedPlatform: Sendable {
     let proxy: RunningProgram
     /// Where clients come whose network is bad.
     let badURI: String
-    /// When the proxy began to count.
-    let start: Date
 
     private static let good = "127.0.0.1"
     private static let bad = "127.0.0.3"
 
-    /// - Parameter changes: of the bad network, as `--at` takes them.
-    static func start(in place: Workplace, changes: [String]) async throws -> ImpairedPlatform {
+    /// - Parameter steps: what the bad network becomes each time that it is asked to, as `--step` takes them.
+    static func start(in place: Workplace, steps: [String]) async throws -> ImpairedPlatform {
         let program = try place.pcast(
             "serve", "--listen", "\(good):0", "--rtc-port", "0", "--advertise", bad, "--application",
             LocalPlatform.application, limit: .longestSuite)
@@ -25,51 +23,37 @@ struct ImpairedPlatform: Sendable {
         else { throw EndToEndFailure("the platform does not tell where it listens") }
         var arguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
         for number in [port, media] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
-        for change in changes { arguments += ["--at", change] }
+        for step in steps { arguments += ["--step", step] }
         let proxy = try place.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
-        let begun = try await proxy.event("listening")
+        _ = try await proxy.event("listening")
         let goodURI = "http://\(good):\(port)"
         return ImpairedPlatform(
             platform: LocalPlatform(program, uri: goodURI, in: place), proxy: proxy,
-            badURI: "http://\(bad):\(port)", start: try begun.time)
+            badURI: "http://\(bad):\(port)")
     }
 
-    /// Seconds of the bad network's time at which a program told an event.
-    func age(of event: JSON) throws -> Double { try event.time.timeIntervalSince(start) }
+    /// Makes the network what its next step says.
+    func step() async throws {
+        let count = proxy.events("stepped").count
+        proxy.send(SIGUSR2)
+        _ = try await stepTime(count)
+    }
 
-    /// `pcast publish` and `pcast subscribe` of what it publishes, when the picture is there; one of them on the bad way.
-    func stream(isPublisherBad: Bool) async throws -> (publisher: RunningProgram, viewer: RunningProgram) {
-        let place = platform.place
-        let authentication = try await platform.authenticationToken()
-        let publisher = try place.pcast(
-            "publish", "--uri", isPublisherBad ? badURI : platform.uri, "--token", authentication, "--token",
-            try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
-        guard let stream = try await publisher.event("publishing")["streamId"].text else {
-            throw EndToEndFailure("the publisher does not tell its stream")
-        }
-        let viewer = try place.pcast(
-            "subscribe", "--uri", isPublisherBad ? platform.uri : badURI, "--token", authentication, "--token",
-            try await platform.viewingToken(stream))
-        _ = try await viewer.event("firstFrame")
-        return (publisher, viewer)
+    /// When it made a step, counted from 0, whether that is past or to come.
+    func stepTime(_ number: Int) async throws -> Date {
+        try await proxy.event("stepped", within: .seconds(240)) { $0["number"] == .number(Double(number)) }.time
     }
 }
 
 extension RunningProgram {
-    /// The first row of data quality of that kind since an age of the network.
+    /// The first row of data quality of that kind since a time; returns how many seconds after it was told.
     func quality(
-        _ status: String, _ reasons: Set<String>, of network: ImpairedPlatform, since age: Double,
-        within limit: Duration = .patience
+        _ status: String, _ reason: String, since time: Date, within limit: Duration = .patience
     ) async throws -> Double {
         let told = try await self.event("dataQuality", within: limit) { event in
-            event["status"].text == status && reasons.contains(event["reason"].text ?? "")
-                && ((try? network.age(of: event)).map { $0 >= age } ?? false)
+            event["status"].text == status && event["reason"].text == reason
+                && ((try? event.time).map { $0 >= time } ?? false)
         }
-        return try network.age(of: told) - age
-    }
-
-    /// The rows told so far, as "status reason".
-    var qualities: [String] {
-        events("dataQuality").map { "\($0["status"].text ?? "") \($0["reason"].text ?? "")" }
+        return try told.time.timeIntervalSince(time)
     }
 }

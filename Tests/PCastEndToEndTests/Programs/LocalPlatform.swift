@@ -49,6 +49,13 @@ struct LocalPlatform: Sendable {
 
     private static func name(_ word: Substring) -> String { String(word.drop { $0 != "=" }.dropFirst()) }
 
+    /// Ends a stream as its application's backend would.
+    func end(_ stream: String, reason: String = "ended") async throws {
+        try await place.run(
+            BuiltProgram.path("pcast"),
+            ["streams", "end", stream, "--reason", reason, "--uri", uri, "--application", Self.application])
+    }
+
     func publishingToken() async throws -> String { try await place.token(Self.application, "--type", "publish") }
 
     func authenticationToken() async throws -> String { try await place.token(Self.application, "--type", "auth") }

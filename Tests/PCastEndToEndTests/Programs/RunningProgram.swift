@@ -90,6 +90,11 @@ final class RunningProgram: Sendable {
         return event
     }
 
+    /// Waits until it has told so many seconds of statistics.
+    func awaitStatistics(_ count: Int) async throws {
+        _ = try await event("stats") { _ in self.events("stats").count >= count }
+    }
+
     /// All events of that name so far.
     func events(_ name: String) -> [JSON] {
         output.lines.values.compactMap(JSON.init(line:)).filter { $0["event"].text == name }

@@ -69,28 +69,33 @@ struct TwoNetworks: Sendable {
         ["ipproto", "tcp", "sport", "\(securePort)"], ["ipproto", "tcp", "dport", "\(securePort)"],
     ]
 
-    private func rule(_ words: [String], at side: String) async throws {
-        try await place.run("\(BuiltProgram.peers)/namespace.sh", ["\(name)-\(side)", "ip", "rule"] + words)
+    /// Changes a side's network at once: `ip` with a line of arguments each.
+    private func change(_ side: String, _ lines: [[String]]) async throws {
+        let batch = place.path("ip-\(UUID().uuidString.prefix(8))")
+        try lines.map { $0.joined(separator: " ") + "\n" }.joined().write(
+            toFile: batch, atomically: true, encoding: .utf8)
+        try await place.run("\(BuiltProgram.peers)/namespace.sh", ["\(name)-\(side)", "ip", "-batch", batch])
     }
 
     /// Nothing of media passes any more, silently and both ways, by whatever protocol; the session's connection does.
     func cutMedia() async throws {
         for side in ["server", "client"] {
-            for kind in Self.media { try await rule(["add", "pref", "10"] + kind + ["blackhole"], at: side) }
+            try await change(side, Self.media.map { ["rule", "add", "pref", "10"] + $0 + ["blackhole"] })
         }
     }
 
     /// Media passes again, but by the second link alone: nothing of it comes from the first address any more or gets
     /// there, and the second is what the client's system prefers (as a browser takes it that may not list addresses).
     func healMediaBySecond() async throws {
-        for kind in Self.media {
-            try await rule(["add", "pref", "9", "from", Self.firstAddress] + kind + ["blackhole"], at: "client")
-            try await rule(["add", "pref", "9", "to", Self.firstAddress] + kind + ["blackhole"], at: "server")
-        }
-        try await change("route", "delete", Self.server, "via", "10.1.0.1")
-        for side in ["server", "client"] {
-            for _ in Self.media { try await rule(["delete", "pref", "10"], at: side) }
-        }
+        let media = Self.media
+        let opening = media.map { _ in ["rule", "delete", "pref", "10"] }
+        try await change(
+            "server",
+            media.map { ["rule", "add", "pref", "9", "to", Self.firstAddress] + $0 + ["blackhole"] } + opening)
+        try await change(
+            "client",
+            media.map { ["rule", "add", "pref", "9", "from", Self.firstAddress] + $0 + ["blackhole"] }
+                + [["route", "delete", Self.server, "via", "10.1.0.1"]] + opening)
     }
 
     /// A stream from beside the server, and what is needed to watch it.

@@ -35,9 +35,7 @@ extension EndToEnd.Seed {
             let scene = try QualityScenes.current().cut
             try await scene.isTold(scene.publisher, "all", "none")
             // As long as its network was good, it was told nothing else.
-            let early = try scene.publisher.events("dataQuality").filter { event in
-                try scene.network.age(of: event) < QualityScenes.onset
-            }
+            let early = try await scene.earlyRows(of: scene.publisher)
             #expect(early.allSatisfy { $0["status"].text == "all" && $0["reason"].text == "none" })
         }
 

@@ -9,7 +9,7 @@ extension EndToEnd.Seed {
     @Suite("Initialization")
     struct InitializationTests {
         @Test(
-            "Controls if process termination signal handling is enabled or not", .timeLimit(.minutes(1)),
+            "Controls if process termination signal handling is enabled or not", .timeLimit(.minutes(5)),
             arguments: [(SIGTERM, true), (SIGINT, true), (SIGTERM, false)])
         func signals(number: Int32, isEnabled: Bool) async throws {
             let shared = try SharedPlatform.current()
@@ -18,7 +18,7 @@ extension EndToEnd.Seed {
                 BuiltProgram.path("PublishExample"),
                 [shared.platform.uri, try shared.authenticationToken, try shared.publishingToken, "synthetic"]
                     + (isEnabled ? ["handle-signals"] : []))
-            let line = await publisher.output.lines.first(within: .seconds(20)) { $0.hasPrefix("publishing ") }
+            let line = await publisher.output.lines.first { $0.hasPrefix("publishing ") }
             let name = try #require(line.map { StreamID(String($0.dropFirst("publishing ".count))) })
             let viewer = try await shared.watch(name)
             let renderer = viewer.stream.createRenderer()
@@ -26,7 +26,7 @@ extension EndToEnd.Seed {
             #expect(await renderer.firstFrame != nil)
             publisher.send(number)
             // The process goes on to end as the signal would have had it, handled or not.
-            #expect(try await publisher.exitStatus(within: .seconds(15)) == 128 + number)
+            #expect(try await publisher.exitStatus() == 128 + number)
             if isEnabled {
                 #expect(await viewer.stream.ended.reason == .pcastStop)
                 _ = try await shared.notification("ended", of: name)
@@ -55,7 +55,7 @@ extension EndToEnd.Seed {
         }
 
         @Test(
-            "configureLogging: Control if phenix logging is enabled", .timeLimit(.minutes(1)), arguments: [true, false])
+            "configureLogging: Control if phenix logging is enabled", .timeLimit(.minutes(5)), arguments: [true, false])
         func logging(isEnabled: Bool) async throws {
             let shared = try SharedPlatform.current()
             let lines = Awaited<String>()
@@ -84,7 +84,7 @@ extension EndToEnd.Seed {
             """
             It only has an effect on the subscriber side, and only for streams with the "streaming" capability (on both \
             publisher and subscriber side).
-            """, .timeLimit(.minutes(1)))
+            """, .timeLimit(.minutes(5)))
         func mappingOfOthers() async throws {
             let shared = try SharedPlatform.current()
             // It would lead everything nowhere.

@@ -3,12 +3,9 @@ import PCast
 import PCastMedia
 import Testing
 
-/// Streams over networks that become bad at their times, for all tests of a suite: they run beside each other from its
-/// beginning, and each test waits for its row.
+/// Streams over networks that become bad step by step, for all tests of a suite: they run beside each other from its
+/// beginning, each goes on when the rows of a step have been told, and each test waits for its row.
 struct QualityScenes: Sendable {
-    /// The programs have started by then, and streams have settled.
-    static let onset = 20.0
-
     @TaskLocal static var shared: QualityScenes?
 
     static func current() throws -> QualityScenes { try #require(shared, "the suite has its scenes") }
@@ -31,37 +28,86 @@ struct QualityScenes: Sendable {
         let viewer: RunningProgram
         /// On the bad way.
         let other: RunningProgram
+        /// What is waited for after each step of the network.
+        let rows: [[Row]]
+    }
+
+    /// What a program is told.
+    struct Row: Sendable {
+        enum Program { case publisher, viewer, other }
+
+        let program: Program
+        let status: String
+        let reason: String
+        /// Since which step.
+        var since: Int?
+
+        init(_ program: Program, _ status: String, _ reason: String, since: Int? = nil) {
+            self.program = program
+            self.status = status
+            self.reason = reason
+            self.since = since
+        }
     }
 
     static func start(in place: Workplace) async throws -> QualityScenes {
-        let steps = ["rate=600k", "rate=100k"]
-        async let uplink = narrow(in: place, isPublisherBad: true, steps + ["up down"])
-        async let downlink = narrow(in: place, isPublisherBad: false, steps + ["down down"])
-        async let silent = narrow(in: place, isPublisherBad: false, ["rate=60k"], hasSound: false)
+        let rates = ["rate=600k", "rate=100k"]
+        async let uplink = narrow(
+            in: place, isPublisherBad: true, rates + ["up down"],
+            rows: [
+                [Row(.publisher, "all", "upload-limited"), Row(.viewer, "all", "publisher-limited")],
+                [Row(.publisher, "audio-only", "upload-limited"), Row(.viewer, "audio-only", "publisher-limited")],
+                [Row(.publisher, "no-data", "upload-limited", since: 1)],
+            ])
+        async let downlink = narrow(
+            in: place, isPublisherBad: false, rates + ["down down"],
+            rows: [
+                ["all", "network-limited"], ["audio-only", "network-limited"],
+            ].map { row in
+                [
+                    Row(.other, row[0], "download-limited"), Row(.publisher, row[0], row[1]),
+                    Row(.viewer, row[0], row[1]),
+                ]
+            } + [[Row(.other, "no-data", "download-limited", since: 1)]])
+        async let silent = narrow(
+            in: place, isPublisherBad: false, ["rate=60k"], hasSound: false,
+            rows: [[Row(.viewer, "no-data", "network-limited")]])
         async let cut = Self.cut(in: place)
         return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, silent: silent, cut: cut)
     }
 
-    /// - Parameter steps: what the bad network becomes, at the onset and each time that a row has had time to be told.
+    /// Makes the networks bad, each by itself.
+    func play() async {
+        await withTaskGroup { group in
+            for scene in [narrowUplink, narrowDownlink, silent, cut] { group.addTask { try? await scene.play() } }
+        }
+    }
+
+    /// - Parameter steps: what the bad network becomes.
     private static func narrow(
-        in place: Workplace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true
+        in place: Workplace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true, rows: [[Row]]
     ) async throws -> Scene {
-        let changes = steps.enumerated().map { "\(Int(onset) + $0.offset * 20)s \($0.element)" }
-        let network = try await ImpairedPlatform.start(in: place, changes: changes)
+        let network = try await ImpairedPlatform.start(in: place, steps: steps)
         let publisher = try await publish(to: network, isBad: isPublisherBad, hasSound: hasSound)
         let viewer = try await watch(publisher, of: network, isBad: false)
         let other = isPublisherBad ? viewer : try await watch(publisher, of: network, isBad: true)
-        return Scene(network: network, publisher: publisher, viewer: viewer, other: other)
+        return Scene(network: network, publisher: publisher, viewer: viewer, other: other, rows: rows)
     }
 
     private static func cut(in place: Workplace) async throws -> Scene {
-        let network = try await ImpairedPlatform.start(
-            in: place, changes: ["\(Int(onset))s down", "\(Int(onset) + 4)s up"])
+        let network = try await ImpairedPlatform.start(in: place, steps: ["down", "up"])
         let publisher = try await publish(to: network, isBad: true)
         let viewer = try await watch(publisher, of: network, isBad: false)
         let good = try await publish(to: network, isBad: false)
         let other = try await watch(good, of: network, isBad: true)
-        return Scene(network: network, publisher: publisher, viewer: viewer, other: other)
+        return Scene(
+            network: network, publisher: publisher, viewer: viewer, other: other,
+            rows: [
+                [
+                    Row(.publisher, "no-data", "none"), Row(.other, "no-data", "none"),
+                    Row(.viewer, "no-data", "publisher-limited"),
+                ], [],
+            ])
     }
 
     private static func publish(
@@ -99,11 +145,38 @@ struct QualityScenes: Sendable {
 }
 
 extension QualityScenes.Scene {
+    /// Makes the network bad step by step, once the streams have settled.
+    fileprivate func play() async throws {
+        for program in [publisher, viewer, other] { try await program.awaitStatistics(10) }
+        for (number, rows) in rows.enumerated() {
+            try await network.step()
+            // What is not told in time is a failure of the test that waits for it.
+            for row in rows {
+                let since = try await network.stepTime(row.since ?? number)
+                _ = try? await self[row.program].quality(
+                    row.status, row.reason, since: since, within: .seconds(30))
+            }
+        }
+    }
+
+    private subscript(program: QualityScenes.Row.Program) -> RunningProgram {
+        switch program {
+        case .publisher: publisher
+        case .viewer: viewer
+        case .other: other
+        }
+    }
+
     /// Waits until a program tells a row, of those after the network became bad for the nth time; prints how long after.
     func isTold(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
-        let since = QualityScenes.onset + Double(step) * 20
-        let delay = try await program.quality(row, [reason], of: network, since: since, within: .seconds(200))
+        let delay = try await program.quality(row, reason, since: try await network.stepTime(step))
         print("\(program.name) is told “\(row) \(reason)” \(delay) s after its network changed")
+    }
+
+    /// The rows that a program was told while its network was good.
+    func earlyRows(of program: RunningProgram) async throws -> [JSON] {
+        let onset = try await network.stepTime(0)
+        return try program.events("dataQuality").filter { try $0.time < onset }
     }
 }
 
@@ -114,7 +187,9 @@ struct QualityScenesTrait: SuiteTrait, TestScoping {
     ) async throws {
         try await Workplace.run { place in
             let scenes = try await QualityScenes.start(in: place)
+            async let play: Void = scenes.play()
             try await QualityScenes.$shared.withValue(scenes) { try await function() }
+            await play
         }
     }
 }

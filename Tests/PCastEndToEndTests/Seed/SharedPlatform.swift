@@ -119,12 +119,7 @@ struct SharedPlatform: Sendable {
 
     /// Ends a stream as the backend would.
     func end(_ stream: StreamID, reason: String) async throws {
-        try await platform.place.run(
-            BuiltProgram.path("pcast"),
-            [
-                "streams", "end", stream.description, "--reason", reason, "--uri", platform.uri, "--application",
-                LocalPlatform.application,
-            ])
+        try await platform.end(stream.description, reason: reason)
     }
 }
 

@@ -29,7 +29,7 @@ FLAGS = [
 AUTOPLAY = "--autoplay-policy=document-user-activation-required"
 """Sound needs a gesture, as in a browser that a person uses."""
 
-COMMAND_TIMEOUT = 15
+COMMAND_TIMEOUT = 60
 START_TIMEOUT = 60
 """Of the first command: a browser whose files are not in memory yet reads some hundred megabytes first."""
 

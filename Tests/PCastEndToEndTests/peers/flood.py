@@ -19,6 +19,7 @@ class Flood:
         self.rtc = (self.host, arguments.rtc_port)
         self.source = arguments.source
         self.end = time.monotonic() + arguments.seconds
+        self.least = arguments.least
         self.figures = {
             name: 0
             for name in (
@@ -28,7 +29,9 @@ class Flood:
 
     @property
     def goes_on(self):
-        return time.monotonic() < self.end
+        now = time.monotonic()
+        enough = min(self.figures["refusedConnections"], self.figures["datagrams"]) >= self.least
+        return now < self.end or not enough and now < self.end + 60
 
     async def connect(self):
         reader, writer = await asyncio.open_connection(self.host, self.port, local_addr=(self.source, 0))
@@ -147,4 +150,6 @@ parser.add_argument("--address", required=True, help="HOST:PORT of the platform"
 parser.add_argument("--rtc-port", type=int, required=True)
 parser.add_argument("--source", default="127.0.0.2", help="where the flood comes from")
 parser.add_argument("--seconds", type=float, default=6)
+parser.add_argument(
+    "--least", type=int, default=0, help="go on until so many connections were refused and so many datagrams sent")
 asyncio.run(Flood(parser.parse_args()).run())

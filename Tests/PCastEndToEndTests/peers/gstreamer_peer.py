@@ -13,6 +13,8 @@ gi.require_version("GstSdp", "1.0")
 gi.require_version("GstWebRTC", "1.0")
 from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 
+import program
+
 CONNECT_TIMEOUT = 60
 STATISTICS = GstWebRTC.WebRTCStatsType
 CIPHERS = {0: None, 1: "SRTP_AES128_CM_SHA1_80"}
@@ -98,10 +100,10 @@ class Negotiation:
                 raise RuntimeError(f"waited in vain for {what}")
             self._step()
 
-    def flow(self, seconds):
+    def flow(self, options):
         """Lets media flow, while the connection stays."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and self.connected():
+        deadline = time.monotonic() + options.seconds
+        while program.goes_on(options, deadline) and self.connected():
             self._step()
 
     def _step(self):

@@ -1,5 +1,13 @@
 """An outage of the network that whoever started the program makes: told when to, and what has become of the session."""
 
+WATCH_STATE = """(() => {
+    const state = document.getElementById("state");
+    window.pcastShown = [state.textContent];
+    new MutationObserver(() => pcastShown.push(state.textContent))
+        .observe(state, { childList: true, characterData: true, subtree: true });
+})()"""
+"""Has the page keep what its badge says from now on: it may be back before it is asked again."""
+
 PATIENCE = 60
 """Seconds within which a browser notices that nothing comes any more, and within which it is connected again."""
 
@@ -7,8 +15,9 @@ PATIENCE = 60
 def rejoin(page):
     """Waits until the page has lost what it watches, and shows it again by itself."""
     state = "document.getElementById('state').textContent"
+    page.evaluate(WATCH_STATE)
     print("ready for an outage", flush=True)
-    page.wait(f"{state} !== 'live'", PATIENCE, "the interruption")
+    page.wait("pcastShown.some((shown) => shown !== 'live')", PATIENCE, "the interruption")
     page.wait(f"{state} === 'live'", PATIENCE, "the stream's return")
     page.wait(
         "new Promise((told) => { const video = document.getElementById('video'); const before = video.currentTime; "
@@ -18,8 +27,9 @@ def rejoin(page):
 def republish(page):
     """Waits until the page has lost what it publishes, and publishes again by itself; returns the link to watch."""
     state = "document.getElementById('state').textContent"
+    page.evaluate(WATCH_STATE)
     print("ready for an outage", flush=True)
-    page.wait(f"{state} !== 'publishing'", PATIENCE, "the interruption")
+    page.wait("pcastShown.some((shown) => shown !== 'publishing')", PATIENCE, "the interruption")
     page.wait(f"{state} === 'publishing' && !document.getElementById('link').hidden", PATIENCE, "the stream's return")
     return page.evaluate("document.getElementById('watch').href")
 
@@ -30,8 +40,10 @@ def sit_out(run, page, kind, count):
     Checks that it is the same connection with the same keys, and that ICE has other credentials.
     """
     before = page.evaluate("pcastCredentials()")
+    known = page.evaluate("pcastStates.length")
     print("ready for an outage", flush=True)
-    page.wait("pcastStatistics().then((now) => now.state != 'connected')", PATIENCE, "the interruption")
+    page.wait(
+        f"pcastStates.slice({known}).some((state) => state !== 'connected')", PATIENCE, "the interruption")
     print("interrupted", flush=True)
     page.wait("pcastStatistics().then((now) => now.state == 'connected')", PATIENCE, "the connection's return")
     frames = f"pcastStatistics().then((now) => now.media['{kind}-rtp-video']?.{count} ?? 0)"

@@ -1,11 +1,14 @@
 // Runs before a page's own scripts: keeps its peer connections, so that a test can read their statistics.
 (() => {
   const connections = [];
+  /** What became of them, so that nothing is overlooked by who asks now and then. */
+  const states = (window.pcastStates = []);
   const Original = window.RTCPeerConnection;
   window.RTCPeerConnection = class extends Original {
     constructor(...configuration) {
       super(...configuration);
       connections.push(this);
+      this.addEventListener("connectionstatechange", () => states.push(this.connectionState));
     }
   };
 

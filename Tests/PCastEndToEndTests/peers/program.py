@@ -7,8 +7,10 @@ checks that did not hold, or `error` says what went wrong.
 import argparse
 import json
 import os
+import select
 import signal
 import sys
+import time
 
 GRACE = 150
 """Seconds beyond --seconds after which a program gives up: joining, starting a browser, saying goodbye."""
@@ -47,7 +49,14 @@ def arguments(description, url_help, seconds=10.0, positional=False):
         parser.add_argument("--url", required=True, help=url_help)
     parser.add_argument("--token", help="sent as bearer token")
     parser.add_argument("--seconds", type=float, default=seconds, help="how long media flows (default %(default)s)")
+    parser.add_argument(
+        "--until-told", action="store_true", help="go on beyond --seconds, until a line comes on standard input")
     return parser
+
+
+def goes_on(options, deadline):
+    """Whether the time of --seconds is not over yet, or nobody has told the program that it is enough."""
+    return time.monotonic() < deadline or options.until_told and not select.select([sys.stdin], [], [], 0)[0]
 
 
 class Program:

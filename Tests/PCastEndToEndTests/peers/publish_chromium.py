@@ -79,6 +79,8 @@ def publish(run, options):
             if options.outage:
                 outage.sit_out(run, page, "outbound", "framesSent")
             measure(run, page, options.seconds)
+            while program.goes_on(options, 0):
+                page.rest(0.1)
         finally:
             if options.screenshot:
                 page.screenshot(options.screenshot)

@@ -97,10 +97,10 @@ def watch(run, options):
             finally:
                 run.figures["message"] = page.text("#message")
             run.figures["firstPictureMilliseconds"] = page.evaluate("Math.round(performance.now())")
-            page.wait("!document.getElementById('unmute').hidden", 5, "the button that turns the sound on")
+            page.wait("!document.getElementById('unmute').hidden", 60, "the button that turns the sound on")
             run.check("starts muted", page.evaluate("document.getElementById('video').muted"))
             page.click("#unmute")
-            page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 5, "sound")
+            page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 60, "sound")
             page.rest(1)
             if options.restart:
                 outage.rejoin(page)
@@ -126,7 +126,7 @@ def main():
     parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM; - to be told it on a line of standard input, "
                                "when the browser is ready", positional=True)
     parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it plays")
-    parser.add_argument("--join", type=float, default=15, help="seconds within which a picture must show")
+    parser.add_argument("--join", type=float, default=60, help="seconds within which a picture must show")
     parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
     parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")

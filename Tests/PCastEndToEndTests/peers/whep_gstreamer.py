@@ -102,7 +102,7 @@ def watch(run, options):
             "add-transceiver", GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY, Gst.Caps.from_string(caps))
     with negotiation.session() as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000))
-        negotiation.flow(options.seconds)
+        negotiation.flow(options)
         run.figures.update(
             connectionState=negotiation.state().value_nick, codecs=viewer.codecs, **negotiation.security())
         received = negotiation.statistics(gstreamer_peer.STATISTICS.INBOUND_RTP)

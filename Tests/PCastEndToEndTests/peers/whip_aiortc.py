@@ -114,7 +114,7 @@ async def publish(run, options):
     async with aiortc_peer.negotiated(connection, resource) as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000), streamID=resource.stream)
         deadline = time.monotonic() + options.seconds
-        while time.monotonic() < deadline and connection.connectionState == "connected":
+        while program.goes_on(options, deadline) and connection.connectionState == "connected":
             await asyncio.sleep(0.1)
         run.figures.update(
             connectionState=connection.connectionState, codecs=aiortc_peer.codecs(connection),

@@ -37,7 +37,7 @@ def publish(run, options):
     with negotiation.session() as seconds:
         run.figures.update(
             connectMilliseconds=round(seconds * 1000), streamID=resource.stream, codec=options.codec)
-        negotiation.flow(options.seconds)
+        negotiation.flow(options)
         run.figures.update(connectionState=negotiation.state().value_nick, **negotiation.security())
         sent = negotiation.statistics(gstreamer_peer.STATISTICS.OUTBOUND_RTP)
         reported = negotiation.statistics(gstreamer_peer.STATISTICS.REMOTE_INBOUND_RTP)

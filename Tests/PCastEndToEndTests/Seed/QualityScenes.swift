@@ -18,7 +18,7 @@ struct QualityScenes: Sendable {
     /// One of two viewers' networks has no room for a picture, and the stream has no sound.
     let silent: Scene
     /// Two streams with a publisher and a viewer each: the network of one stream's publisher and of the other's viewer is
-    /// gone for four seconds.
+    /// gone until they and who depends on them were told.
     let cut: Scene
 
     struct Scene: Sendable {

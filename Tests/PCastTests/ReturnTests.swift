@@ -62,6 +62,23 @@ import Testing
         #expect(life.endedInfo?.reason == .failed)
     }
 
+    @Test("The goodbye of a connection ends its stream, but not where the platform said before that it is lost")
+    func lateGoodbye() async {
+        let (back, over) = (StreamLife(.viewer), StreamLife(.viewer))
+        for life in [back, over] {
+            life.setReturn {}
+            life.follow(.connected)
+            life.streamInterrupted()
+            life.returned()
+        }
+        over.follow(.connected)
+        back.follow(.closed)
+        over.follow(.closed)
+        // The later one of the two goodbyes has taken effect.
+        #expect(await over.ended.reason == .ended)
+        #expect(back.endedInfo == nil)
+    }
+
     @Test("A stream that has ended is not set up again") func ended() {
         let life = StreamLife(.publisher)
         life.setReturn { Issue.record("it has ended") }

@@ -8,7 +8,9 @@ extension StreamLife {
     /// Takes in what becomes of the stream's media connection.
     func follow(_ event: MediaCall.Event) {
         switch event {
-        case .connected: setAway(false, at: MonotonicClock.now())
+        case .connected:
+            connected()
+            setAway(false, at: MonotonicClock.now())
         case .keyFrameRequested, .paused, .resumed, .layerNeedsKeyFrame, .layerPaused, .layerResumed: break
         case .away: setAway(true, at: MonotonicClock.now())
         case .back: setAway(false, at: MonotonicClock.now())
@@ -16,6 +18,8 @@ extension StreamLife {
             guard !interruption.isUnderWay else { return }
             end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: reason))
         case .closed:
+            // Its words may have been faster than itself.
+            guard !isConnectionLost else { return }
             let before = interruption.count
             Task {
                 try? await Task.sleep(for: Self.graceForWords)

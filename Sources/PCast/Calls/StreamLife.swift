@@ -20,6 +20,8 @@ final class StreamLife: StreamListener {
         var isReturning = false
         /// How often its media connection was lost.
         var interruptions = 0
+        /// The connection that the platform said to be lost is the last that there was.
+        var isLost = false
         var quality: ConnectionQuality
         /// What was seen of the connection last.
         var look = ConnectionQuality.Observation(lastHeard: nil, packetsSent: 0)
@@ -117,6 +119,7 @@ final class StreamLife: StreamListener {
         let back = state.withLock { state in
             guard state.info == nil else { return nil as (@Sendable () -> Void)? }
             state.isReturning = true
+            state.isLost = true
             state.interruptions += 1
             return state.back
         }
@@ -125,6 +128,13 @@ final class StreamLife: StreamListener {
 
     /// The stream is set up again.
     func returned() { state.withLock { $0.isReturning = false } }
+
+    /// A media connection is there, or is there again.
+    func connected() { state.withLock { $0.isLost = false } }
+
+    /// Whether the last media connection is the one that the platform said to be lost, also where the stream is set up
+    /// again already: what becomes of that one is no news.
+    var isConnectionLost: Bool { state.withLock { $0.isLost } }
 
     /// Whether what is told of the media connection is of one that is lost anyway; and how often one was.
     var interruption: (isUnderWay: Bool, count: Int) { state.withLock { ($0.isReturning, $0.interruptions) } }

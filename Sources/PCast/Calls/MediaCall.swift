@@ -112,19 +112,21 @@ final class MediaCall: Sendable {
     func accept(_ answer: String, relays: [TURNServerAddress] = []) async throws(PCastError) {
         do {
             let description = try SessionDescription(parsing: answer)
-            let accepted: Result<[MediaType], SDPError> = try await loop.call { machine, now in
+            let accepted: Result<Void, SDPError> = try await loop.call { [self] machine, now in
                 do throws(SDPError) {
                     try machine.accept(description, at: now)
-                    return .success(MediaType.allCases.filter { machine.sendingCodec($0) != nil })
+                    // On the loop's thread: whoever hears that the call is connected, which may be before this returns to
+                    // whoever waits here, knows what it carries.
+                    let sent = MediaType.allCases.filter { machine.sendingCodec($0) != nil }
+                    agreed.withLock { $0 = Set(sent) }
+                    agreedLayers.store(max(machine.sendingLayerCount, 1), ordering: .relaxed)
+                    return .success(())
                 } catch {
                     return .failure(error)
                 }
             }
-            let sent = Set(try accepted.get())
-            agreed.withLock { $0 = sent }
+            try accepted.get()
             detour.prepare(relays, answer: description, on: loop)
-            let layers = try await loop.call { machine, _ in machine.sendingLayerCount }
-            agreedLayers.store(max(layers, 1), ordering: .relaxed)
         } catch {
             throw PCastError(.failed, .media, "the platform's answer cannot be used (\(error)): is it a PCast one?")
         }

@@ -5,7 +5,7 @@ extension EndToEnd {
     /// A file as files are, from disk to three screens.
     @Suite("The film")
     struct FilmTests {
-        private static let seconds = ThisMachine.isFull ? 60 : 26
+        private static let seconds = ThisMachine.isFull ? 60 : 32
 
         @Test(
             "A film is watched by two programs and a browser at once, and ends for all of them",
@@ -67,7 +67,7 @@ extension EndToEnd {
         }
 
         /// How long the page plays; the rest is for its opening.
-        private static let watchedSeconds = seconds - 18
+        private static let watchedSeconds = seconds - 24
 
         private static func pageScreenshot(in place: Workplace) -> String { place.path("page.png") }
 

@@ -90,10 +90,15 @@ public final class PCast: Sendable {
     }
 
     /// Ends all streams and the session; `start` may be called again. Harmless in any state.
-    public func stop() async { await session.stop(forGood: false) }
+    public func stop() async { await stop(forGood: false) }
 
     /// Stops for good: everything is refused from now on, with `gone`. Harmless in any state, and when called again.
-    public func shutdown() async { await session.stop(forGood: true) }
+    public func shutdown() async { await stop(forGood: true) }
+
+    private func stop(forGood: Bool) async {
+        await session.stop(forGood: forGood)
+        if signals != nil { await TerminationSignals.shared.settled() }
+    }
 
     // MARK: Sources
 

@@ -22,6 +22,8 @@ final class TerminationSignals: Sendable {
         var lastID = 0
         var installation: Installation?
         var isEnding = false
+        /// Who may not go on before the signal has.
+        var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private static let signals = [SIGINT, SIGTERM]
@@ -51,6 +53,19 @@ final class TerminationSignals: Sendable {
                 state.endings[id] = nil
                 if state.endings.isEmpty, !state.isEnding { uninstall(&state) }
             }
+        }
+    }
+
+    /// Returns at once where no signal is being handled; else when that is done, which a process without a handler of its
+    /// own does not live to see. A program that ends because its streams do would otherwise be gone before, with a status
+    /// that tells nothing of the signal.
+    func settled() async {
+        await withCheckedContinuation { continuation in
+            let isSettled = state.withLock { state in
+                if state.isEnding { state.waiting.append(continuation) }
+                return !state.isEnding
+            }
+            if isSettled { continuation.resume() }
         }
     }
 
@@ -126,13 +141,16 @@ final class TerminationSignals: Sendable {
 
     /// Has done with the signal what would have been done without us.
     private func goOn(_ number: Int32) {
-        let isFirst = state.withLock { state in
-            guard state.isEnding else { return false }
+        let waiting: [CheckedContinuation<Void, Never>]? = state.withLock { state in
+            guard state.isEnding else { return nil }
             uninstall(&state)
             state.isEnding = false
-            return true
+            defer { state.waiting = [] }
+            return state.waiting
         }
-        if isFirst { kill(getpid(), number) }
+        guard let waiting else { return }
+        kill(getpid(), number)
+        for continuation in waiting { continuation.resume() }
     }
 }
 

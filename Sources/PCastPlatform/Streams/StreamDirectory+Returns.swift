@@ -13,8 +13,8 @@ extension StreamDirectory {
     private static let patience = Duration.seconds(8)
     /// Requests that wait for one stream; further ones are told to try again.
     private static let arrivalLimit = 10_000
-    /// A publisher of which nothing is heard is known to be away by then.
-    private static let silenceKnown = TimeSpan.seconds(6)
+    /// A publisher of which nothing is heard is known to be away by then: after 5 s, and what a busy machine adds.
+    private static let silenceKnown = TimeSpan.seconds(8)
     private static let lookInterval = Duration.milliseconds(50)
 
     /// Waits for those whom a platform that was killed left behind.

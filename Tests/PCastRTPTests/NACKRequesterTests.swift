@@ -94,6 +94,18 @@ import Testing
         #expect(requester.deadline == nil)
     }
 
+    @Test("NACK2: what was lost twice is asked for twice in a round, a burst of losses apart")
+    func repeating() {
+        var requester = NACKRequester()
+        requester.roundTrip = .milliseconds(96)
+        requester.received(10, at: milliseconds(0))
+        requester.received(12, at: milliseconds(0))
+        let times = (Int64(0)..<300).filter { !poll(&requester, at: $0).isEmpty }
+        #expect(times == [0, 113, 149, 226, 262])
+        requester.received(11, isRetransmission: true, at: milliseconds(300))
+        #expect(requester.deadline == nil && requester.requested == 5)
+    }
+
     @Test("NACK1: more than 1000 missing clears the list and asks for a key frame")
     func overflow() {
         var requester = NACKRequester()

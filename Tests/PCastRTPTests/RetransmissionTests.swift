@@ -8,15 +8,28 @@ private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: coun
     @Test("NACK2: at most once in a round trip and in 20 ms, the first sending included")
     func limits() {
         var limiter = ResendLimiter()
-        limiter.sent(70_000, at: milliseconds(1000))
+        limiter.sent(70_000, roundTrip: .milliseconds(100), at: milliseconds(1000))
         #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(5), at: milliseconds(1019)))
         #expect(limiter.mayResend(70_000, roundTrip: .milliseconds(5), at: milliseconds(1020)))
         #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1099)))
         #expect(limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1100)))
-        limiter.sent(70_000, at: milliseconds(1100))
-        #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1150)))
+        limiter.sent(70_000, roundTrip: .milliseconds(100), at: milliseconds(1100))
+        #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1124)))
         #expect(limiter.mayResend(70_001, roundTrip: .milliseconds(100), at: milliseconds(1150)))
         #expect(limiter.mayResend(70_000 + 65_536, roundTrip: .milliseconds(100), at: milliseconds(1150)))
+    }
+
+    @Test("NACK2: what was lost twice may follow itself once in each round trip, a quarter of it later")
+    func following() {
+        var limiter = ResendLimiter()
+        var times: [Int64] = []
+        for time in 0..<350 as Range<Int64> {
+            let now = milliseconds(5_000 + time)
+            guard limiter.mayResend(9, roundTrip: .milliseconds(100), at: now) else { continue }
+            limiter.sent(9, roundTrip: .milliseconds(100), at: now)
+            times.append(time)
+        }
+        #expect(times == [0, 100, 125, 200, 225, 300, 325])
     }
 }
 

@@ -428,7 +428,8 @@ public struct OutboundStream: Sendable {
 
     /// The peer reports that it lacks the packet it would know as `sequenceNumber`.
     ///
-    /// - Parameter roundTrip: to the peer; the same number is sent at most once in it, and in 20 ms (NACK2).
+    /// - Parameter roundTrip: to the peer; the same number is sent at most once in it, and in 20 ms (NACK2), and twice where
+    ///   it was lost before.
     public mutating func requestRetransmission(
         of sequenceNumber: UInt16, in log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
     ) {
@@ -453,7 +454,7 @@ public struct OutboundStream: Sendable {
         {
             return
         }
-        limiter?.sent(sequence, at: now)
+        limiter?.sent(sequence, roundTrip: roundTrip, at: now)
         if isCurrent { resends.append(sequence) } else { formerResends.append(sequence) }
     }
 

@@ -198,13 +198,15 @@ enum {
 int clinux_pipe2(int ends[2], int flags) __asm__("pipe2");
 int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int lowest)
     __asm__("posix_spawn_file_actions_addclosefrom_np");
+int clinux_spawn_change_folder(posix_spawn_file_actions_t *actions, const char *path)
+    __asm__("posix_spawn_file_actions_addchdir_np");
 
 enum { CLINUX_O_CLOEXEC = O_CLOEXEC };
 
-// A group of its own, so that Ctrl-C in a terminal is its parent's affair; no signal blocked or ignored.
+// No signal blocked or ignored; and where it is apart, a group of its own.
 static inline int clinux_spawn(
     pid_t *process, const char *path, const posix_spawn_file_actions_t *actions, char *const arguments[],
-    char *const environment[]) {
+    char *const environment[], int is_apart) {
     posix_spawnattr_t attributes;
     sigset_t none, all;
     int error = posix_spawnattr_init(&attributes);
@@ -215,7 +217,7 @@ static inline int clinux_spawn(
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        &attributes, (is_apart ? POSIX_SPAWN_SETPGROUP : 0) | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     error = posix_spawn(process, path, actions, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     return error;

@@ -3,13 +3,18 @@ import Glibc
 import PCastMedia
 
 /// A file descriptor that closes itself. Immutable, so any thread may hold it.
-final class Descriptor: Sendable {
-    let number: Int32
+public final class Descriptor: Sendable {
+    public let number: Int32
 
     /// Takes over what a system call answered; throws what it failed with.
     init(_ number: Int32, from call: String) throws(IOError) {
         guard number >= 0 else { throw .system(call: call, errno: Errno.current) }
         self.number = number
+    }
+
+    /// What nothing is read from, and what is written to goes nowhere.
+    public static func null() throws(IOError) -> Descriptor {
+        try Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC), from: "open")
     }
 
     deinit { close(number) }

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import Synchronization
 
@@ -8,20 +7,16 @@ import Synchronization
 /// What it writes, to either output, comes line by line. It inherits no other descriptor, no blocked or ignored signal,
 /// and of the environment what it is given.
 public final class ChildProcess: Sendable {
-    /// How a process ended.
-    public enum End: Hashable, Sendable {
-        case exit(Int32)
-        case signal(Int32)
-    }
+    public typealias End = SpawnedProcess.End
 
     private struct State {
-        /// Nil once it was waited for: the number may be another's then.
-        var process: pid_t?
         var input: Descriptor?
         /// Let go of itself when the process has ended.
         var thread: WorkerThread?
+        var hasEnded = false
     }
 
+    private let process: SpawnedProcess
     private let state: Mutex<State>
 
     /// Starts a program.
@@ -34,93 +29,41 @@ public final class ChildProcess: Sendable {
         _ program: String, _ arguments: [String], environment: [String: String], input: String,
         line: @escaping @Sendable (String) -> Void, ended: @escaping @Sendable (End) -> Void
     ) throws(IOError) {
-        let (inputRead, inputWrite) = try Self.pipe()
-        let (outputRead, outputWrite) = try Self.pipe()
-        let process = try Self.spawn(
-            program, [program] + arguments, environment.map { "\($0.key)=\($0.value)" }, input: inputRead.number,
-            output: outputWrite.number)
-        state = Mutex(State(process: process, input: inputWrite))
-        Self.write(input, to: inputWrite.number)
+        let (orders, words) = (try ProcessPipe(), try ProcessPipe())
+        process = try SpawnedProcess(
+            program, arguments, environment: environment, isApart: true, input: orders.read, output: words.write,
+            messages: words.write)
+        state = Mutex(State(input: orders.write))
+        Self.write(input, to: orders.write.number)
+        let heard = words.read
         let thread: WorkerThread
         do {
             thread = try WorkerThread(name: "child") { [self] in
-                Self.read(outputRead.number, line)
-                ended(wait(process))
+                Self.read(heard.number, line)
+                let end = process.wait()
+                state.withLock { $0 = State(hasEnded: true) }
+                ended(end)
             }
         } catch {
-            Glibc.kill(process, SIGKILL)
-            waitpid(process, nil, 0)
+            process.send(SIGKILL)
+            _ = process.wait()
             throw error
         }
-        state.withLock { if $0.process != nil { $0.thread = thread } }
+        state.withLock { if !$0.hasEnded { $0.thread = thread } }
         // Ours of what is the child's: its output ends when it does.
-        withExtendedLifetime((inputRead, outputWrite)) {}
+        withExtendedLifetime((orders, words)) {}
     }
 
     /// Its number; nil when it has ended.
-    public var processID: Int32? { state.withLock { $0.process } }
+    public var processID: Int32? { process.processID }
 
     /// Breaks its standard input, which tells it to end.
     public func end() { state.withLock { $0.input = nil } }
 
     /// Ends it without asking.
     public func kill() {
-        state.withLock { state in
-            state.input = nil
-            if let process = state.process { Glibc.kill(process, SIGKILL) }
-        }
-    }
-
-    private func wait(_ process: pid_t) -> End {
-        var status: Int32 = 0
-        // Its number stays its own until it is waited for, which is under the lock that `kill` takes.
-        var information = siginfo_t()
-        while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, Errno.current == EINTR {}
-        state.withLock { state in
-            while waitpid(process, &status, 0) < 0, Errno.current == EINTR {}
-            state.process = nil
-            state.input = nil
-            state.thread = nil
-        }
-        return status & 0x7F == 0 ? .exit(status >> 8 & 0xFF) : .signal(status & 0x7F)
-    }
-
-    // MARK: Starting
-
-    private static func pipe() throws(IOError) -> (read: Descriptor, write: Descriptor) {
-        var ends: (Int32, Int32) = (-1, -1)
-        let answer = withUnsafeMutableBytes(of: &ends) {
-            clinux_pipe2($0.assumingMemoryBound(to: Int32.self).baseAddress!, Int32(CLINUX_O_CLOEXEC))
-        }
-        guard answer == 0 else { throw .system(call: "pipe2", errno: Errno.current) }
-        return (try Descriptor(ends.0, from: "pipe2"), try Descriptor(ends.1, from: "pipe2"))
-    }
-
-    private static func spawn(
-        _ path: String, _ arguments: [String], _ environment: [String], input: Int32, output: Int32
-    ) throws(IOError) -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        // Not onto themselves: one of 0 to 2 may be closed in this process, and a pipe have its number.
-        let (from, to) = (fcntl(input, F_DUPFD_CLOEXEC, 10), fcntl(output, F_DUPFD_CLOEXEC, 10))
-        defer {
-            close(from)
-            close(to)
-        }
-        posix_spawn_file_actions_adddup2(&actions, from, 0)
-        posix_spawn_file_actions_adddup2(&actions, to, 1)
-        posix_spawn_file_actions_adddup2(&actions, to, 2)
-        _ = clinux_spawn_close_from(&actions, 3)
-        var arguments = arguments.map { strdup($0) } + [nil]
-        var environment = environment.map { strdup($0) } + [nil]
-        defer {
-            for text in arguments + environment { free(text) }
-        }
-        var process: pid_t = 0
-        let error = clinux_spawn(&process, path, &actions, &arguments, &environment)
-        guard error == 0 else { throw .system(call: "posix_spawn", errno: error) }
-        return process
+        end()
+        process.send(SIGKILL)
     }
 
     // MARK: Pipes

@@ -1,22 +1,19 @@
 import Foundation
+import PCastIO
 
 /// The lines that a program writes to one of its outputs: kept in a file, and waited for.
 final class ProgramOutput: Sendable {
     let lines = Awaited<String>()
-    let pipe = Pipe()
-    private let file: URL
-
-    init(to file: URL) { self.file = file }
 
     /// Reads on a thread of its own until the last process that writes has gone.
-    func read() {
-        let (pipe, lines, file) = (pipe, lines, file)
+    init(from pipe: Descriptor, to file: URL) {
+        let lines = lines
         Thread.detachNewThread {
             let kept = fopen(file.path, "w")
             var rest: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
-                let count = Foundation.read(pipe.fileHandleForReading.fileDescriptor, &buffer, buffer.count)
+                let count = read(pipe.number, &buffer, buffer.count)
                 if count < 0, errno == EINTR { continue }
                 guard count > 0 else { break }
                 fwrite(buffer, 1, count, kept)

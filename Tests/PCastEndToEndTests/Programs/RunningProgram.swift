@@ -1,12 +1,13 @@
 import Foundation
+import PCastIO
 
 /// A process that a test started. It ends by itself, by `end`, or at its time limit.
 final class RunningProgram: Sendable {
     let name: String
     let output: ProgramOutput
     let messages: ProgramOutput
-    private let process = Process()
-    private let input = Pipe()
+    private let process: SpawnedProcess
+    private let input: Descriptor
     private let exits = Awaited<Int32>()
 
     /// - Parameters:
@@ -18,32 +19,29 @@ final class RunningProgram: Sendable {
         hears: Bool = false, limit: Duration
     ) throws {
         self.name = name
-        output = ProgramOutput(to: folder.appendingPathComponent("\(name).out"))
-        messages = ProgramOutput(to: folder.appendingPathComponent("\(name).err"))
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = environment
-        process.currentDirectoryURL = folder
-        process.standardInput = hears ? input : FileHandle.nullDevice
-        process.standardOutput = output.pipe
-        process.standardError = messages.pipe
-        process.terminationHandler = { [exits] in
+        let (words, complaints, orders) = (try ProcessPipe(), try ProcessPipe(), try ProcessPipe())
+        input = orders.write
+        process = try SpawnedProcess(
+            program, arguments, environment: environment, folder: folder.path, isApart: false,
+            input: hears ? orders.read : .null(), output: words.write, messages: complaints.write)
+        output = ProgramOutput(from: words.read, to: folder.appendingPathComponent("\(name).out"))
+        messages = ProgramOutput(from: complaints.read, to: folder.appendingPathComponent("\(name).err"))
+        Thread.detachNewThread { [process, exits] in
             // As a shell tells it: a signal that ended the program is added to 128.
-            exits.add($0.terminationReason == .exit ? $0.terminationStatus : 128 + $0.terminationStatus)
+            switch process.wait() {
+            case .exit(let status): exits.add(status)
+            case .signal(let signal): exits.add(128 + signal)
+            }
         }
-        try process.run()
-        output.read()
-        messages.read()
         DispatchQueue.global().asyncAfter(deadline: .now() + limit.seconds) { [weak self] in self?.kill() }
     }
 
-    var processID: Int32 { process.processIdentifier }
+    /// Its number, as long as it runs.
+    var processID: Int32? { process.processID }
 
     var isRunning: Bool { exits.values.isEmpty }
 
-    func send(_ signal: Int32) {
-        if isRunning { Foundation.kill(processID, signal) }
-    }
+    func send(_ signal: Int32) { process.send(signal) }
 
     /// Politely first, as a program may have children to end; after fifteen seconds without asking.
     private func kill() {
@@ -71,7 +69,12 @@ final class RunningProgram: Sendable {
     }
 
     /// Writes a line to its standard input.
-    func tell(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8)) }
+    func tell(_ line: String) throws {
+        let bytes = Array("\(line)\n".utf8)
+        guard write(input.number, bytes, bytes.count) == bytes.count else {
+            throw EndToEndFailure("\(name) does not hear “\(line)”\n\(report)")
+        }
+    }
 
     // MARK: What it tells
 

@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 
 /// What can be run on this machine. What cannot is said once, for `scripts/test` to collect.
 enum ThisMachine {
@@ -49,16 +50,15 @@ enum ThisMachine {
 
     /// Network namespaces can be made.
     static let hasNamespaces: Bool = {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(BuiltProgram.peers)/namespace.sh")
-        process.arguments = ["pcast-try-\(getpid())", "true"]
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        if (try? process.run()) != nil {
-            process.waitUntilExit()
-            if process.terminationStatus == 0 { return true }
-        }
+        let isMade = try? {
+            let nothing = try Descriptor.null()
+            return try SpawnedProcess(
+                "\(BuiltProgram.peers)/namespace.sh", ["pcast-try-\(getpid())", "true"],
+                environment: ProcessInfo.processInfo.environment, isApart: false, input: nothing, output: nothing,
+                messages: nothing
+            ).wait() == .exit(0)
+        }()
+        if isMade == true { return true }
         return leaveOut("what runs in a sealed network", "making a network namespace needs root or sudo, and iproute2")
     }()
 

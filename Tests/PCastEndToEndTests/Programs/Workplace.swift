@@ -66,9 +66,10 @@ final class Workplace: Sendable {
     /// - Parameters:
     ///   - recovers: whether `pcast publish` and `pcast subscribe` try again when their stream ends.
     ///   - hears: whether it is told things on its standard input.
+    ///   - variables: of its environment, beside those of the tests' own.
     func start(
         _ program: String, _ arguments: [String], limit: Duration = .longestRun, recovers: Bool = false,
-        hears: Bool = false
+        hears: Bool = false, variables: [String: String] = [:]
     ) throws -> RunningProgram {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
         environment["XDG_RUNTIME_DIR"] = runtimeDirectory
@@ -78,6 +79,7 @@ final class Workplace: Sendable {
             environment["PCAST_PUBLISH_ONCE"] = "true"
             environment["PCAST_SUBSCRIBE_ONCE"] = "true"
         }
+        environment.merge(variables) { _, own in own }
         let number = programs.withLock { $0.count + 1 }
         let names = ([program] + arguments).map { URL(fileURLWithPath: $0).lastPathComponent }
         let name = names[0] == "namespace.sh" ? names[2] : names[0] == "pcast" ? names[1] : names[0]
@@ -89,8 +91,10 @@ final class Workplace: Sendable {
     }
 
     /// Starts `pcast`, with events for programs.
-    func pcast(_ arguments: String..., limit: Duration = .longestRun) throws -> RunningProgram {
-        try start(BuiltProgram.path("pcast"), arguments + ["--json"], limit: limit)
+    func pcast(
+        _ arguments: String..., limit: Duration = .longestRun, variables: [String: String] = [:]
+    ) throws -> RunningProgram {
+        try start(BuiltProgram.path("pcast"), arguments + ["--json"], limit: limit, variables: variables)
     }
 
     /// Runs a program that must do its work without complaint; returns what it wrote.

@@ -1,4 +1,4 @@
-/// One decoded picture in I420 (4:2:0, three planes, limited range BT.601 unless said otherwise), immutable once made.
+/// One decoded picture in I420 (4:2:0, three planes, limited range), immutable once made.
 ///
 /// A class, because a picture is shared by reference between renderer, screenshot and preview; its memory goes back
 /// to where it came from (a pool) when the last of them lets go.
@@ -10,6 +10,9 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
 
     /// Its moment in the track.
     public let timestamp: MediaTime
+
+    /// How its brightness and colours were made of red, green and blue.
+    public let matrix: MatrixCoefficients
 
     /// Y, then U, then V, each plane's rows `strideY` or `strideUV` apart.
     public let memory: UnsafeMutableRawBufferPointer
@@ -33,7 +36,7 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
     ///   - memory: at least `layout(dimensions).byteCount` bytes, laid out as `layout` says.
     ///   - release: takes the memory back; called once.
     public init(
-        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime,
+        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, matrix: MatrixCoefficients = .bt601,
         memory: UnsafeMutableRawBufferPointer,
         release: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
     ) {
@@ -42,6 +45,7 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
         self.dimensions = dimensions
         self.captureTime = captureTime
         self.timestamp = timestamp
+        self.matrix = matrix
         self.memory = memory
         self.release = release
         strideY = layout.strideY
@@ -59,7 +63,7 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
     /// The same picture under another time. It keeps this one alive.
     public func retimed(captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
         VideoFrame(
-            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, memory: memory,
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, matrix: matrix, memory: memory,
             release: { [self] _ in _ = self })
     }
 }

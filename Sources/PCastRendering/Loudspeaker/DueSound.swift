@@ -44,6 +44,9 @@ struct DueSound {
     private var place = 0.0
     private var isPlaying = false
 
+    /// The fading end of sound that was withdrawn while it was heard.
+    private var ending: [Float] = []
+
     /// Counted at 48 kHz.
     private(set) var samplesPlayed = 0
     private(set) var samplesSkipped = 0
@@ -69,6 +72,21 @@ struct DueSound {
         }
     }
 
+    /// Forgets what has not been read; what is heard at this moment fades.
+    mutating func withdraw() {
+        let count = isPlaying ? max(0, min(Self.ramp, Int(line.lastPlace - place))) : 0
+        ending = Array(repeating: 0, count: count * Self.channels)
+        ending.withUnsafeMutableBufferPointer { samples in
+            guard count > 0 else { return }
+            line.read(from: place, step: 1, into: samples)
+            Self.fade(samples, from: 0, count: count, isRising: false)
+        }
+        line.restart()
+        anchors.removeAll()
+        place = 0
+        isPlaying = false
+    }
+
     /// Reads what is heard from `start` until `end`, or silence; as many samples of two channels, interleaved, as fit.
     ///
     /// - Returns: whether some of it is sound.
@@ -77,6 +95,10 @@ struct DueSound {
         let count = target.count / Self.channels
         guard count > 0, end > start else { return false }
         target.update(repeating: 0)
+        defer {
+            for (index, sample) in ending.enumerated() where index < target.count { target[index] += sample }
+            ending.removeAll()
+        }
         let sample = (end - start).seconds / Double(count)
         var first = 0
         if isPlaying, (start - due(at: place)).magnitude > Self.tolerance { isPlaying = false }

@@ -43,10 +43,10 @@ struct SoundPlayback {
     ///
     /// - Parameters:
     ///   - volume: 0 to 1.
-    ///   - next: sound that has come, with the instant at which it is to be heard; nil when there is none.
+    ///   - next: what has come; nil when there is nothing.
     ///   - told: gets how long sound must be there before it is heard, and what was done.
     mutating func run(
-        on pcm: PlaybackPCM, volume: () -> Double, next: () -> (AudioFrame, Instant)?,
+        on pcm: PlaybackPCM, volume: () -> Double, next: () -> SoundOrder?,
         told: (TimeSpan, LoudspeakerStatistics) -> Void
     ) -> PlaybackFailure? {
         SoundPriority.request()
@@ -96,7 +96,7 @@ struct SoundPlayback {
 
     /// Waits, and feeds the device. Answers false when signalled.
     private mutating func step(
-        on pcm: PlaybackPCM, _ volume: () -> Double, _ next: () -> (AudioFrame, Instant)?
+        on pcm: PlaybackPCM, _ volume: () -> Double, _ next: () -> SoundOrder?
     ) throws(PlaybackFailure) -> Bool {
         let pause = timekeeper.pause(written: written, at: MonotonicClock.now())
         let limit = (pause ?? Self.patience).milliseconds.rounded(.up)
@@ -110,7 +110,12 @@ struct SoundPlayback {
         }
         guard timekeeper.time(&status, written: written, at: MonotonicClock.now()) else { return true }
         clock.observe(position: written - Int64(status.delay), at: status.instant)
-        while let (frame, due) = next() { sound.add(frame, due: due) }
+        while let order = next() {
+            switch order {
+            case .play(let frame, let due): sound.add(frame, due: due)
+            case .withdraw: sound.withdraw()
+            }
+        }
         do throws(PlaybackFailure) {
             try feed(pcm, room: status.room, volume: Float(volume()))
         } catch {

@@ -1,17 +1,19 @@
-import PCastIO
-import PCastMedia
+public import PCastIO
+public import PCastMedia
 import Synchronization
+
+/// What a loudspeaker's thread is told.
+enum SoundOrder: Sendable {
+    case play(AudioFrame, at: Instant)
+    /// Nothing of what came before.
+    case withdraw
+}
 
 /// Holds decoded sound until it is due and plays it on a PCM device of ALSA: a thread of its own, so that decoding goes on
 /// meanwhile.
 ///
 /// A device that fails, or is unplugged, is silent, and tried again each second.
-final class SoundPresenter: Sendable {
-    private struct Entry: Sendable {
-        let frame: AudioFrame
-        let due: Instant
-    }
-
+public final class SoundPresenter: SoundOutput {
     private struct State {
         var pcm: PlaybackPCM?
         var lead = SoundPlayback.firstLead
@@ -26,14 +28,14 @@ final class SoundPresenter: Sendable {
     private static let retryInterval = TimeSpan.seconds(1)
 
     private let name: String
-    private let queue = FrameQueue<Entry>(capacity: SoundPresenter.capacity)
+    private let queue = FrameQueue<SoundOrder>(capacity: SoundPresenter.capacity)
     private let sleep = CancellableSleep()
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
     /// - Parameter name: of alsa-lib, such as `default`.
     /// - Throws: when the device cannot be opened, or no thread can be had.
-    init(name: String) throws(IOError) {
+    public init(name: String) throws(IOError) {
         self.name = name
         do throws(PlaybackFailure) {
             let pcm = try PlaybackPCM(name: name)
@@ -47,21 +49,27 @@ final class SoundPresenter: Sendable {
     }
 
     /// Plays sound from an instant on; never blocks. It should come `lead` before that.
-    func present(_ frame: AudioFrame, at due: Instant) { queue.push(Entry(frame: frame, due: due)) }
+    public func present(_ frame: AudioFrame, at due: Instant) { queue.push(.play(frame, at: due)) }
+
+    public func withdraw() {
+        queue.removeAll()
+        queue.push(.withdraw)
+    }
 
     /// How long before it is heard sound must be there: what the device holds.
-    var lead: TimeSpan { state.withLock { $0.lead } }
+    public var lead: TimeSpan { state.withLock { $0.lead } }
 
     /// 0 to 1, of the samples' height.
-    var volume: Double {
+    public var volume: Double {
         get { state.withLock { $0.volume } }
         set { state.withLock { $0.volume = min(max(newValue, 0), 1) } }
     }
 
-    var statistics: LoudspeakerStatistics { state.withLock { $0.statistics } }
+    /// What the device has done.
+    public var statistics: LoudspeakerStatistics { state.withLock { $0.statistics } }
 
     /// Silent at once. Harmless when called again.
-    func stop() {
+    public func stop() {
         let pcm = state.withLock { state in
             state.isStopped = true
             return state.pcm
@@ -78,7 +86,7 @@ final class SoundPresenter: Sendable {
         while let pcm = state.withLock({ $0.pcm }) ?? reopened() {
             let failure = playback.run(
                 on: pcm, volume: { state.withLock { $0.volume } },
-                next: { queue.popIfAny().map { ($0.frame, $0.due) } },
+                next: { queue.popIfAny() },
                 told: { lead, statistics in state.withLock { ($0.lead, $0.statistics) = (lead, statistics) } })
             pcm.close()
             let isStopped = state.withLock { state in

@@ -10,6 +10,7 @@ import Synchronization
 final class AudioPipeline: Sendable {
     private enum Entry: Sendable {
         case packet(EncodedFrame)
+        case sound(AudioFrame)
         case missing(TimeSpan)
     }
 
@@ -45,6 +46,8 @@ final class AudioPipeline: Sendable {
     /// Never blocks; the oldest packet gives way.
     func push(_ frame: EncodedFrame) { queue.push(.packet(frame)) }
 
+    func push(_ sound: AudioFrame) { queue.push(.sound(sound)) }
+
     func conceal(_ span: TimeSpan) { queue.push(.missing(span)) }
 
     func stop() {
@@ -70,6 +73,7 @@ final class AudioPipeline: Sendable {
         while let entry = queue.pop() {
             switch entry {
             case .missing(let span): missing = min(missing + span, Self.longestConcealment)
+            case .sound(let sound): play(sound, on: &line)
             case .packet(let packet):
                 if missing > .zero { conceal(missing, before: packet, with: decoder, on: &line) }
                 missing = .zero

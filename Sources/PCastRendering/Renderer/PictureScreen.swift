@@ -19,10 +19,12 @@ final class PictureScreen: Sendable {
     func show(_ frame: VideoFrame) {
         let now = MonotonicClock.reference()
         let stamp = measuresTestSignal ? TestPictureStrip.read(frame) : nil
-        shared.withLock { state in
+        let surface = shared.withLock { state in
             state.lastFrame = frame
             state.meter.shown(stamp: stamp, at: now.instant, wallTime: now.wallTime)
+            return state.surface
         }
+        surface?.show(frame)
         let before = dimensions.withLock { dimensions in
             defer { dimensions = frame.dimensions }
             return dimensions

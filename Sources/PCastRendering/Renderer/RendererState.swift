@@ -7,6 +7,8 @@ struct RendererState {
     var meter: RenderMeter
     var lastFrame: VideoFrame?
     var isMuted = false
+    var surface: (any RenderSurface)?
+    var onFrameReady: FrameReadyCallback?
 }
 
 /// The renderer's shared state behind its lock, held for the length of an assignment.

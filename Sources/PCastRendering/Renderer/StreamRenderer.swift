@@ -2,7 +2,7 @@ import PCastCodecs
 public import PCastIO
 public import PCastMedia
 
-/// Decodes a stream and presents it: pictures when they are due, sound in step with them. Without a window or a
+/// Decodes a stream and presents it: pictures when they are due, sound in step with them. Without a surface or a
 /// loudspeaker the devices are null: everything is decoded, timed and measured, and the last picture can be kept.
 ///
 /// It owns a thread that decodes pictures, one that decodes sound, in lip sync one that shows pictures when due, and with a
@@ -38,6 +38,12 @@ public final class StreamRenderer: Sendable {
         }
     }
 
+    /// Takes the next picture of a source that is not coded; the oldest that waits makes room for it.
+    public func push(_ picture: VideoFrame) { video.push(picture) }
+
+    /// Takes the next sound of a source that is not coded.
+    public func push(_ sound: AudioFrame) { audio.push(sound) }
+
     /// Says that sound of this length is missing before the next packet of sound, and will not come.
     public func concealAudio(_ span: TimeSpan) { audio.conceal(span) }
 
@@ -51,6 +57,24 @@ public final class StreamRenderer: Sendable {
     public var volume: Double {
         get { audio.volume }
         set { audio.volume = newValue }
+    }
+
+    /// Where pictures are shown; nil for nowhere. A surface that is set while this runs is shown the last picture at once.
+    public var surface: (any RenderSurface)? {
+        get { shared.withLock { $0.surface } }
+        set {
+            let last = shared.withLock { state in
+                state.surface = newValue
+                return state.lastFrame
+            }
+            if let last { newValue?.show(last) }
+        }
+    }
+
+    /// Is told of each decoded picture, which it may replace or leave out; nil for nobody. It must be quick: decoding
+    /// waits for it.
+    public func setFrameReadyCallback(_ callback: FrameReadyCallback?) {
+        shared.withLock { $0.onFrameReady = callback }
     }
 
     /// What the loudspeaker has done; nil without one.

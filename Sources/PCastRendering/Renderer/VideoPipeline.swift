@@ -3,12 +3,20 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// The way of the picture: a queue of coded frames, a thread that decodes them, and the screen.
+/// The way of the picture: a queue of coded frames, or of pictures, a thread that decodes them, and the screen.
 final class VideoPipeline: Sendable {
+    private enum Entry: Sendable {
+        case frame(EncodedFrame)
+        case picture(VideoFrame)
+    }
+
+    /// Pictures of a source that wait at most.
+    private static let pictureCapacity = 2
+
     /// Two seconds at 30 pictures a second. What does not fit cannot be decoded in time.
     private static let capacity = 64
 
-    private let queue = FrameQueue<EncodedFrame>(capacity: VideoPipeline.capacity)
+    private let queue = FrameQueue<Entry>(capacity: VideoPipeline.capacity)
     private let gate = Mutex(KeyFrameGate())
     private let shared: SharedRendererState
     private let screen: PictureScreen
@@ -34,7 +42,7 @@ final class VideoPipeline: Sendable {
     /// Never blocks. A full queue is emptied, as the frames after a lost one cannot be decoded.
     func push(_ frame: EncodedFrame) {
         let isAdmitted = gate.withLock { $0.admits(frame) }
-        if isAdmitted, queue.push(frame) == nil { return }
+        if isAdmitted, queue.push(.frame(frame)) == nil { return }
         if isAdmitted, !queue.isClosed {
             let lost = queue.count
             queue.removeAll()
@@ -42,6 +50,12 @@ final class VideoPipeline: Sendable {
         } else {
             breakChain(losing: 1)
         }
+    }
+
+    /// Never blocks; what there is no time for is dropped.
+    func push(_ picture: VideoFrame) {
+        if queue.count >= Self.pictureCapacity, queue.popIfAny() != nil { drop(1) }
+        queue.push(.picture(picture))
     }
 
     func stop() {
@@ -53,8 +67,13 @@ final class VideoPipeline: Sendable {
 
     private func run() {
         var decoder: VideoDecoderByCodec?
+        let converter = RawPictureConverter()
         var isBroken = false
-        while let frame = queue.pop() {
+        while let entry = queue.pop() {
+            guard case .frame(let frame) = entry else {
+                if case .picture(let picture) = entry { take(picture, by: converter) }
+                continue
+            }
             // What was queued behind a frame that could not be decoded cannot be either.
             if isBroken, !frame.isKeyFrame {
                 drop(1)
@@ -62,7 +81,7 @@ final class VideoPipeline: Sendable {
             }
             do {
                 if decoder?.codec != frame.codec { decoder = try VideoDecoderByCodec(frame.codec) }
-                for picture in try decoder!.decode(frame) { take(picture) }
+                for picture in try decoder!.decode(frame) { take(picture, by: converter) }
                 isBroken = false
             } catch {
                 isBroken = true
@@ -71,11 +90,15 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    private func take(_ picture: VideoFrame) {
+    private func take(_ decoded: VideoFrame, by converter: RawPictureConverter) {
+        let onFrameReady = shared.withLock { state in
+            state.meter.counts.framesDecoded += 1
+            return state.onFrameReady
+        }
+        guard let picture = offered(decoded, to: onFrameReady, by: converter) else { return }
         let now = MonotonicClock.now()
         let verdict = shared.withLock { state in
-            state.meter.counts.framesDecoded += 1
-            return state.synchronizer.picture(
+            state.synchronizer.picture(
                 captureTime: picture.captureTime, timestamp: picture.timestamp, at: now)
         }
         switch verdict {
@@ -83,6 +106,16 @@ final class VideoPipeline: Sendable {
         case .late: present(picture, at: now)
         case .present(let due): present(picture, at: due)
         }
+    }
+
+    /// What an application makes of a picture; nil when it leaves it out.
+    private func offered(
+        _ picture: VideoFrame, to callback: FrameReadyCallback?, by converter: RawPictureConverter
+    ) -> VideoFrame? {
+        guard let callback else { return picture }
+        let notification = FrameNotification(picture, converter: converter)
+        callback(notification)
+        return notification.outcome
     }
 
     private func present(_ picture: VideoFrame, at due: Instant) {

@@ -1,0 +1,198 @@
+#ifndef PCAST_CSDL_SHIM_H
+#define PCAST_CSDL_SHIM_H
+
+// The part of SDL 2 (2.0.18 and later, Debian's libsdl2-2.0-0) that a window of pictures needs. It is looked for when a
+// window is first wanted: no build needs its headers, and a program without a window does not load it. What is declared
+// here is as the stable interface of SDL 2 has it.
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct { int x, y, w, h; } csdl_rect;
+
+// The beginning of SDL_PixelFormat.
+typedef struct { uint32_t format; } csdl_pixel_format;
+
+// The beginning of SDL_Surface.
+typedef struct {
+    uint32_t flags;
+    csdl_pixel_format *format;
+    int w, h, pitch;
+    void *pixels;
+} csdl_surface;
+
+// SDL_Event: 56 bytes, of which each kind uses its own.
+typedef union {
+    uint32_t type;
+    struct { uint32_t type, timestamp, window; uint8_t event, padding[3]; int32_t data1, data2; } window;
+    struct {
+        uint32_t type, timestamp, window;
+        uint8_t state, is_repeated, padding[2];
+        int32_t scancode, symbol;
+        uint16_t modifiers;
+    } key;
+    struct { uint32_t type, timestamp, window, mouse; uint8_t button, state, clicks, padding; int32_t x, y; } button;
+    uint8_t bytes[128];
+} csdl_event;
+
+// SDL_DisplayMode.
+typedef struct { uint32_t format; int w, h, refresh_rate; void *driver; } csdl_display_mode;
+
+// SDL_SysWMinfo, of which X11's part is read.
+typedef struct {
+    uint8_t major, minor, patch;
+    int subsystem;
+    void *display;
+    uint8_t padding[64];
+} csdl_system_info;
+
+enum {
+    CSDL_INIT_VIDEO = 0x20,
+    CSDL_WINDOW_FULLSCREEN_DESKTOP = 0x1001,
+    CSDL_WINDOW_HIDDEN = 0x8,
+    CSDL_WINDOW_RESIZABLE = 0x20,
+    CSDL_WINDOW_MINIMIZED = 0x40,
+    CSDL_WINDOW_ALLOW_HIGHDPI = 0x2000,
+    CSDL_POSITION_CENTERED = 0x2FFF0000,
+
+    CSDL_EVENT_QUIT = 0x100,
+    CSDL_EVENT_WINDOW = 0x200,
+    CSDL_EVENT_KEY_DOWN = 0x300,
+    CSDL_EVENT_BUTTON_DOWN = 0x401,
+    CSDL_EVENT_RENDER_TARGETS_RESET = 0x2000,
+    CSDL_EVENT_RENDER_DEVICE_RESET = 0x2001,
+
+    CSDL_WINDOW_EXPOSED = 3,
+    CSDL_WINDOW_SIZE_CHANGED = 6,
+    CSDL_WINDOW_CLOSE = 14,
+    CSDL_WINDOW_DISPLAY_CHANGED = 18,
+
+    CSDL_RENDERER_ACCELERATED = 2,
+    CSDL_RENDERER_VSYNC = 4,
+    CSDL_TEXTURE_STREAMING = 1,
+    CSDL_SYSTEM_X11 = 2,
+};
+// SDL_PIXELFORMAT_RGB888 and ARGB8888: blue, green, red and a byte in memory; and IYUV.
+#define CSDL_PIXELS_XRGB 0x16161804u
+#define CSDL_PIXELS_ARGB 0x16362004u
+#define CSDL_PIXELS_I420 0x56555949u
+// SDL_YUV_CONVERSION_MODE
+enum { CSDL_YUV_BT601 = 1, CSDL_YUV_BT709 = 2 };
+
+// Every function that is called, under its own name without SDL_.
+#define CSDL_FUNCTIONS(F) \
+    F(int, InitSubSystem, (uint32_t)) \
+    F(void, QuitSubSystem, (uint32_t)) \
+    F(const char *, GetError, (void)) \
+    F(int, SetHint, (const char *, const char *)) \
+    F(const char *, GetCurrentVideoDriver, (void)) \
+    F(void *, CreateWindow, (const char *, int, int, int, int, uint32_t)) \
+    F(void, DestroyWindow, (void *)) \
+    F(uint32_t, GetWindowID, (void *)) \
+    F(void, SetWindowTitle, (void *, const char *)) \
+    F(void, GetWindowSize, (void *, int *, int *)) \
+    F(void, SetWindowSize, (void *, int, int)) \
+    F(void, SetWindowPosition, (void *, int, int)) \
+    F(void, ShowWindow, (void *)) \
+    F(int, SetWindowFullscreen, (void *, uint32_t)) \
+    F(int, GetDisplayUsableBounds, (int, csdl_rect *)) \
+    F(uint32_t, GetWindowFlags, (void *)) \
+    F(int, GetWindowDisplayIndex, (void *)) \
+    F(int, GetCurrentDisplayMode, (int, csdl_display_mode *)) \
+    F(int, GetWindowWMInfo, (void *, csdl_system_info *)) \
+    F(csdl_surface *, GetWindowSurface, (void *)) \
+    F(int, UpdateWindowSurface, (void *)) \
+    F(int, WaitEventTimeout, (csdl_event *, int)) \
+    F(int, PollEvent, (csdl_event *)) \
+    F(int, PushEvent, (csdl_event *)) \
+    F(uint32_t, RegisterEvents, (int)) \
+    F(void *, CreateRenderer, (void *, int, uint32_t)) \
+    F(void, DestroyRenderer, (void *)) \
+    F(int, GetRendererOutputSize, (void *, int *, int *)) \
+    F(void *, CreateTexture, (void *, uint32_t, int, int, int)) \
+    F(void, DestroyTexture, (void *)) \
+    F(int, UpdateYUVTexture, \
+        (void *, const csdl_rect *, const uint8_t *, int, const uint8_t *, int, const uint8_t *, int)) \
+    F(void, SetYUVConversionMode, (int)) \
+    F(int, SetRenderDrawColor, (void *, uint8_t, uint8_t, uint8_t, uint8_t)) \
+    F(int, RenderClear, (void *)) \
+    F(int, RenderCopyEx, \
+        (void *, void *, const csdl_rect *, const csdl_rect *, double, const void *, int)) \
+    F(void, RenderPresent, (void *)) \
+    F(void *, GL_GetProcAddress, (const char *))
+
+#define CSDL_MEMBER(result, name, arguments) result (*name) arguments;
+typedef struct {
+    CSDL_FUNCTIONS(CSDL_MEMBER)
+} csdl_library;
+#undef CSDL_MEMBER
+
+// Answers 1 when the library was found with all that is needed; otherwise what the dynamic linker says is in `reason`.
+static inline int csdl_load(csdl_library *library, const char **reason) {
+    void *handle = dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        *reason = dlerror();
+        return 0;
+    }
+#define CSDL_FIND(result, name, arguments) \
+    library->name = (result(*) arguments)dlsym(handle, "SDL_" #name); \
+    if (!library->name) { \
+        *reason = dlerror(); \
+        return 0; \
+    }
+    CSDL_FUNCTIONS(CSDL_FIND)
+#undef CSDL_FIND
+    return 1;
+}
+
+// What GL_RENDERER says of the context that is current; NULL without one.
+static inline const char *csdl_gl_renderer(const csdl_library *library) {
+    const uint8_t *(*get)(unsigned) = (const uint8_t *(*)(unsigned))library->GL_GetProcAddress("glGetString");
+    return get ? (const char *)get(0x1F01) : NULL;
+}
+
+static inline int csdl_pass_over(void *display) {
+    (void)display;
+    return 0;
+}
+
+// What X could not do, as with a window that was closed on the way, is no reason for a program to end, as which Xlib takes it.
+static inline int csdl_pass_over_error(void *display, void *error) {
+    (void)display;
+    (void)error;
+    return 0;
+}
+
+// To be called before SDL opens a display: errors come on the way there, too. Xlib stays loaded from then on, and with it what is
+// set here; SDL would let go of it with the last window.
+static inline void csdl_pass_over_x_errors(void) {
+    void *handle = dlopen("libX11.so.6", RTLD_NOW);
+    if (!handle) return;
+    void *(*judge)(int (*)(void *, void *)) =
+        (void *(*)(int (*)(void *, void *)))dlsym(handle, "XSetErrorHandler");
+    if (judge) judge(csdl_pass_over_error);
+}
+
+// An X server that goes away would end the process, by either of two defaults of Xlib; with this (libX11 1.7 and later)
+// `lost` is called instead, and what is asked of the display afterwards does nothing.
+static inline int csdl_keep_going_without_x(void *display, void (*lost)(void *display, void *context), void *context) {
+    void *handle = dlopen("libX11.so.6", RTLD_NOW | RTLD_NOLOAD);
+    if (!handle) return 0;
+    void (*set)(void *, void (*)(void *, void *), void *) =
+        (void (*)(void *, void (*)(void *, void *), void *))dlsym(handle, "XSetIOErrorExitHandler");
+    void *(*tell)(int (*)(void *)) = (void *(*)(int (*)(void *)))dlsym(handle, "XSetIOErrorHandler");
+    void *(*judge)(int (*)(void *, void *)) =
+        (void *(*)(int (*)(void *, void *)))dlsym(handle, "XSetErrorHandler");
+    int is_done = set && tell && judge;
+    if (is_done) {
+        judge(csdl_pass_over_error);
+        tell(csdl_pass_over);
+        set(display, lost, context);
+    }
+    dlclose(handle);
+    return is_done;
+}
+
+#endif

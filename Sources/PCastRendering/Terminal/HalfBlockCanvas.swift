@@ -1,0 +1,139 @@
+import PCastCodecs
+import PCastMedia
+
+/// Draws pictures in cells that are halved: the block "▀" in the colour of the upper half, on the lower half's as its
+/// ground, both in 24 bits (ISO 8613-6, SGR 38;2 and 48;2).
+struct HalfBlockCanvas: TerminalCanvas {
+    /// The colours of a cell, 0xRRGGBB.
+    private struct Cell: Equatable {
+        var upper: UInt32
+        var lower: UInt32
+    }
+
+    /// A colour that differs by no more in red, green or blue is left as it is: what coding makes of a picture at rest.
+    private static let tolerance: Int32 = 2
+
+    private static let block: [UInt8] = [0xE2, 0x96, 0x80]
+
+    private let painter = PicturePainter()
+    private var grid: TerminalGrid
+    /// What the terminal shows; nil where nobody knows.
+    private var shown: [Cell?]
+    /// Two by two for each half of a cell, so that each half has its own colours though 4:2:0 has fewer.
+    private var pixels: [UInt8]
+
+    init(_ grid: TerminalGrid) {
+        self.grid = grid
+        shown = Array(repeating: nil, count: grid.columns * grid.rows)
+        pixels = Array(repeating: 0, count: grid.columns * 2 * grid.rows * 4 * 4)
+    }
+
+    mutating func reset(_ grid: TerminalGrid) -> [UInt8] {
+        self = HalfBlockCanvas(grid)
+        return TerminalSequence.clear
+    }
+
+    mutating func draw(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> [UInt8] {
+        paint(frame, arrangement)
+        var output = TerminalSequence.beginUpdate
+        let empty = output.count
+        var pen = Pen()
+        for row in 0..<grid.rows {
+            for column in 0..<grid.columns {
+                let cell = Cell(upper: pixel(column, row * 2), lower: pixel(column, row * 2 + 1))
+                let index = row * grid.columns + column
+                if let before = shown[index], Self.isNear(before.upper, cell.upper),
+                    Self.isNear(before.lower, cell.lower)
+                {
+                    continue
+                }
+                shown[index] = cell
+                pen.move(to: (column, row), &output)
+                put(cell, &pen, &output)
+            }
+        }
+        if output.count == empty { return [] }
+        output += TerminalSequence.plain
+        output += TerminalSequence.endUpdate
+        return output
+    }
+
+    /// Scales the picture to two by four pixels a cell.
+    private mutating func paint(_ frame: VideoFrame, _ arrangement: PictureArrangement) {
+        let canvas = Dimensions(width: grid.columns * 2, height: grid.rows * 4)
+        let cell = grid.cellOrUsual
+        let place = arrangement.place(
+            frame.dimensions, on: canvas, pixelAspect: Double(cell.width) * 2 / Double(cell.height))
+        let stride = grid.columns * 2 * 4
+        pixels.withUnsafeMutableBufferPointer { pixels in
+            pixels.update(repeating: 0)
+            painter.paint(
+                frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: place.target, of: pixels.baseAddress!, stride: stride)
+        }
+    }
+
+    /// The mean of four pixels, 0xRRGGBB.
+    private func pixel(_ x: Int, _ y: Int) -> UInt32 {
+        let row = grid.columns * 2 * 4
+        let index = y * 2 * row + x * 2 * 4
+        let mean = { (channel: Int) -> UInt32 in
+            let start = index + channel
+            let upper = UInt32(pixels[start]) + UInt32(pixels[start + 4])
+            let lower = UInt32(pixels[start + row]) + UInt32(pixels[start + row + 4])
+            return (upper + lower + 2) / 4
+        }
+        return mean(2) << 16 | mean(1) << 8 | mean(0)
+    }
+
+    private static func isNear(_ one: UInt32, _ other: UInt32) -> Bool {
+        for shift in [UInt32(0), 8, 16] {
+            let difference = Int32(one >> shift & 0xFF) - Int32(other >> shift & 0xFF)
+            if abs(difference) > tolerance { return false }
+        }
+        return true
+    }
+
+    private func put(_ cell: Cell, _ pen: inout Pen, _ output: inout [UInt8]) {
+        if cell.upper == cell.lower {
+            pen.ground(cell.lower, &output)
+            output.append(0x20)
+        } else {
+            pen.ink(cell.upper, &output)
+            pen.ground(cell.lower, &output)
+            output += Self.block
+        }
+        pen.advance()
+    }
+}
+
+/// Where the terminal's cursor is and which colours it has, so that neither is said again.
+private struct Pen {
+    private var place: (column: Int, row: Int)?
+    private var ink: UInt32?
+    private var ground: UInt32?
+
+    mutating func move(to target: (column: Int, row: Int), _ output: inout [UInt8]) {
+        defer { place = target }
+        if let place, place.row == target.row, target.column >= place.column {
+            let distance = target.column - place.column
+            if distance > 0 { output += TerminalSequence.forward(distance) }
+            return
+        }
+        output += TerminalSequence.move(column: target.column, row: target.row)
+    }
+
+    mutating func advance() { place?.column += 1 }
+
+    mutating func ink(_ colour: UInt32, _ output: inout [UInt8]) {
+        if ink == colour { return }
+        ink = colour
+        output += TerminalSequence.colour(38, colour)
+    }
+
+    mutating func ground(_ colour: UInt32, _ output: inout [UInt8]) {
+        if ground == colour { return }
+        ground = colour
+        output += TerminalSequence.colour(48, colour)
+    }
+}

@@ -1,0 +1,84 @@
+import PCastMedia
+
+/// Reads what a terminal sends: keys, and answers to what it was asked. Pure; what is half there waits for the rest.
+struct TerminalInput {
+    enum Item: Equatable {
+        case key(SurfaceKey)
+        /// It can show kitty's graphics, or cannot.
+        case graphics(Bool)
+        /// A cell's size in pixels.
+        case cell(Dimensions)
+        /// What it is (DA1), which it says after it has answered everything else.
+        case attributes
+    }
+
+    /// A sequence that is longer is none.
+    private static let longestSequence = 512
+
+    private var bytes: [UInt8] = []
+
+    /// Takes what has come. Escape alone is a key when nothing has come after it.
+    mutating func take(_ more: some Collection<UInt8>) -> [Item] {
+        bytes += more
+        var items: [Item] = []
+        while let first = bytes.first {
+            if first != 0x1B {
+                bytes.removeFirst()
+                if let key = Self.key(first) { items.append(.key(key)) }
+                continue
+            }
+            guard let length = sequenceLength() else {
+                if bytes.count > Self.longestSequence { bytes.removeAll() }
+                return items
+            }
+            let sequence = bytes.prefix(length)
+            bytes.removeFirst(length)
+            if let item = Self.item(Array(sequence)) { items.append(item) }
+        }
+        return items
+    }
+
+    /// The bytes of the escape sequence that begins here; nil when its end is not there.
+    private func sequenceLength() -> Int? {
+        guard bytes.count > 1 else { return 1 }
+        switch bytes[1] {
+        case 0x5B:  // CSI: up to its final byte
+            return bytes.dropFirst(2).firstIndex { (0x40...0x7E).contains($0) }.map { $0 + 1 }
+        case 0x4F: return bytes.count > 2 ? 3 : nil  // SS3: keys of the application mode
+        case 0x5F, 0x50, 0x5D:  // APC, DCS, OSC: up to ST
+            for index in bytes.indices.dropFirst(3) where bytes[index] == 0x5C && bytes[index - 1] == 0x1B {
+                return index + 1
+            }
+            return nil
+        case 0x1B: return 1
+        default: return 2
+        }
+    }
+
+    private static func item(_ sequence: [UInt8]) -> Item? {
+        if sequence.count == 1 { return .key(.escape) }
+        let text = String(decoding: sequence.dropFirst(2), as: UTF8.self)
+        switch (sequence[1], sequence.last) {
+        case (0x5B, 0x41), (0x4F, 0x41): return .key(.up)
+        case (0x5B, 0x42), (0x4F, 0x42): return .key(.down)
+        case (0x5B, 0x43), (0x4F, 0x43): return .key(.right)
+        case (0x5B, 0x44), (0x4F, 0x44): return .key(.left)
+        case (0x5B, 0x63) where text.hasPrefix("?"): return .attributes
+        case (0x5B, 0x74):
+            let numbers = text.dropLast().split(separator: ";").compactMap { Int($0) }
+            guard numbers.count == 3, numbers[0] == 6, (1...512).contains(numbers[1]), (1...512).contains(numbers[2])
+            else { return nil }
+            return .cell(Dimensions(width: numbers[2], height: numbers[1]))
+        case (0x5F, _) where text.hasPrefix("G"): return .graphics(text.contains(";OK"))
+        default: return nil
+        }
+    }
+
+    private static func key(_ byte: UInt8) -> SurfaceKey? {
+        switch byte {
+        case 0x0D, 0x0A: .enter
+        case 0x20..<0x7F: .character(Character(String(UnicodeScalar(byte)).lowercased()))
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import CSDL
+import Glibc
+import PCastCodecs
+import PCastIO
+import PCastMedia
+import PCastRendering
+
+/// A window that is on the display. Used by the thread of windows alone.
+struct OpenWindow {
+    enum Outcome {
+        case idle
+        /// There is a picture that may be drawn then.
+        case waits(until: Instant)
+        case failed(String)
+    }
+
+    /// Before the first picture says how large it shall be.
+    private static let provisional = Dimensions(width: 640, height: 360)
+
+    /// SDL's.
+    let pointer: UnsafeMutableRawPointer
+    let number: UInt32
+    let state: WindowState
+
+    private let sdl: SDLLibrary
+    private let system: String
+    private let mayWaitForDisplay: Bool
+    private var canvas: (any WindowCanvas)?
+    private var pace: DisplayPace
+    /// It appears with its first picture, in that one's size.
+    private var isHidden: Bool
+    private var failures = 0
+
+    init(
+        _ sdl: SDLLibrary, _ state: WindowState, system: String, mayWaitForDisplay: Bool
+    ) throws(WindowError) {
+        (self.sdl, self.state, self.system) = (sdl, state, system)
+        self.mayWaitForDisplay = mayWaitForDisplay
+        let options = state.options
+        isHidden = options.dimensions == nil && !options.isFullscreen
+        let size = options.dimensions ?? Self.provisional
+        var flags = UInt32(CSDL_WINDOW_RESIZABLE)
+        if isHidden { flags |= UInt32(CSDL_WINDOW_HIDDEN) }
+        if options.isFullscreen { flags |= UInt32(CSDL_WINDOW_FULLSCREEN_DESKTOP) }
+        let position = Int32(CSDL_POSITION_CENTERED)
+        guard
+            let pointer = sdl.calls.CreateWindow(
+                options.title, position, position, Int32(clamping: size.width), Int32(clamping: size.height), flags)
+        else { throw .refused(sdl.reason) }
+        self.pointer = pointer
+        number = sdl.calls.GetWindowID(pointer)
+        pace = Self.pace(sdl, pointer)
+    }
+
+    func tellOpened() { state.opened(dimensions) }
+
+    func close() {
+        canvas?.close()
+        sdl.calls.DestroyWindow(pointer)
+    }
+
+    /// Its canvas is made anew for the next picture.
+    mutating func forgetCanvas() {
+        canvas?.close()
+        canvas = nil
+        state.expose()
+    }
+
+    /// Takes in that something happened to the window.
+    mutating func take(_ event: UInt8) {
+        switch event {
+        case UInt8(CSDL_WINDOW_EXPOSED): state.expose()
+        case UInt8(CSDL_WINDOW_SIZE_CHANGED):
+            state.expose()
+            state.events.tell(.resized(dimensions))
+        case UInt8(CSDL_WINDOW_DISPLAY_CHANGED): pace = Self.pace(sdl, pointer)
+        default: break
+        }
+    }
+
+    // MARK: Drawing
+
+    /// Draws what waits, if it is due.
+    mutating func draw() -> Outcome {
+        if let options = state.takeChanges() { apply(options) }
+        let needs = state.needs
+        guard needs.picture || needs.redraw else { return .idle }
+        if isHidden {
+            guard let size = state.firstDimensions else { return .idle }
+            appear(in: size)
+        }
+        let now = MonotonicClock.now()
+        if !needs.redraw, canvas?.isSynchronized != true {
+            let earliest = pace.earliest(at: now)
+            if earliest > now { return .waits(until: earliest) }
+        }
+        guard makeCanvas() else { return .failed(sdl.reason) }
+        let work = state.take()
+        guard canvas!.draw(work.frame, work.arrangement) else {
+            failures += 1
+            if failures > 2 { return .failed(sdl.reason) }
+            forgetCanvas()
+            return .waits(until: now + .milliseconds(10))
+        }
+        failures = 0
+        let drawn = MonotonicClock.now()
+        if work.given != nil { pace.drawn(at: now) }
+        state.drawn(work, at: drawn)
+        return .idle
+    }
+
+    private mutating func makeCanvas() -> Bool {
+        if canvas != nil { return true }
+        let drawing = state.options.drawing
+        if drawing == .accelerated || (drawing == .automatic && (Self.hasGraphicsProcessor || system != "x11")) {
+            canvas = TextureCanvas(
+                sdl, window: pointer, isSynchronized: mayWaitForDisplay,
+                isEmulationRefused: drawing == .automatic && system == "x11")
+        }
+        let isTexture = canvas != nil
+        if isTexture { WindowThread.closesAtExit }
+        if canvas == nil, drawing != .accelerated { canvas = MemoryCanvas(sdl, window: pointer) }
+        if canvas != nil { state.draws(with: "\(system), \(isTexture ? "OpenGL" : "libyuv")") }
+        return canvas != nil
+    }
+
+    /// Whether the kernel has a device for drawing; without, every OpenGL is emulated, and loading it takes long.
+    private static let hasGraphicsProcessor = ["/dev/dri", "/dev/nvidia0", "/dev/mali0"]
+        .contains { (path: String) in access(path, F_OK) == 0 }
+
+    private static func pace(_ sdl: SDLLibrary, _ window: UnsafeMutableRawPointer) -> DisplayPace {
+        var mode = csdl_display_mode()
+        let display = sdl.calls.GetWindowDisplayIndex(window)
+        let isKnown = display >= 0 && sdl.calls.GetCurrentDisplayMode(display, &mode) == 0
+        return DisplayPace(refreshRate: isKnown ? Int(mode.refresh_rate) : 0)
+    }
+
+    // MARK: The window itself
+
+    private var dimensions: Dimensions {
+        if let canvas { return canvas.dimensions }
+        var (width, height): (Int32, Int32) = (0, 0)
+        sdl.calls.GetWindowSize(pointer, &width, &height)
+        return Dimensions(width: Int(width), height: Int(height))
+    }
+
+    private func apply(_ options: WindowOptions) {
+        sdl.calls.SetWindowTitle(pointer, options.title)
+        let flags = options.isFullscreen ? UInt32(CSDL_WINDOW_FULLSCREEN_DESKTOP) : 0
+        _ = sdl.calls.SetWindowFullscreen(pointer, flags)
+    }
+
+    /// Shows the window as large as its first picture, or as the display has room for.
+    private mutating func appear(in picture: Dimensions) {
+        isHidden = false
+        let size =
+            state.arrangement.rotation.exchangesSides
+            ? Dimensions(width: picture.height, height: picture.width) : picture
+        var room = csdl_rect()
+        let display = sdl.calls.GetWindowDisplayIndex(pointer)
+        var scale = 1.0
+        if display >= 0, sdl.calls.GetDisplayUsableBounds(display, &room) == 0, room.w > 0, room.h > 0 {
+            scale = min(1, Double(room.w) / Double(size.width), Double(room.h) / Double(size.height))
+        }
+        let position = Int32(CSDL_POSITION_CENTERED)
+        sdl.calls.SetWindowSize(
+            pointer, Int32(max(1, Double(size.width) * scale)), Int32(max(1, Double(size.height) * scale)))
+        sdl.calls.SetWindowPosition(pointer, position, position)
+        sdl.calls.ShowWindow(pointer)
+    }
+}

@@ -1,0 +1,102 @@
+import CSDL
+import PCastCodecs
+import PCastMedia
+import PCastRendering
+
+/// Draws by the graphics processor: pictures become textures as they are, and are converted, scaled, turned and mirrored
+/// there.
+struct TextureCanvas: WindowCanvas {
+    let isSynchronized: Bool
+    private let sdl: SDLLibrary
+    private let renderer: UnsafeMutableRawPointer
+    private var texture: UnsafeMutableRawPointer?
+    private var textureDimensions: Dimensions?
+    private var matrix: MatrixCoefficients?
+    /// What the texture holds.
+    private var uploaded: VideoFrame?
+
+    /// Nil where there is no renderer, or only an emulated one and that is not wanted.
+    init?(
+        _ sdl: SDLLibrary, window: UnsafeMutableRawPointer, isSynchronized: Bool, isEmulationRefused: Bool
+    ) {
+        let flags = UInt32(CSDL_RENDERER_ACCELERATED)
+        let synchronization = isSynchronized ? UInt32(CSDL_RENDERER_VSYNC) : 0
+        guard let renderer = sdl.calls.CreateRenderer(window, -1, flags | synchronization) else { return nil }
+        if isEmulationRefused, Self.isEmulated(sdl) {
+            sdl.calls.DestroyRenderer(renderer)
+            return nil
+        }
+        (self.sdl, self.renderer) = (sdl, renderer)
+        self.isSynchronized = isSynchronized
+    }
+
+    var dimensions: Dimensions {
+        var (width, height): (Int32, Int32) = (0, 0)
+        _ = sdl.calls.GetRendererOutputSize(renderer, &width, &height)
+        return Dimensions(width: Int(width), height: Int(height))
+    }
+
+    mutating func draw(_ frame: VideoFrame?, _ arrangement: PictureArrangement) -> Bool {
+        _ = sdl.calls.SetRenderDrawColor(renderer, 0, 0, 0, 255)
+        guard sdl.calls.RenderClear(renderer) == 0 else { return false }
+        if let frame {
+            guard upload(frame), copy(frame, arrangement) else { return false }
+        }
+        sdl.calls.RenderPresent(renderer)
+        return true
+    }
+
+    func close() {
+        if let texture { sdl.calls.DestroyTexture(texture) }
+        sdl.calls.DestroyRenderer(renderer)
+    }
+
+    private mutating func upload(_ frame: VideoFrame) -> Bool {
+        if frame === uploaded { return true }
+        if textureDimensions != frame.dimensions || matrix != frame.matrix {
+            if let texture { sdl.calls.DestroyTexture(texture) }
+            // Looked at when a texture is made, or first drawn.
+            sdl.calls.SetYUVConversionMode(
+                Int32(frame.matrix == .bt709 ? CSDL_YUV_BT709 : CSDL_YUV_BT601))
+            texture = sdl.calls.CreateTexture(
+                renderer, CSDL_PIXELS_I420, Int32(CSDL_TEXTURE_STREAMING), Int32(frame.dimensions.width),
+                Int32(frame.dimensions.height))
+            (textureDimensions, matrix) = (frame.dimensions, frame.matrix)
+        }
+        guard let texture else { return false }
+        uploaded = frame
+        return sdl.calls.UpdateYUVTexture(
+            texture, nil, frame.planeY, Int32(frame.strideY), frame.planeU, Int32(frame.strideUV), frame.planeV,
+            Int32(frame.strideUV)) == 0
+    }
+
+    private func copy(_ frame: VideoFrame, _ arrangement: PictureArrangement) -> Bool {
+        let place = arrangement.place(frame.dimensions, on: dimensions)
+        var part = csdl_rect(place.part)
+        // SDL turns what it has drawn, around the middle of the target; and mirrors before that.
+        var target = csdl_rect(place.target)
+        if arrangement.rotation.exchangesSides {
+            (target.w, target.h) = (target.h, target.w)
+            target.x += (target.h - target.w) / 2
+            target.y += (target.w - target.h) / 2
+        }
+        return sdl.calls.RenderCopyEx(
+            renderer, texture, &part, &target, Double(arrangement.rotation.degrees), nil,
+            Int32(arrangement.mirroring.rawValue)) == 0
+    }
+
+    /// Whether the OpenGL of the renderer that was made last is a program: Mesa's, under its names for that.
+    private static func isEmulated(_ sdl: SDLLibrary) -> Bool {
+        var calls = sdl.calls
+        guard let name = csdl_gl_renderer(&calls) else { return false }
+        let words = String(cString: name).lowercased()
+        return ["llvmpipe", "softpipe", "swrast", "software", "swiftshader"].contains(where: words.contains)
+    }
+}
+
+extension csdl_rect {
+    fileprivate init(_ rectangle: PictureRectangle) {
+        self.init(
+            x: Int32(rectangle.x), y: Int32(rectangle.y), w: Int32(rectangle.width), h: Int32(rectangle.height))
+    }
+}

@@ -1,0 +1,171 @@
+import PCastCodecs
+import PCastIO
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastRendering
+
+/// A surface that remembers what it was shown.
+final class RememberingSurface: RenderSurface {
+    private let shown = Mutex<[VideoFrame]>([])
+    private let lying = Mutex(PictureArrangement())
+    private let told = SurfaceEvents()
+
+    var frames: [VideoFrame] { shown.withLock { $0 } }
+
+    func show(_ frame: VideoFrame) { shown.withLock { $0.append(frame) } }
+
+    var arrangement: PictureArrangement {
+        get { lying.withLock { $0 } }
+        set { lying.withLock { $0 = newValue } }
+    }
+
+    var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+    var events: AsyncStream<SurfaceEvent> { told.read() }
+
+    /// Waits until it has been shown so many pictures. Nil when that takes more than half a minute.
+    func frames(_ count: Int) -> [VideoFrame]? {
+        let deadline = MonotonicClock.now() + .seconds(30)
+        while MonotonicClock.now() < deadline {
+            let frames = frames
+            if frames.count >= count { return frames }
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(2))
+        }
+        return nil
+    }
+}
+
+@Suite("What an application does with pictures before they are shown")
+struct FrameNotificationTests {
+    private func renderer(_ surface: RememberingSurface) throws -> StreamRenderer {
+        let renderer = try StreamRenderer(options: RendererOptions(synchronization: .immediate))
+        renderer.surface = surface
+        return renderer
+    }
+
+    private func colour(_ frame: VideoFrame) throws -> UInt32 {
+        let pixels = try PixelBuffer(frame, format: .bgra)
+        let index = pixels.dimensions.height / 2 * pixels.stride + pixels.dimensions.width / 2 * 4
+        return UInt32(pixels.bytes[index + 2]) << 16 | UInt32(pixels.bytes[index + 1]) << 8
+            | UInt32(pixels.bytes[index])
+    }
+
+    @Test("a picture that is only read is shown as it was", arguments: PixelBuffer.Format.allCases)
+    func read(format: PixelBuffer.Format) throws {
+        let surface = RememberingSurface()
+        let renderer = try renderer(surface)
+        defer { renderer.stop() }
+        let seen = Mutex<PixelBuffer?>(nil)
+        renderer.setFrameReadyCallback { notification in seen.withLock { $0 = try? notification.read(format) } }
+        let picture = try Colours.plain(Colours.green)
+        renderer.push(picture)
+        let shown = try #require(surface.frames(1))
+        #expect(shown[0] === picture)
+        #expect(seen.withLock { $0?.dimensions } == picture.dimensions)
+    }
+
+    @Test("what is read in a format and written back is the same picture", arguments: PixelBuffer.Format.allCases)
+    func written(format: PixelBuffer.Format) throws {
+        let surface = RememberingSurface()
+        let renderer = try renderer(surface)
+        defer { renderer.stop() }
+        renderer.setFrameReadyCallback { notification in
+            guard let pixels = try? notification.read(format) else { return notification.drop() }
+            do { try notification.write(pixels) } catch { notification.drop() }
+        }
+        let picture = try Colours.quarters()
+        renderer.push(picture)
+        let shown = try #require(surface.frames(1))[0]
+        #expect(shown !== picture)
+        #expect(shown.dimensions == picture.dimensions && shown.timestamp == picture.timestamp)
+        for (x, y) in [(10, 10), (300, 10), (10, 170), (300, 170)] {
+            let offset = y * picture.strideY + x
+            #expect(abs(Int(shown.planeY[offset]) - Int(picture.planeY[offset])) <= 3)
+        }
+    }
+
+    @Test("a picture of another size takes the place of one, and the dimensions that are told are its own")
+    func replaced() throws {
+        let surface = RememberingSurface()
+        let sizes = Mutex<[Dimensions]>([])
+        let renderer = try StreamRenderer(
+            options: RendererOptions(synchronization: .immediate),
+            callbacks: RendererCallbacks(onDimensions: { size in sizes.withLock { $0.append(size) } }))
+        defer { renderer.stop() }
+        renderer.surface = surface
+        let other = try Colours.plain(Colours.red, Dimensions(width: 64, height: 48))
+        renderer.setFrameReadyCallback { $0.write(other) }
+        renderer.push(try Colours.plain(Colours.green))
+        let shown = try #require(surface.frames(1))[0]
+        #expect(Colours.areNear(try colour(shown), Colours.red))
+        #expect(sizes.withLock { $0 } == [Dimensions(width: 64, height: 48)])
+        #expect(renderer.lastFrame?.dimensions == Dimensions(width: 64, height: 48))
+    }
+
+    @Test("a picture that is left out is not shown, and counts as none that was lost")
+    func dropped() throws {
+        let surface = RememberingSurface()
+        let renderer = try renderer(surface)
+        defer { renderer.stop() }
+        let count = Mutex(0)
+        renderer.setFrameReadyCallback { notification in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if isFirst { notification.drop() }
+        }
+        renderer.push(try Colours.plain(Colours.green))
+        while count.withLock({ $0 }) == 0 { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(1)) }
+        renderer.push(try Colours.plain(Colours.blue))
+        let shown = try #require(surface.frames(1))
+        #expect(Colours.areNear(try colour(shown[0]), Colours.blue))
+        #expect(renderer.statistics().framesDropped == 0)
+    }
+
+    @Test("pixels that are too few are refused, and the picture is shown as it was")
+    func tooFew() throws {
+        let surface = RememberingSurface()
+        let renderer = try renderer(surface)
+        defer { renderer.stop() }
+        let refused = Mutex(false)
+        renderer.setFrameReadyCallback { notification in
+            let few = PixelBuffer(format: .nv12, dimensions: Dimensions(width: 320, height: 180), bytes: [1, 2, 3])
+            do { try notification.write(few) } catch { refused.withLock { $0 = true } }
+        }
+        renderer.push(try Colours.plain(Colours.white))
+        let shown = try #require(surface.frames(1))
+        #expect(refused.withLock { $0 })
+        #expect(Colours.areNear(try colour(shown[0]), Colours.white))
+    }
+
+    @Test("a surface that is set later is shown the last picture at once")
+    func laterSurface() throws {
+        let first = RememberingSurface()
+        let renderer = try renderer(first)
+        defer { renderer.stop() }
+        renderer.push(try Colours.plain(Colours.white))
+        _ = try #require(first.frames(1))
+        let second = RememberingSurface()
+        renderer.surface = second
+        #expect(second.frames.count == 1)
+        renderer.surface = nil
+        #expect(renderer.lastFrame === first.frames[0])
+    }
+
+    @Test("colours of BT.709 are drawn by BT.709")
+    func matrix() throws {
+        let grey = try Colours.plain(Colours.green)
+        let same = VideoFrame(
+            dimensions: grey.dimensions, captureTime: nil, timestamp: grey.timestamp, matrix: .bt709,
+            memory: grey.memory, release: { _ in _ = grey })
+        let (by601, by709) = (try colour(grey), try colour(same))
+        #expect(Colours.areNear(by601, Colours.green))
+        #expect(!Colours.areNear(by709, Colours.green))
+        // Brightness 145 and colours 54, 34 of BT.601's green, by the numbers of BT.709 (H.273): R is below zero, G is
+        // 1.164 · 129 − 0.213 · (54 − 128) − 0.533 · (34 − 128) = 216.
+        #expect(by709 >> 16 == 0 && (200...232).contains(by709 >> 8 & 0xFF))
+    }
+}

@@ -1,0 +1,97 @@
+import PCastCodecs
+import PCastMedia
+import Testing
+
+@testable import PCastRendering
+
+@Suite("Pictures in half blocks")
+struct HalfBlockCanvasTests {
+    private let grid = TerminalGrid(columns: 40, rows: 12, cell: Dimensions(width: 8, height: 15))
+    private let letterbox = PictureArrangement(aspectRatioMode: .letterbox)
+
+    @Test("a terminal shows the picture's colours where the picture has them")
+    func colours() throws {
+        var canvas = HalfBlockCanvas(grid)
+        var screen = TerminalScreen(columns: 40, rows: 12)
+        screen.take(canvas.draw(try Colours.quarters(), PictureArrangement(aspectRatioMode: .fill)))
+        #expect(screen.unknown.isEmpty)
+        #expect(Colours.areNear(screen.cell(3, 2).upper, Colours.red))
+        #expect(Colours.areNear(screen.cell(36, 2).lower, Colours.green))
+        #expect(Colours.areNear(screen.cell(3, 10).upper, Colours.blue))
+        #expect(Colours.areNear(screen.cell(36, 10).lower, Colours.white))
+    }
+
+    @Test("each half of a cell has a colour of its own")
+    func halves() throws {
+        let stripes = try Colours.picture(Dimensions(width: 640, height: 360)) { _, y in
+            y / 15 % 2 == 0 ? Colours.white : Colours.blue
+        }
+        var canvas = HalfBlockCanvas(grid)
+        var screen = TerminalScreen(columns: 40, rows: 12)
+        screen.take(canvas.draw(stripes, PictureArrangement(aspectRatioMode: .fill)))
+        #expect(screen.cell(20, 6).upper >> 16 > 200)
+        #expect(screen.cell(20, 6).lower >> 16 < 60)
+    }
+
+    @Test("what has not changed is not written again")
+    func changes() throws {
+        var canvas = HalfBlockCanvas(grid)
+        var screen = TerminalScreen(columns: 40, rows: 12)
+        let before = try Colours.plain(Colours.blue)
+        screen.take(canvas.draw(before, PictureArrangement(aspectRatioMode: .fill)))
+        #expect(screen.writtenCells == 480)
+        #expect(canvas.draw(before, PictureArrangement(aspectRatioMode: .fill)).isEmpty)
+        let corner = try Colours.picture(before.dimensions) { x, y in x < 64 && y < 60 ? Colours.red : Colours.blue }
+        let bytes = canvas.draw(corner, PictureArrangement(aspectRatioMode: .fill))
+        screen.take(bytes)
+        #expect((482...600).contains(screen.writtenCells), "\(screen.writtenCells) cells")
+        #expect(Colours.areNear(screen.cell(2, 1).upper, Colours.red))
+        #expect(Colours.areNear(screen.cell(30, 8).upper, Colours.blue))
+    }
+
+    @Test("a screen that took every change shows the same as one that was drawn at once", arguments: UInt64(1)...5)
+    func sameAsAtOnce(seed: UInt64) throws {
+        var canvas = HalfBlockCanvas(grid)
+        var screen = TerminalScreen(columns: 40, rows: 12)
+        var last: VideoFrame?
+        for step in 0..<12 {
+            let picture = try Colours.picture(Dimensions(width: 160, height: 90)) { x, y in
+                (x / 20 + y / 15 + step * Int(seed)) % 3 == 0 ? Colours.green : Colours.red
+            }
+            screen.take(canvas.draw(picture, letterbox))
+            last = picture
+        }
+        var other = TerminalScreen(columns: 40, rows: 12)
+        var anew = HalfBlockCanvas(grid)
+        other.take(anew.draw(last!, letterbox))
+        for (one, two) in zip(screen.cells, other.cells) {
+            #expect(
+                Colours.areNear(one.upper, two.upper, within: 2) && Colours.areNear(one.lower, two.lower, within: 2))
+        }
+    }
+
+    @Test("around a letterboxed picture it is black, and a picture is turned and mirrored as asked")
+    func arrangement() throws {
+        var canvas = HalfBlockCanvas(grid)
+        var screen = TerminalScreen(columns: 40, rows: 12)
+        let turned = PictureArrangement(aspectRatioMode: .letterbox, mirroring: .horizontal, rotation: .clockwise90)
+        screen.take(canvas.draw(try Colours.quarters(), turned))
+        #expect(screen.cell(0, 6) == TerminalScreen.Cell())
+        // Mirrored: green, red above white, blue; then turned clockwise: white, green above blue, red.
+        #expect(Colours.areNear(screen.cell(17, 2).upper, Colours.white))
+        #expect(Colours.areNear(screen.cell(22, 2).upper, Colours.green))
+        #expect(Colours.areNear(screen.cell(17, 10).upper, Colours.blue))
+        #expect(Colours.areNear(screen.cell(22, 10).upper, Colours.red))
+    }
+
+    @Test("a terminal of another size is cleared and drawn anew")
+    func resized() throws {
+        var canvas = HalfBlockCanvas(grid)
+        _ = canvas.draw(try Colours.quarters(), letterbox)
+        var screen = TerminalScreen(columns: 20, rows: 30)
+        screen.take(canvas.reset(TerminalGrid(columns: 20, rows: 30)))
+        screen.take(canvas.draw(try Colours.plain(Colours.white), PictureArrangement(aspectRatioMode: .fill)))
+        #expect(screen.unknown.isEmpty)
+        #expect(screen.cells.allSatisfy { Colours.areNear($0.upper, Colours.white) })
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import Testing
+
+@testable import PCastRendering
+
+@Suite("A terminal as a surface")
+struct TerminalSurfaceTests {
+    private static let plain = "\u{1B}[?62;c"
+    private static let kitty = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[?62;c"
+
+    private func surface(
+        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, patience: TimeSpan = .seconds(20)
+    ) throws -> TerminalSurface {
+        try TerminalSurface(
+            TerminalOptions(
+                path: terminal.path, arrangement: PictureArrangement(aspectRatioMode: .fill),
+                bytesPerSecond: bytesPerSecond, patience: patience))
+    }
+
+    @Test("pictures are seen in it, and afterwards it is as it was")
+    func shownAndRestored() throws {
+        let terminal = try TestTerminal(answer: Self.plain)
+        defer { terminal.close() }
+        #expect(terminal.isCooked)
+        let surface = try surface(terminal)
+        surface.show(try Colours.quarters())
+        #expect(
+            terminal.waits {
+                Colours.areNear($0.cell(2, 2).upper, Colours.red) && surface.statistics.picturesShown == 1
+            })
+        #expect(terminal.screen.isAlternate && terminal.screen.isCursorHidden && !terminal.isCooked)
+        #expect(surface.drawing == .halfBlocks)
+        surface.close()
+        #expect(terminal.waits { !$0.isAlternate && !$0.isCursorHidden })
+        #expect(terminal.isCooked)
+        #expect(terminal.screen.unknown.isEmpty)
+    }
+
+    @Test("one that says so gets kitty's graphics")
+    func graphics() throws {
+        let terminal = try TestTerminal(answer: Self.kitty)
+        defer { terminal.close() }
+        let surface = try surface(terminal)
+        surface.show(try Colours.quarters())
+        #expect(terminal.waits { $0.images.count > 1 && surface.statistics.picturesShown == 1 })
+        #expect(surface.drawing == .kitty)
+        surface.close()
+        #expect(terminal.waits { $0.images.isEmpty && !$0.isAlternate })
+        #expect(terminal.screen.unknown.isEmpty)
+    }
+
+    @Test("one that says nothing gets half blocks after a while")
+    func silent() throws {
+        let terminal = try TestTerminal(answer: nil)
+        defer { terminal.close() }
+        let surface = try surface(terminal, patience: .milliseconds(50))
+        surface.show(try Colours.plain(Colours.blue))
+        #expect(terminal.waits { Colours.areNear($0.cell(30, 10).upper, Colours.blue) })
+        surface.close()
+    }
+
+    @Test("when its size changes the picture is drawn anew, though no other has come")
+    func resized() throws {
+        let terminal = try TestTerminal(answer: Self.plain)
+        defer { terminal.close() }
+        let surface = try surface(terminal)
+        surface.show(try Colours.quarters())
+        #expect(terminal.waits { Colours.areNear($0.cell(2, 2).upper, Colours.red) })
+        terminal.resize(columns: 90, rows: 30)
+        #expect(terminal.waits { $0.columns == 90 && Colours.areNear($0.cell(85, 27).lower, Colours.white) })
+        surface.close()
+    }
+
+    @Test("keys are told, and so is that it is there")
+    func keys() async throws {
+        let terminal = try TestTerminal(answer: Self.plain)
+        defer { terminal.close() }
+        let surface = try surface(terminal)
+        var events = surface.events.makeAsyncIterator()
+        #expect(await events.next() == .ready(Dimensions(width: 60, height: 20)))
+        terminal.press("m")
+        #expect(await events.next() == .key(.character("m")))
+        surface.close()
+    }
+
+    @Test("of what a terminal does not take nothing queues: pictures are left out, and it can be left")
+    func slow() throws {
+        let terminal = try TestTerminal(columns: 300, rows: 100, answer: nil, isReading: false)
+        defer { terminal.close() }
+        let surface = try surface(terminal, patience: .milliseconds(1))
+        let pictures = [try Colours.plain(Colours.red), try Colours.quarters(), try Colours.plain(Colours.white)]
+        let deadline = MonotonicClock.now() + .seconds(30)
+        var count = 0
+        while surface.statistics.picturesLeftOut < 50, MonotonicClock.now() < deadline {
+            surface.show(pictures[count % 3])
+            count += 1
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(1))
+        }
+        #expect(surface.statistics.picturesLeftOut >= 50)
+        #expect(surface.statistics.picturesShown <= 2)
+        surface.close()
+        terminal.read()
+        #expect(terminal.isCooked)
+    }
+
+    @Test("it is written no more a second than is allowed")
+    func bounded() throws {
+        let terminal = try TestTerminal(answer: Self.plain)
+        defer { terminal.close() }
+        let surface = try surface(terminal, bytesPerSecond: 20_000)
+        let pictures = [try Colours.plain(Colours.red), try Colours.quarters()]
+        let start = MonotonicClock.now()
+        var count = 0
+        while surface.statistics.picturesShown < 4 {
+            surface.show(pictures[count % 2])
+            count += 1
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(2))
+        }
+        let span = MonotonicClock.now() - start
+        surface.close()
+        // What was written last is not yet paid for.
+        let most = 20_000 * (span.seconds + 1) + 20_000
+        #expect(Double(terminal.received) <= most, "\(terminal.received) bytes in \(span)")
+    }
+
+    @Test("a terminal that is none is refused")
+    func none() {
+        #expect(throws: IOError.self) { try TerminalSurface(TerminalOptions(path: "/dev/null")) }
+    }
+}

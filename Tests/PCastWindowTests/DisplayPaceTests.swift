@@ -1,0 +1,52 @@
+import PCastMedia
+import Testing
+
+@testable import PCastWindow
+
+@Suite("A display is given one picture for each of its ticks")
+struct DisplayPaceTests {
+    /// Gives pictures at these moments, each drawn when the pace allows unless the next has come by then. Answers when
+    /// each was drawn.
+    private func draw(_ arrivals: [Instant], refreshRate: Int) -> [Instant] {
+        var pace = DisplayPace(refreshRate: refreshRate)
+        var drawn: [Instant] = []
+        for (index, arrival) in arrivals.enumerated() {
+            let moment = pace.earliest(at: arrival)
+            if index + 1 < arrivals.count, arrivals[index + 1] < moment { continue }
+            pace.drawn(at: moment)
+            drawn.append(moment)
+        }
+        return drawn
+    }
+
+    @Test("pictures at the display's own rate are all drawn, though they tremble by a third of a tick")
+    func jitter() {
+        var random = SystemRandomNumberGenerator()
+        let arrivals = (0..<3_600).map { index in
+            Instant(nanoseconds: Int64(index) * 1_000_000_000 / 60 + Int64.random(in: 0..<5_500_000, using: &random))
+        }
+        #expect(draw(arrivals, refreshRate: 60).count == arrivals.count)
+    }
+
+    @Test("of twice as many pictures every other one is drawn")
+    func twiceAsMany() {
+        let arrivals = (0..<1_200).map { Instant(nanoseconds: Int64($0) * 1_000_000_000 / 120) }
+        let drawn = draw(arrivals, refreshRate: 60)
+        #expect((599...602).contains(drawn.count))
+    }
+
+    @Test("a picture after a pause is drawn at once, and the pause is not made up for")
+    func pause() {
+        var pace = DisplayPace(refreshRate: 50)
+        pace.drawn(at: Instant(nanoseconds: 0))
+        let later = Instant(nanoseconds: 5_000_000_000)
+        #expect(pace.earliest(at: later) == later)
+        pace.drawn(at: later)
+        #expect(pace.earliest(at: later) == later + .milliseconds(10))
+    }
+
+    @Test("a display that does not say how often it is refreshed counts as one of 60 a second")
+    func unknownRate() {
+        #expect(DisplayPace(refreshRate: 0).interval == .seconds(1) / 60)
+    }
+}

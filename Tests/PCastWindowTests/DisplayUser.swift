@@ -1,0 +1,127 @@
+import CXCB
+import Foundation
+import PCastDevices
+import PCastIO
+import PCastMedia
+
+@testable import PCastDevices
+
+/// Somebody before a display: sees what is on it, presses keys, and moves windows.
+final class DisplayUser {
+    private let connection: OpaquePointer
+    private let root: xcb_window_t
+    private let grabber: ScreenGrabber
+
+    init(_ server: DisplayServer) throws {
+        connection = xcb_connect(server.display, nil)
+        root = xcb_setup_roots_iterator(xcb_get_setup(connection)).data.pointee.root
+        grabber = try ScreenGrabber(.init(display: server.display), showsPointer: false)
+    }
+
+    deinit { xcb_disconnect(connection) }
+
+    /// What is on the display.
+    func look() throws -> VideoFrame {
+        let grab = grabber.grab(
+            captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))
+        guard case .picture(let picture) = grab else { throw WindowProgram.Silent(description: "no picture") }
+        return picture
+    }
+
+    /// Looks until it is so; the last that was seen is answered, after half a minute whatever it is.
+    func look(until holds: (VideoFrame) -> Bool) throws -> VideoFrame {
+        let deadline = MonotonicClock.now() + .seconds(30)
+        while true {
+            let picture = try look()
+            if holds(picture) || MonotonicClock.now() > deadline { return picture }
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
+        }
+    }
+
+    /// The window that is seen; nil where there is none.
+    private var window: xcb_window_t? {
+        guard let tree = xcb_query_tree_reply(connection, xcb_query_tree(connection, root), nil) else { return nil }
+        defer { free(tree) }
+        let children = UnsafeBufferPointer(
+            start: xcb_query_tree_children(tree), count: Int(xcb_query_tree_children_length(tree)))
+        return children.first { child in
+            let question = xcb_get_window_attributes(connection, child)
+            guard let answer = xcb_get_window_attributes_reply(connection, question, nil) else { return false }
+            defer { free(answer) }
+            return answer.pointee.map_state == UInt8(XCB_MAP_STATE_VIEWABLE.rawValue)
+        }
+    }
+
+    /// The codes of the usual keyboard of 105 keys.
+    static let keys: [Character: UInt8] = ["q": 24, "s": 39, "f": 41, "m": 58, " ": 65]
+
+    func press(_ key: Character) throws {
+        guard let window, let code = Self.keys[key] else { throw WindowProgram.Silent(description: "no window") }
+        for type in [UInt8(XCB_KEY_PRESS), UInt8(XCB_KEY_RELEASE)] {
+            var event = xcb_key_press_event_t()
+            event.response_type = type
+            event.detail = code
+            event.root = root
+            event.event = window
+            event.same_screen = 1
+            send(&event, to: window)
+        }
+    }
+
+    /// As a window manager does when its button is pressed.
+    func pressClose() throws {
+        guard let window else { throw WindowProgram.Silent(description: "no window") }
+        var event = xcb_client_message_event_t()
+        event.response_type = UInt8(XCB_CLIENT_MESSAGE)
+        event.format = 32
+        event.window = window
+        event.type = atom("WM_PROTOCOLS")
+        event.data.data32.0 = atom("WM_DELETE_WINDOW")
+        send(&event, to: window)
+    }
+
+    func resize(width: Int, height: Int) throws {
+        guard let window else { throw WindowProgram.Silent(description: "no window") }
+        var values = [UInt32(width), UInt32(height)]
+        xcb_configure_window(
+            connection, window, UInt16(XCB_CONFIG_WINDOW_WIDTH.rawValue | XCB_CONFIG_WINDOW_HEIGHT.rawValue), &values)
+        xcb_flush(connection)
+    }
+
+    private func atom(_ name: String) -> xcb_atom_t {
+        let question = xcb_intern_atom(connection, 0, UInt16(name.utf8.count), name)
+        guard let answer = xcb_intern_atom_reply(connection, question, nil) else { return 0 }
+        defer { free(answer) }
+        return answer.pointee.atom
+    }
+
+    private func send<Event>(_ event: inout Event, to window: xcb_window_t) {
+        withUnsafeBytes(of: &event) { bytes in
+            var copy = [CChar](repeating: 0, count: 32)
+            for (index, byte) in bytes.prefix(32).enumerated() { copy[index] = CChar(bitPattern: byte) }
+            _ = xcb_send_event(connection, 0, window, UInt32(XCB_EVENT_MASK_KEY_PRESS.rawValue), &copy)
+        }
+        xcb_flush(connection)
+    }
+}
+
+extension VideoFrame {
+    /// The colour of a pixel by limited range BT.601, 0xRRGGBB.
+    func colour(_ x: Int, _ y: Int) -> UInt32 {
+        let brightness = 1.164 * (Double(planeY[y * strideY + x]) - 16)
+        let u = Double(planeU[y / 2 * strideUV + x / 2]) - 128
+        let v = Double(planeV[y / 2 * strideUV + x / 2]) - 128
+        let byte = { (value: Double) in UInt32(min(max(value.rounded(), 0), 255)) }
+        return byte(brightness + 1.596 * v) << 16 | byte(brightness - 0.813 * v - 0.391 * u) << 8
+            | byte(brightness + 2.018 * u)
+    }
+
+    /// Whether a pixel has that colour, as far as an eye can tell.
+    func shows(_ colour: UInt32, _ x: Int, _ y: Int) -> Bool {
+        guard x >= 0, y >= 0, x < dimensions.width, y < dimensions.height else { return false }
+        let seen = self.colour(x, y)
+        return [UInt32(0), 8, 16].allSatisfy { shift in
+            abs(Int(seen >> shift & 0xFF) - Int(colour >> shift & 0xFF)) <= 24
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Synchronization
+
+/// `PCastWindowing`, which stands beside the tests, with a display of its own.
+final class WindowProgram: Sendable {
+    struct Silent: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct State {
+        var answers: [String] = []
+        var events: [String] = []
+        var rest = Data()
+    }
+
+    private let process: Process
+    private let input = Pipe()
+    private let output = Pipe()
+    private let state = Mutex(State())
+
+    /// Nil where it was not built.
+    static let path: String? = {
+        var folders = [Bundle.main.bundlePath, "\(Bundle.main.bundlePath)/.."]
+        if let own = CommandLine.arguments.first {
+            folders.append(URL(fileURLWithPath: own).deletingLastPathComponent().path)
+        }
+        return folders.map { "\($0)/PCastWindowing" }.first(where: FileManager.default.isExecutableFile)
+    }()
+
+    /// - Parameter display: nil for none.
+    init(display: String?) throws {
+        process = Process()
+        process.executableURL = URL(fileURLWithPath: Self.path!)
+        var environment = ProcessInfo.processInfo.environment
+        for name in ["DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER", "SDL_RENDER_DRIVER"] { environment[name] = nil }
+        environment["DISPLAY"] = display
+        process.environment = environment
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    /// Ends it, and waits for that. Answers its exit status.
+    @discardableResult
+    func end() -> Int32 {
+        try? input.fileHandleForWriting.close()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    /// What it answers to a command.
+    func ask(_ command: String) throws -> String {
+        try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
+        return try next { $0.answers }
+    }
+
+    /// Waits for an event that begins so; those before it are passed over.
+    func event(_ beginning: String) throws -> String {
+        while true {
+            let event = try next { $0.events }
+            if event.hasPrefix(beginning) { return event }
+        }
+    }
+
+    /// The oldest line of a kind; waits for it as long as the program runs.
+    private func next(_ lines: (inout State) -> [String]) throws -> String {
+        while true {
+            let line: String? = state.withLock { state in
+                guard let first = lines(&state).first else { return nil }
+                if state.answers.first == first, !first.hasPrefix("event ") {
+                    state.answers.removeFirst()
+                } else {
+                    state.events.removeFirst()
+                }
+                return first
+            }
+            if let line { return line }
+            let data = output.fileHandleForReading.availableData
+            guard !data.isEmpty else { throw Silent(description: "the program with the window has ended") }
+            state.withLock { state in
+                state.rest.append(data)
+                while let end = state.rest.firstIndex(of: 0x0A) {
+                    let line = String(decoding: state.rest[state.rest.startIndex..<end], as: UTF8.self)
+                    state.rest.removeSubrange(state.rest.startIndex...end)
+                    if line.hasPrefix("event ") { state.events.append(line) } else { state.answers.append(line) }
+                }
+            }
+        }
+    }
+}

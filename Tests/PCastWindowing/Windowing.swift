@@ -1,0 +1,139 @@
+import Foundation
+import PCastCodecs
+import PCastIO
+import PCastMedia
+import PCastRendering
+import PCastWindow
+import Synchronization
+
+/// A program with a window that its standard input commands, a line each, and that answers each with a line: the tests of
+/// windows run it, because a display is named by the environment of a process.
+///
+/// Windows' events are told as they happen, as lines that begin with “event”.
+@main
+enum Windowing {
+    static func main() async {
+        var stage = WindowStage()
+        while let line = readLine() {
+            let words = line.split(separator: " ").map(String.init)
+            guard let command = words.first else { continue }
+            if command == "quit" { break }
+            await tell(stage.perform(command, Array(words.dropFirst())))
+        }
+    }
+
+    static func tell(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+}
+
+/// What the commands do.
+struct WindowStage {
+    private var window: PictureWindow?
+    private var following: Task<Void, Never>?
+
+    mutating func perform(_ command: String, _ words: [String]) async -> String {
+        switch command {
+        case "window": make(words)
+        case "open": await open()
+        case "close": with { $0.close() }
+        case "show": show(words)
+        case "run": run(words)
+        case "arrange": arrange(words)
+        case "fullscreen": with { $0.isFullscreen = words.first == "on" }
+        case "statistics":
+            window.map { "shown \($0.statistics.picturesShown) left out \($0.statistics.picturesLeftOut)" } ?? "none"
+        case "drawing": window?.drawing ?? "none"
+        case "libraries": libraries
+        default: "what is \(command)?"
+        }
+    }
+
+    /// `window [WIDTH HEIGHT] [DRAWING]`
+    private mutating func make(_ words: [String]) -> String {
+        var options = WindowOptions(arrangement: PictureArrangement(aspectRatioMode: .letterbox))
+        let numbers = words.compactMap { Int($0) }
+        if numbers.count == 2 { options.dimensions = Dimensions(width: numbers[0], height: numbers[1]) }
+        for word in words { if let drawing = WindowOptions.Drawing(rawValue: word) { options.drawing = drawing } }
+        let window = PictureWindow(options)
+        let events = window.events
+        following?.cancel()
+        following = Task { for await event in events { Windowing.tell("event \(event)") } }
+        self.window = window
+        return "made"
+    }
+
+    private func open() async -> String {
+        do throws(WindowError) {
+            try await window?.open()
+            return "open"
+        } catch {
+            return "refused \(error)"
+        }
+    }
+
+    private func with(_ body: (PictureWindow) -> Void) -> String {
+        guard let window else { return "none" }
+        body(window)
+        return "done"
+    }
+
+    /// `show WIDTH HEIGHT COUNTER`: quarters of red, green, blue and white below the time strip.
+    private func show(_ words: [String]) -> String {
+        let numbers = words.compactMap { Int($0) }
+        guard numbers.count == 3, let picture = Self.picture(numbers[0], numbers[1], counter: numbers[2]) else {
+            return "no picture"
+        }
+        return with { $0.show(picture) }
+    }
+
+    /// `run COUNT RATE`: so many pictures, so many a second. Answers how many milliseconds that took.
+    private func run(_ words: [String]) -> String {
+        let numbers = words.compactMap { Int($0) }
+        guard numbers.count == 2, let window else { return "none" }
+        let pictures = (0..<8).compactMap { Self.picture(320, 180, counter: $0) }
+        let start = MonotonicClock.now()
+        for index in 0..<numbers[0] {
+            Pacer.sleep(until: start + TimeSpan.seconds(Int64(index)) / Int64(numbers[1]))
+            window.show(pictures[index % pictures.count])
+        }
+        return "ran \(Int((MonotonicClock.now() - start).milliseconds))"
+    }
+
+    /// `arrange MODE MIRRORING DEGREES`
+    private func arrange(_ words: [String]) -> String {
+        guard words.count == 3, let mode = AspectRatioMode(rawValue: words[0]), let mirroring = UInt8(words[1]),
+            let turn = Int(words[2]).flatMap({ PictureTurn(degrees: $0) })
+        else { return "no arrangement" }
+        return with {
+            $0.arrangement = PictureArrangement(
+                aspectRatioMode: mode, mirroring: PictureMirroring(rawValue: mirroring), rotation: turn)
+        }
+    }
+
+    /// Whether SDL is loaded.
+    private var libraries: String {
+        dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_NOLOAD) == nil ? "no SDL" : "SDL"
+    }
+
+    private static func picture(_ width: Int, _ height: Int, counter: Int) -> VideoFrame? {
+        var bytes: [UInt8] = []
+        for y in 0..<height {
+            for x in 0..<width {
+                let isRight = x >= width / 2
+                let colour: [UInt8] =
+                    y < height / 2
+                    ? (isRight ? [0, 255, 0] : [0, 0, 255]) : (isRight ? [255, 255, 255] : [255, 0, 0])
+                bytes += colour + [255]
+            }
+        }
+        let picture = bytes.withUnsafeBytes {
+            try? RawPictureConverter().convert(
+                $0, format: .bgra, dimensions: Dimensions(width: width, height: height), isFullRange: true,
+                captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
+        }
+        guard let picture else { return nil }
+        TestPictureStrip.draw(
+            TestPictureStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: MonotonicClock.wallTime()),
+            into: picture)
+        return picture
+    }
+}

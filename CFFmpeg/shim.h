@@ -2,10 +2,13 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/aes.h>
 #include <libavutil/channel_layout.h>
+#include <libavutil/cpu.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
+#include <libavutil/parseutils.h>
 #include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
@@ -16,5 +19,21 @@ static inline int cffmpeg_error_end_of_file(void) { return AVERROR_EOF; }
 static inline int cffmpeg_error_exit(void) { return AVERROR_EXIT; }
 static inline int cffmpeg_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
 static inline int cffmpeg_error_out_of_memory(void) { return AVERROR(ENOMEM); }
+static inline int cffmpeg_error_patchwelcome(void) { return AVERROR_PATCHWELCOME; }
+// What a format that is not on the list of those allowed is refused with.
+static inline int cffmpeg_error_not_allowed(void) { return AVERROR(EINVAL); }
 static inline int64_t cffmpeg_no_timestamp(void) { return AV_NOPTS_VALUE; }
 static inline AVRational cffmpeg_time_base(void) { return (AVRational){1, AV_TIME_BASE}; }
+
+// The status of HTTP that an error of libavformat stands for, as far as it tells; 0 for other errors.
+static inline int cffmpeg_http_status(int error) {
+    switch (error) {
+    case AVERROR_HTTP_BAD_REQUEST: return 400;
+    case AVERROR_HTTP_UNAUTHORIZED: return 401;
+    case AVERROR_HTTP_FORBIDDEN: return 403;
+    case AVERROR_HTTP_NOT_FOUND: return 404;
+    case AVERROR_HTTP_OTHER_4XX: return 400;
+    case AVERROR_HTTP_SERVER_ERROR: return 500;
+    default: return 0;
+    }
+}

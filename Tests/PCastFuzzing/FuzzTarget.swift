@@ -24,6 +24,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case json
     case signaling
     case playlist
+    case segmentText
     case srtp
     case dtls
 
@@ -53,6 +54,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .json: try JSONTarget.run(bytes)
         case .signaling: try SignalingTarget.run(bytes)
         case .playlist: try PlaylistTarget.run(bytes)
+        case .segmentText: try SegmentTextTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
         case .dtls: try DTLSTarget.run(bytes)
         }
@@ -80,6 +82,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .json: JSONTarget.corpus
         case .signaling: SignalingTarget.corpus
         case .playlist: PlaylistTarget.corpus
+        case .segmentText: SegmentTextTarget.corpus
         case .srtp: SRTPTarget.corpus
         case .dtls: DTLSTarget.corpus
         }

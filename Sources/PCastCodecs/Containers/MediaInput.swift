@@ -1,11 +1,12 @@
 import CFFmpeg
 import PCastMedia
 
-/// A file or an address that libavformat reads packets from; opened again, it begins again.
+/// A file, an address or bytes that libavformat reads packets from; opened again, it begins again.
 final class MediaInput {
     let name: String
     private let deadline: ReadingDeadline
     private var format: UnsafeMutablePointer<AVFormatContext>?
+    private let bytes: MediaBytesContext?
     let packet = AVPacketHolder()
     /// In microseconds of the container's clock.
     let origin: Int64
@@ -13,34 +14,80 @@ final class MediaInput {
     /// nil when it has no end, or does not say.
     let duration: TimeSpan?
 
-    /// - Parameter deadline: when waiting ends, from any thread.
-    /// - Throws: `CodecError.cannotOpen`.
-    init(uri: String, deadline: ReadingDeadline) throws(CodecError) {
-        let name = MediaName.withoutSecrets(uri)
-        var format = avformat_alloc_context()
+    /// - Parameters:
+    ///   - deadline: when waiting ends, from any thread.
+    ///   - formats: libavformat's names of those that it may be; any where there are none.
+    init(uri: String, deadline: ReadingDeadline, formats: [String] = []) throws(MediaInputFailure) {
+        name = MediaName.withoutSecrets(uri)
+        self.deadline = deadline
+        bytes = nil
+        let format = Self.context(deadline)
+        MediaAccess.hold(format)
+        deadline.begin(for: MediaAccess.current?.openingPatience)
+        var options = MediaAccess.dictionary()
+        if !formats.isEmpty {
+            av_dict_set(&options, "format_whitelist", formats.joined(separator: ","), 0)
+        }
+        self.format = try Self.open(format, uri, nil, &options, deadline)
+        // Who came has the usual time to send something.
+        deadline.begin()
+        let result = avformat_find_stream_info(self.format, nil)
+        guard result >= 0, let format = self.format else {
+            let failure = MediaInputFailure(result, deadline)
+            avformat_close_input(&self.format)
+            throw failure
+        }
+        let start = format.pointee.start_time
+        origin = start == cffmpeg_no_timestamp() ? 0 : start
+        duration = format.pointee.duration > 0 ? .microseconds(format.pointee.duration) : nil
+    }
+
+    /// Bytes of a format that is known, of which nothing is looked at ahead: its tracks say only what its header does, and
+    /// their times are as they stand there.
+    ///
+    /// - Parameter formatName: libavformat's, such as `mpegts`.
+    init(bytes: any MediaBytes, format formatName: String, deadline: ReadingDeadline)
+        throws(MediaInputFailure)
+    {
+        name = formatName
+        self.deadline = deadline
+        let bytes = MediaBytesContext(bytes)
+        self.bytes = bytes
+        let format = Self.context(deadline)
+        format?.pointee.pb = bytes.pointer
+        format?.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+        // A table that is missing is not searched for in all that comes.
+        format?.pointee.probesize = 256 << 10
+        // Clocks that begin anew after a day are unwound by who knows what came before.
+        format?.pointee.correct_ts_overflow = 0
+        var options: OpaquePointer?
+        // What bytes name is not opened: they came from anywhere.
+        av_dict_set(&options, "protocol_whitelist", "", 0)
+        deadline.begin()
+        self.format = try Self.open(format, nil, av_find_input_format(formatName), &options, deadline)
+        (origin, duration) = (0, nil)
+    }
+
+    private static func context(_ deadline: ReadingDeadline) -> UnsafeMutablePointer<AVFormatContext>? {
+        let format = avformat_alloc_context()
         // Not by the protocols' own "timeout" options, which of some (RTMP) make a server.
         format?.pointee.interrupt_callback.opaque = Unmanaged.passUnretained(deadline).toOpaque()
         format?.pointee.interrupt_callback.callback = { context in
             Unmanaged<ReadingDeadline>.fromOpaque(context!).takeUnretainedValue().isOver ? 1 : 0
         }
-        MediaAccess.hold(format)
-        deadline.begin(for: MediaAccess.current?.openingPatience)
-        var options = MediaAccess.dictionary()
-        var result = avformat_open_input(&format, uri, nil, &options)
+        return format
+    }
+
+    private static func open(
+        _ context: UnsafeMutablePointer<AVFormatContext>?, _ uri: String?,
+        _ kind: UnsafePointer<AVInputFormat>?,
+        _ options: inout OpaquePointer?, _ deadline: ReadingDeadline
+    ) throws(MediaInputFailure) -> UnsafeMutablePointer<AVFormatContext> {
+        var format = context
+        let result = avformat_open_input(&format, uri, kind, &options)
         av_dict_free(&options)
-        // Who came has the usual time to send something.
-        deadline.begin()
-        if result >= 0 { result = avformat_find_stream_info(format, nil) }
-        guard result >= 0, let format else {
-            avformat_close_input(&format)
-            throw .cannotOpen(name, reason: deadline.reason ?? CodecError.reason(result))
-        }
-        self.name = name
-        self.deadline = deadline
-        self.format = format
-        let start = format.pointee.start_time
-        origin = start == cffmpeg_no_timestamp() ? 0 : start
-        duration = format.pointee.duration > 0 ? .microseconds(format.pointee.duration) : nil
+        guard result >= 0, let format else { throw MediaInputFailure(result, deadline) }
+        return format
     }
 
     deinit { avformat_close_input(&format) }
@@ -55,6 +102,30 @@ final class MediaInput {
         return MediaTrack(index: index, stream: stream, codec: codec)
     }
 
+    /// Its streams, by their indices; more may come while it is read.
+    var streams: [UnsafeMutablePointer<AVStream>] {
+        guard let format else { return [] }
+        return (0..<Int(format.pointee.nb_streams)).compactMap { format.pointee.streams[$0] }
+    }
+
+    /// When the media were made, as they say; nil when they do not.
+    var creationTime: WallTime? {
+        guard let entry = av_dict_get(format?.pointee.metadata, "creation_time", nil, 0) else {
+            return nil
+        }
+        var microseconds: Int64 = 0
+        // Beyond two centuries of today it is no time that anyone set.
+        guard av_parse_time(&microseconds, entry.pointee.value, 0) >= 0, microseconds > 0,
+            microseconds < 8_000_000_000_000_000
+        else { return nil }
+        return WallTime(nanosecondsSinceEpoch: microseconds * 1_000)
+    }
+
+    /// Whether the duration follows from the size and the rate.
+    var isDurationEstimated: Bool {
+        format?.pointee.duration_estimation_method == AVFMT_DURATION_FROM_BITRATE
+    }
+
     /// On average; nil when unknown.
     func frameRate(_ track: MediaTrack) -> Double? {
         let rate = av_guess_frame_rate(format, track.stream, nil)
@@ -62,17 +133,57 @@ final class MediaInput {
     }
 
     /// The tracks that are read; the others are passed over.
-    func select(_ tracks: [MediaTrack]) {
-        for index in 0..<Int(format?.pointee.nb_streams ?? 0) {
-            let isWanted = tracks.contains { $0.index == Int32(index) }
-            format?.pointee.streams[index]?.pointee.discard = isWanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+    func select(_ tracks: [MediaTrack]) { select { index in tracks.contains { $0.index == index } } }
+
+    func select(_ isWanted: (Int32) -> Bool) {
+        for stream in streams {
+            stream.pointee.discard = isWanted(stream.pointee.index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
         }
+    }
+
+    /// Whether what is read can be gone about in.
+    var isSeekable: Bool {
+        guard let context = format?.pointee.pb else { return false }
+        return context.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0
+    }
+
+    /// Goes to a key frame at or before a moment, as far as the container knows where one is.
+    ///
+    /// - Parameters:
+    ///   - moment: microseconds of the container's clock.
+    ///   - stream: by whose key frames; nil for the container's choice.
+    func seek(to moment: Int64, by stream: UnsafeMutablePointer<AVStream>?) throws(MediaInputFailure) {
+        deadline.begin()
+        var result: Int32
+        if let stream {
+            let timestamp = av_rescale_q(moment, cffmpeg_time_base(), stream.pointee.time_base)
+            result = av_seek_frame(format, stream.pointee.index, timestamp, AVSEEK_FLAG_BACKWARD)
+        } else {
+            result = av_seek_frame(format, -1, moment, AVSEEK_FLAG_BACKWARD)
+        }
+        // Before the first one there is.
+        if result < 0, !deadline.isOver {
+            result = av_seek_frame(format, -1, origin, AVSEEK_FLAG_BACKWARD)
+        }
+        if result < 0, !deadline.isOver {
+            result = avformat_seek_file(format, -1, .min, 0, .max, AVSEEK_FLAG_BYTE)
+        }
+        guard result >= 0 else { throw MediaInputFailure(result, deadline) }
+    }
+
+    /// Goes to the first byte, where the container can be read from there; else stays.
+    func rewind() { avformat_seek_file(format, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) }
+
+    /// Reads on after a wait that was ended: an error sticks to what libavformat reads from.
+    func forgetError() {
+        guard let context = format?.pointee.pb else { return }
+        (context.pointee.error, context.pointee.eof_reached) = (0, 0)
     }
 
     /// Reads the next packet into `packet`, to be given back by the caller; false at the end.
     ///
-    /// - Throws: `CodecError.damaged` when the source broke off.
-    func read() throws(CodecError) -> Bool {
+    /// - Throws: when the source broke off.
+    func read() throws(MediaInputFailure) -> Bool {
         deadline.begin()
         let result = av_read_frame(format, packet.pointer)
         if deadline.isCancelled {
@@ -80,9 +191,7 @@ final class MediaInput {
             return false
         }
         if result == cffmpeg_error_end_of_file() { return false }
-        guard result >= 0 else {
-            throw .damaged("“\(name)” broke off: \(deadline.reason ?? CodecError.reason(result))")
-        }
+        guard result >= 0 else { throw MediaInputFailure(result, deadline) }
         return true
     }
 }

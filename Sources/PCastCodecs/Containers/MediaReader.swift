@@ -82,7 +82,12 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     private func open() throws(CodecError) {
         (video, audio, coded, input) = (nil, nil, nil, nil)
-        let input = try MediaInput(uri: uri, deadline: deadline)
+        let input: MediaInput
+        do throws(MediaInputFailure) {
+            input = try MediaInput(uri: uri, deadline: deadline)
+        } catch {
+            throw .cannotOpen(MediaName.withoutSecrets(uri), reason: error.reason)
+        }
         self.input = input
         let pictures = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
         let sound = selection.contains(.audio) ? input.bestTrack(AVMEDIA_TYPE_AUDIO) : nil
@@ -155,7 +160,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         guard let input else {
             throw .cannotOpen(MediaName.withoutSecrets(uri), reason: "it could not be opened again")
         }
-        guard try input.read() else {
+        guard try readNext(of: input) else {
             isDraining = true
             if let video { try decode(nil, video, isVideo: true) }
             if let audio { try decode(nil, audio, isVideo: false) }
@@ -169,6 +174,12 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             if !needsKeyFrame { try decode(packet, video, isVideo: true) }
         } else if let audio, packet.pointee.stream_index == audio.track.index {
             try decode(packet, audio, isVideo: false)
+        }
+    }
+
+    private func readNext(of input: MediaInput) throws(CodecError) -> Bool {
+        do throws(MediaInputFailure) { return try input.read() } catch {
+            throw .damaged("“\(input.name)” broke off: \(error.reason)")
         }
     }
 

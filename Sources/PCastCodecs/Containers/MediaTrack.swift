@@ -29,11 +29,6 @@ struct MediaTrack {
 
     /// A decoder of it; nil when its header makes no sense.
     func decoder() throws(CodecError) -> AVCodecContextHolder? {
-        let decoder = AVCodecContextHolder(codec)
-        guard avcodec_parameters_to_context(decoder.pointer, parameters) >= 0 else { return nil }
-        decoder.pointer.pointee.thread_count = 1
-        decoder.pointer.pointee.pkt_timebase = timeBase
-        try decoder.open(codec)
-        return decoder
+        try AVCodecContextHolder.decoder(codec, parameters, timeBase: timeBase)
     }
 }

@@ -3,6 +3,7 @@ import Synchronization
 /// What FFmpeg asks while it waits for a file or the network: whether it should give up.
 final class ReadingDeadline: Sendable {
     private let cancelled = Atomic(false)
+    private let interrupted = Atomic(false)
     private let hasTimedOut = Atomic(false)
     private let patience: Duration
     private let deadline: Mutex<ContinuousClock.Instant>
@@ -24,9 +25,15 @@ final class ReadingDeadline: Sendable {
 
     var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
 
+    /// Ends one wait, this or the next, until somebody takes notice of it.
+    func interrupt() { interrupted.store(true, ordering: .releasing) }
+
+    /// Whether there was an interruption; there is none any more.
+    func takeInterruption() -> Bool { interrupted.exchange(false, ordering: .acquiringAndReleasing) }
+
     /// Whether to give up now.
     var isOver: Bool {
-        if isCancelled { return true }
+        if isCancelled || interrupted.load(ordering: .relaxed) { return true }
         guard deadline.withLock({ $0 }) < .now else { return false }
         hasTimedOut.store(true, ordering: .relaxed)
         return true

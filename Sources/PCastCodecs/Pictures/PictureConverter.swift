@@ -17,7 +17,9 @@ final class PictureConverter {
         let height = Int(picture.pointee.height)
         guard width > 1, height > 1 else { throw .damaged("a picture of \(width)x\(height)") }
         let target = dimensions ?? Dimensions(width: width & ~1, height: height & ~1)
-        let frame = pool.frame(dimensions: target, captureTime: captureTime, timestamp: timestamp)
+        let frame = pool.frame(
+            dimensions: target, captureTime: captureTime, timestamp: timestamp,
+            matrix: MatrixCoefficients(of: picture))
         let format = AVPixelFormat(picture.pointee.format)
         if dimensions == nil, format == AV_PIX_FMT_YUV420P, picture.pointee.color_range != AVCOL_RANGE_JPEG {
             copy(picture, into: frame)

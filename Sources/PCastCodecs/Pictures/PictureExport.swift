@@ -56,6 +56,7 @@ public enum PictureExport {
         let (y, u, v) = (frame.planeY, frame.planeU, frame.planeV)
         let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
         let (target, columns, rows) = (Int32(stride), Int32(width), Int32(height))
+        let matrix = frame.matrix.number
         let result: Int32
         switch format {
         case .i420:
@@ -66,8 +67,8 @@ public enum PictureExport {
                 rows)
         case .nv12:
             result = I420ToNV12(y, strideY, u, strideUV, v, strideUV, base, target, second, target, columns, rows)
-        case .bgra: result = I420ToARGB(y, strideY, u, strideUV, v, strideUV, base, target, columns, rows)
-        case .rgba: result = I420ToABGR(y, strideY, u, strideUV, v, strideUV, base, target, columns, rows)
+        case .bgra: result = cyuv_bgra(y, strideY, u, strideUV, v, strideUV, base, target, matrix, columns, rows)
+        case .rgba: result = cyuv_rgba(y, strideY, u, strideUV, v, strideUV, base, target, matrix, columns, rows)
         }
         guard result == 0 else { throw .failed("writing a picture", reason: "libyuv refused \(frame.dimensions)") }
     }

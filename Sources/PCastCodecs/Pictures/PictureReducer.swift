@@ -21,7 +21,8 @@ public final class PictureReducer {
         let dimensions = Self.dimensions(of: frame.dimensions, reducedBy: factor)
         guard dimensions != frame.dimensions else { return frame }
         let target = pool.frame(
-            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp)
+            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
+            matrix: frame.matrix)
         let result = I420Scale(
             frame.planeY, Int32(frame.strideY), frame.planeU, Int32(frame.strideUV), frame.planeV,
             Int32(frame.strideUV), Int32(frame.dimensions.width), Int32(frame.dimensions.height), target.planeY,

@@ -19,7 +19,8 @@ public final class PictureRotator {
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
         let dimensions = turn.exchangesSides ? Dimensions(width: height, height: width) : frame.dimensions
         let target = pool.frame(
-            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp)
+            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
+            matrix: frame.matrix)
         let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
         let (targetY, targetUV) = (Int32(target.strideY), Int32(target.strideUV))
         // libyuv reads a picture of negative height from its bottom.

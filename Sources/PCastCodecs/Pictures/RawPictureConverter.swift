@@ -3,7 +3,7 @@ public import PCastMedia
 
 /// Makes pictures of a camera's or a screen's raw bytes, by libyuv, in one pass. Used by one thread at a time.
 ///
-/// What comes out is I420 in limited range BT.601, as `VideoFrame` says (COD6). Red, green and blue are always taken as
+/// What comes out is I420 in limited range, BT.601 but where the device says otherwise (COD6). Red, green and blue are always taken as
 /// full range.
 public final class RawPictureConverter {
     /// Rows worked on at once where there is a second step: they stay in the processor's cache between the two.
@@ -21,10 +21,11 @@ public final class RawPictureConverter {
     ///   - dimensions: as the device says. An odd last column or row is left out.
     ///   - stride: bytes from row to row of the first plane, V4L2's `bytesperline`; 0 for rows without padding.
     ///   - isFullRange: whether brightness goes from 0 to 255 and not from 16 to 235.
+    ///   - matrix: of brightness and colours; red, green and blue become BT.601.
     /// - Throws: `CodecError.damaged` when the bytes are too few for such a picture, or there is none such.
     public func convert(
         _ bytes: UnsafeRawBufferPointer, format: RawPixelFormat, dimensions: Dimensions, stride: Int = 0,
-        isFullRange: Bool, captureTime: WallTime?, timestamp: MediaTime
+        isFullRange: Bool, matrix: MatrixCoefficients = .bt601, captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
         guard let layout = RawPictureLayout(format, dimensions: dimensions, stride: stride) else {
             throw .damaged("a raw picture of \(dimensions) in \(format) with \(stride) bytes a row")
@@ -35,15 +36,17 @@ public final class RawPictureConverter {
         }
         let source = RawPicture(format: format, base: base.assumingMemoryBound(to: UInt8.self), layout: layout)
         return try convert(
-            source, dimensions: layout.dimensions, isFullRange: isFullRange, captureTime: captureTime,
-            timestamp: timestamp)
+            source, dimensions: layout.dimensions, isFullRange: isFullRange, matrix: format.isRGB ? .bt601 : matrix,
+            captureTime: captureTime, timestamp: timestamp)
     }
 
     /// - Parameter dimensions: even.
     func convert(
-        _ source: RawPicture, dimensions: Dimensions, isFullRange: Bool, captureTime: WallTime?, timestamp: MediaTime
+        _ source: RawPicture, dimensions: Dimensions, isFullRange: Bool, matrix: MatrixCoefficients = .bt601,
+        captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
-        let frame = pool.frame(dimensions: dimensions, captureTime: captureTime, timestamp: timestamp)
+        let frame = pool.frame(
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, matrix: matrix)
         let isBroughtToLimited = isFullRange && !source.format.isRGB
         let hasTwoSteps = isBroughtToLimited || source.format == .nv16 || source.format == .nv61
         let step = hasTwoSteps ? Self.stripHeight : dimensions.height

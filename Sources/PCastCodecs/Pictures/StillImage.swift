@@ -70,8 +70,8 @@ public enum StillImage {
             target.pointer.pointee.width, target.pointer.pointee.height, format, SWS_BICUBIC, nil, nil, nil)
         defer { sws_freeContext(scaler) }
         guard allocated >= 0, let scaler else { throw .failed("converting a still image", reason: "out of memory") }
-        let table = sws_getCoefficients(SWS_CS_DEFAULT)
-        sws_setColorspaceDetails(scaler, table, 0, table, 1, 0, 1 << 16, 1 << 16)
+        let matrix = sws_getCoefficients(frame.matrix == .bt709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT)
+        sws_setColorspaceDetails(scaler, matrix, 0, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16)
         let scaled = sws_scale_frame(scaler, target.pointer, source.pointer)
         guard scaled >= 0 else { throw .failed("converting a still image", reason: CodecError.reason(scaled)) }
         return target

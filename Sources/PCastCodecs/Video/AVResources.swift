@@ -52,6 +52,22 @@ final class AVCodecContextHolder {
             throw .failed("opening \(String(cString: codec.pointee.name))", reason: CodecError.reason(result))
         }
     }
+
+    /// A decoder of what is coded so; nil when its header makes no sense.
+    ///
+    /// - Parameter timeBase: of the packets' times.
+    static func decoder(
+        _ codec: UnsafePointer<AVCodec>, _ parameters: UnsafeMutablePointer<AVCodecParameters>,
+        timeBase: AVRational,
+        threads: Int32 = 1
+    ) throws(CodecError) -> AVCodecContextHolder? {
+        let decoder = AVCodecContextHolder(codec)
+        guard avcodec_parameters_to_context(decoder.pointer, parameters) >= 0 else { return nil }
+        decoder.pointer.pointee.thread_count = threads
+        decoder.pointer.pointee.pkt_timebase = timeBase
+        try decoder.open(codec)
+        return decoder
+    }
 }
 
 /// libav's own log.

@@ -22,11 +22,14 @@ public final class VideoFramePool: Sendable {
     }
 
     /// A picture whose planes hold whatever they held; to be written before anyone else sees it.
-    public func frame(dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
+    public func frame(
+        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, matrix: MatrixCoefficients = .bt601
+    ) -> VideoFrame {
         let size = VideoFrame.layout(dimensions).byteCount
         let memory = take(size) ?? .allocate(byteCount: size, alignment: 64)
         return VideoFrame(
-            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, memory: memory
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, matrix: matrix,
+            memory: memory
         ) { [weak self] memory in
             if let self { give(memory) } else { memory.deallocate() }
         }

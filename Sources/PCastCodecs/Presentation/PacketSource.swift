@@ -1,0 +1,132 @@
+import CFFmpeg
+import PCastMedia
+
+/// The coded packets of a file, from any key frame on. Times are from the beginning of the media.
+final class PacketSource {
+    private let input: MediaInput
+    private let deadline: ReadingDeadline
+    private let codings: [Int32: CodedFormat]
+    private let streams: [Int32: UnsafeMutablePointer<AVStream>]
+    /// Read while a key frame was looked for.
+    private var ahead: [CodedPacket] = []
+    /// Of the pictures read last, when they are shown.
+    private(set) var reached: TimeSpan?
+
+    let tracks: [PresentationTrack]
+
+    /// Of the container's clock, in microseconds.
+    private let origin: Int64
+
+    /// A key frame that lies further off than this many packets is not looked for.
+    private static let farthestKeyFrame = 4_000
+    /// Pictures begin that much behind sound at most.
+    private static let latestBeginning = TimeSpan.milliseconds(500)
+    private static let firstStep: Int64 = 1_000_000
+
+    init(_ input: MediaInput, deadline: ReadingDeadline) {
+        (self.input, self.deadline) = (input, deadline)
+        origin = input.origin
+        var codings: [Int32: CodedFormat] = [:]
+        var streams: [Int32: UnsafeMutablePointer<AVStream>] = [:]
+        tracks = input.streams.compactMap { stream in
+            guard let track = PresentationTrack(stream), let coding = CodedFormat(stream) else {
+                return nil
+            }
+            (codings[track.id], streams[track.id]) = (coding, stream)
+            return track
+        }
+        (self.codings, self.streams) = (codings, streams)
+    }
+
+    /// - Parameter wanted: the tracks that are read; the others are passed over.
+    func select(_ wanted: Set<Int32>) {
+        input.select { wanted.contains($0) }
+        ahead.removeAll { !wanted.contains($0.track) }
+    }
+
+    /// Nil at the end.
+    func read() throws(SeekableFailure) -> CodedPacket? {
+        if !ahead.isEmpty { return ahead.removeFirst() }
+        while true {
+            let isThere: Bool
+            do throws(MediaInputFailure) { isThere = try input.read() } catch {
+                throw deadline.takeInterruption() ? .interrupted : .brokeOff(reason: error.reason)
+            }
+            guard isThere else { return nil }
+            let packet = input.packet.pointer
+            guard let coding = codings[packet.pointee.stream_index],
+                let stream = streams[packet.pointee.stream_index]
+            else {
+                av_packet_unref(packet)
+                continue
+            }
+            packet.place(from: stream.pointee.time_base, by: -origin)
+            let coded = CodedPacket(taking: packet, coding)
+            if coded.medium == .picture { reached = coded.presentationTime ?? reached }
+            return coded
+        }
+    }
+
+    /// Goes on after a wait that was ended.
+    func forgetError() { input.forgetError() }
+
+    /// Whether the pictures of a position come when one reads on, without a key frame before them that lies further on.
+    func isAhead(_ position: TimeSpan, of track: Int32?) -> Bool {
+        guard let reached, let track, let stream = streams[track], position >= reached, ahead.isEmpty
+        else {
+            return false
+        }
+        let moment = av_rescale_q(
+            position.nanoseconds / 1_000 + origin, cffmpeg_time_base(), stream.pointee.time_base)
+        guard let entry = avformat_index_get_entry_from_timestamp(stream, moment, AVSEEK_FLAG_BACKWARD)
+        else {
+            return false
+        }
+        let key =
+            av_rescale_q(entry.pointee.timestamp, stream.pointee.time_base, cffmpeg_time_base())
+            - origin
+        return .microseconds(key) <= reached
+    }
+
+    /// Goes to the last key frame of a track at or before a position; of sound alone to the position itself.
+    ///
+    /// Containers without an index land anywhere: then it is looked for further and further back.
+    func locate(_ position: TimeSpan, by track: Int32?) throws(SeekableFailure) {
+        let stream = track.flatMap { streams[$0] }
+        let moment = position.nanoseconds / 1_000 + origin
+        var step: Int64 = 0
+        while true {
+            let goal = max(moment - step, origin)
+            ahead.removeAll()
+            reached = nil
+            do throws(MediaInputFailure) { try input.seek(to: goal, by: stream) } catch {
+                throw deadline.takeInterruption() ? .interrupted : .brokeOff(reason: error.reason)
+            }
+            guard track != nil else { return }
+            let key = try findKeyFrame()
+            if let key, key <= position + .milliseconds(1) { return }
+            guard goal > origin else {
+                // Some containers land behind their beginning, and find it by its place alone.
+                guard key.map({ $0 > Self.latestBeginning }) ?? true else { return }
+                ahead.removeAll()
+                input.rewind()
+                return
+            }
+            step = max(Self.firstStep, step * 2)
+        }
+    }
+
+    /// When the key frame that comes next is shown; what stands before it and behind it is read later.
+    private func findKeyFrame() throws(SeekableFailure) -> TimeSpan? {
+        var packets: [CodedPacket] = []
+        var time: TimeSpan?
+        while time == nil, packets.count < Self.farthestKeyFrame, let packet = try read() {
+            packets.append(packet)
+            if packet.medium == .picture, packet.isKeyFrame {
+                time = packet.presentationTime ?? packet.decodingTime
+            }
+        }
+        ahead = packets
+        return time
+    }
+}

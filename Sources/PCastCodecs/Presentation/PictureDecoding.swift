@@ -1,0 +1,111 @@
+import CFFmpeg
+import PCastMedia
+
+/// Decodes the pictures of a presentation, those alone that begin at or behind a position.
+final class PictureDecoding {
+    let format: CodedFormat
+    private let decoder: AVCodecContextHolder
+    private let converter: PictureConverter
+    private let frame = AVFrameHolder()
+    /// Where nothing is shown before.
+    private var beginning: TimeSpan
+    /// What lay before it last, and its duration.
+    private let held = AVFrameHolder()
+    private var isHolding = false
+    private var passedOver = 0
+    private var needsKeyFrame = true
+    /// The end of the last picture, for those that say no time.
+    private var end: TimeSpan
+
+    /// Times are rounded by containers, 90 kHz the least.
+    private static let tolerance = TimeSpan.milliseconds(1)
+    /// From here to the position each picture is decoded, as one of them may be the last that there is.
+    private static let margin = TimeSpan.milliseconds(200)
+    /// Streams that refresh bit by bit say nothing of key frames; pictures that are waited for.
+    private static let patience = 300
+
+    /// - Returns: nil where nothing decodes it.
+    init?(_ format: CodedFormat, converter: PictureConverter, beginning: TimeSpan) throws(CodecError) {
+        guard let decoder = try format.decoder() else { return nil }
+        (self.format, self.decoder, self.converter) = (format, decoder, converter)
+        (self.beginning, end) = (beginning, beginning)
+    }
+
+    /// Forgets what is inside; the next packet is a key frame.
+    func begin(at position: TimeSpan) {
+        avcodec_flush_buffers(decoder.pointer)
+        release()
+        (beginning, end, needsKeyFrame, passedOver) = (position, position, true, 0)
+    }
+
+    private func release() {
+        av_frame_unref(held.pointer)
+        isHolding = false
+    }
+
+    /// Nothing before the position is shown any more; what is inside is.
+    func skip(to position: TimeSpan) { beginning = position }
+
+    /// - Parameter packet: nil gives out what is inside.
+    func decode(
+        _ packet: UnsafeMutablePointer<AVPacket>?, into samples: inout [PresentationSample]
+    ) throws(CodecError) {
+        if let packet {
+            if needsKeyFrame, packet.pointee.flags & AV_PKT_FLAG_KEY == 0, passedOver < Self.patience {
+                passedOver += 1
+                return
+            }
+            needsKeyFrame = false
+            let pts = packet.pointee.pts
+            let isEarly = pts != cffmpeg_no_timestamp() && isBefore(.microseconds(pts) + Self.margin)
+            decoder.pointer.pointee.skip_frame = isEarly ? AVDISCARD_NONREF : AVDISCARD_DEFAULT
+        }
+        var result = avcodec_send_packet(decoder.pointer, packet)
+        if result == cffmpeg_error_again() {
+            try receive(&samples)
+            result = avcodec_send_packet(decoder.pointer, packet)
+        }
+        // A damaged packet is passed over: files have them, and the next is often whole.
+        try receive(&samples)
+    }
+
+    private func isBefore(_ position: TimeSpan) -> Bool { position + Self.tolerance < beginning }
+
+    private func receive(_ samples: inout [PresentationSample]) throws(CodecError) {
+        while avcodec_receive_frame(decoder.pointer, frame.pointer) >= 0 {
+            defer { av_frame_unref(frame.pointer) }
+            guard frame.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0 else { continue }
+            let told = frame.pointer.pointee.best_effort_timestamp
+            let start = told == cffmpeg_no_timestamp() ? end : TimeSpan.microseconds(told)
+            end = start + (Self.duration(of: frame.pointer) ?? .zero)
+            if isBefore(start) {
+                release()
+                av_frame_move_ref(held.pointer, frame.pointer)
+                isHolding = true
+            } else {
+                release()
+                samples.append(try sample(frame.pointer, at: max(start, beginning)))
+            }
+        }
+    }
+
+    /// At the end: where nothing begins behind the position, what was before it is what is seen there.
+    func giveHeld(_ samples: inout [PresentationSample]) throws(CodecError) {
+        guard isHolding else { return }
+        samples.append(
+            try sample(held.pointer, at: .microseconds(held.pointer.pointee.best_effort_timestamp)))
+        release()
+    }
+
+    private func sample(
+        _ picture: UnsafeMutablePointer<AVFrame>, at position: TimeSpan
+    ) throws(CodecError) -> PresentationSample {
+        let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
+        let converted = try converter.convert(picture, captureTime: nil, timestamp: timestamp)
+        return .picture(converted, at: position, duration: Self.duration(of: picture))
+    }
+
+    private static func duration(of picture: UnsafeMutablePointer<AVFrame>) -> TimeSpan? {
+        picture.pointee.pkt_duration > 0 ? .microseconds(picture.pointee.pkt_duration) : nil
+    }
+}

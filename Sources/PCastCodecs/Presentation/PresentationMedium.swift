@@ -1,0 +1,21 @@
+import CFFmpeg
+
+/// What a track of a presentation is for.
+public enum PresentationMedium: Hashable, Sendable, CaseIterable {
+    case picture
+    case sound
+    case text
+    case metadata
+
+    /// nil for what is of no use here.
+    init?(_ parameters: UnsafePointer<AVCodecParameters>) {
+        switch parameters.pointee.codec_type {
+        case AVMEDIA_TYPE_VIDEO: self = .picture
+        case AVMEDIA_TYPE_AUDIO: self = .sound
+        case AVMEDIA_TYPE_SUBTITLE: self = .text
+        case AVMEDIA_TYPE_DATA where parameters.pointee.codec_id == AV_CODEC_ID_TIMED_ID3:
+            self = .metadata
+        default: return nil
+        }
+    }
+}

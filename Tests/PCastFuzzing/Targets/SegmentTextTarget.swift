@@ -1,0 +1,83 @@
+import PCastHLS
+import PCastMedia
+
+/// What segments carry beside pictures and sound: captions, ID3 tags, event messages. The first byte says which.
+enum SegmentTextTarget {
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        let body = Array(bytes.dropFirst())
+        switch bytes.first.map({ $0 % 3 }) {
+        case 0: return try captions(body)
+        case 1: return try tag(body)
+        case 2: return try messages(body)
+        default: return false
+        }
+    }
+
+    private static func captions(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        guard let segment = WebVTTSegment(bytes) else { return false }
+        for cue in segment.cues {
+            try check(cue.start < cue.end, "a caption that ends before it begins")
+            try check(cue.text.utf8.count <= 3 * bytes.count, "a caption that is longer than its file")
+        }
+        return !segment.cues.isEmpty
+    }
+
+    private static func tag(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        guard let tag = ID3Tag(bytes) else { return false }
+        try check(tag.frames.reduce(0) { $0 + $1.bytes.count } <= bytes.count, "frames that are larger than their tag")
+        if let timestamp = tag.transportTimestamp { try check((0..<(1 << 33)).contains(timestamp), "no timestamp") }
+        return !tag.frames.isEmpty
+    }
+
+    private static func messages(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        let all = EventMessage.all(in: bytes)
+        try check(all.reduce(0) { $0 + $1.message.count } <= bytes.count, "messages that are larger than their boxes")
+        for message in all { try check(message.time >= .zero, "a message before time") }
+        return !all.isEmpty
+    }
+
+    static let corpus: [[UInt8]] = [
+        [0] + Array(captionText.utf8), [1] + tagBytes(version: 3), [1] + tagBytes(version: 4),
+        [2] + box(version: 0), [2] + box(version: 1) + box(version: 0),
+    ]
+
+    private static let captionText = """
+        WEBVTT - a title
+        X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000
+
+        NOTE nothing
+
+        1
+        00:00:01.000 --> 00:00:02.500 align:start line:90%
+        <v Roger>Hello &amp; <i>good</i> day
+        second line
+
+        01:00:00.000 --> 100:00:00.001
+        later
+
+        """
+
+    private static func tagBytes(version: UInt8) -> [UInt8] {
+        func frame(_ id: String, _ body: [UInt8]) -> [UInt8] {
+            Array(id.utf8) + [0, 0, 0, UInt8(body.count), 0, 0] + body
+        }
+        let moment: [UInt8] = [0, 0, 0, 1, 0, 0, 0x70, 0x80]
+        let frames =
+            frame("PRIV", Array("com.apple.streaming.transportStreamTimestamp".utf8) + [0] + moment)
+            + frame("TXXX", [3] + Array("json".utf8) + [0] + Array(#"{"ut":1767225600000}"#.utf8))
+            + frame("COMM", [1, 0x65, 0x6E, 0x67, 0xFF, 0xFE, 0x61, 0, 0, 0, 0xFF, 0xFE, 0x62, 0])
+            + frame("TIT2", [0, 0x61, 0xE4])
+        return [0x49, 0x44, 0x33, version, 0, 0, 0, 0, UInt8(frames.count >> 7), UInt8(frames.count & 0x7F)] + frames
+    }
+
+    private static func box(version: UInt8) -> [UInt8] {
+        let names = Array("urn:scheme:example\0value\0".utf8)
+        let (scale, span, id): ([UInt8], [UInt8], [UInt8]) = ([0, 1, 0x5F, 0x90], [0, 0, 0x10, 0], [0, 0, 0, 7])
+        let body =
+            version == 0
+            ? names + scale + [0, 0, 1, 0] + span + id
+            : scale + [0, 0, 0, 1, 0, 0, 1, 0] + [0xFF, 0xFF, 0xFF, 0xFF] + id + names
+        let whole = [version, 0, 0, 0] + body + Array("{}".utf8)
+        return [0, 0, 0, UInt8(whole.count + 8)] + Array("emsg".utf8) + whole
+    }
+}

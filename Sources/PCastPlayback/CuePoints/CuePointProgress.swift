@@ -1,3 +1,5 @@
+import PCastMedia
+
 /// Follows the playhead of one session over its cue points.
 public struct CuePointProgress: Sendable {
     /// May change at any time. What was passed already is not passed again because of it.
@@ -17,8 +19,14 @@ public struct CuePointProgress: Sendable {
     public mutating func follow(_ playhead: Playhead) -> CuePointPassage? {
         guard playhead.epoch >= epoch, !playhead.isSeeking else { return nil }
         epoch = playhead.epoch
-        return move(to: .at(playhead.position))
+        return move(to: playhead.position)
     }
+
+    /// The playhead is at this position now, as who looks at epochs says.
+    mutating func move(to position: TimeSpan) -> CuePointPassage? { move(to: .at(position)) }
+
+    /// Another round begins at the beginning, where nothing was passed yet.
+    mutating func restart() { progress = .beforeBeginning }
 
     /// The item was played through its end.
     public mutating func finish() -> CuePointPassage? { move(to: .behindEnd) }

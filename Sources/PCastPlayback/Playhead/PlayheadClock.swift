@@ -105,6 +105,17 @@ public struct PlayheadClock: Sendable {
         return true
     }
 
+    /// More has come that can be shown: the position goes on to this end, as if it had never been held by the one before.
+    public mutating func setAvailable(_ end: TimeSpan?, of epoch: PlayheadEpoch, at now: Instant) {
+        if epoch == self.epoch { available = end.map { max($0, position(at: now)) } }
+    }
+
+    /// When a position is come to, as things are; nil while nothing moves. The position is not held here by what is there to
+    /// be shown.
+    public func instant(of position: TimeSpan) -> Instant? {
+        rate > 0 ? shownAt + TimeSpan(seconds: (position - shown).seconds / rate) : nil
+    }
+
     /// What a reload or the demuxer found out. A range that moves on moves nothing: what is on the screen stays there, and
     /// ``Playhead/isEvicted`` says that it cannot be gone on with.
     public mutating func setSeekableRange(_ range: ClosedRange<TimeSpan>?, of epoch: PlayheadEpoch) {
@@ -119,14 +130,20 @@ public struct PlayheadClock: Sendable {
     /// The rate at which the position moves now.
     private var rate: Double { isPlaying && !isBuffering && !isSeeking ? playbackRate : 0 }
 
-    private func position(at now: Instant) -> TimeSpan {
+    /// Pictures and sound move on.
+    var isMoving: Bool { rate > 0 }
+
+    func position(at now: Instant) -> TimeSpan {
         let elapsed = max(now - shownAt, .zero)
         let reached = shown + TimeSpan(seconds: elapsed.seconds * rate)
         return available.map { min(reached, max($0, shown)) } ?? reached
     }
 
-    /// Goes on from here: what changes now changes nothing of before.
-    private mutating func settle(at now: Instant) { (shown, shownAt) = (position(at: now), now) }
+    /// Goes on from here: what changes now changes nothing of before. What begins later than now, as sound does that takes
+    /// time to be heard, still begins then.
+    private mutating func settle(at now: Instant) {
+        if now > shownAt { (shown, shownAt) = (position(at: now), now) }
+    }
 
     /// What is played at this moment.
     public func playhead(at now: Instant) -> Playhead {

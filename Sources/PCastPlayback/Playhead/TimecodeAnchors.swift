@@ -37,14 +37,19 @@ public struct TimecodeAnchors: Sendable {
 
     /// Takes the dates of a playlist, in place of those that it said before.
     public mutating func replace(by timeline: PlaylistTimeline) {
-        let dated = timeline.segments.suffix(Self.capacity).compactMap { segment in
+        let dated = Self.ofDates(timeline)
+        let usable = dated.filter(Self.isUsable)
+        anchors[.programDateTime] = usable.isEmpty ? nil : usable
+    }
+
+    /// The wall times of a playlist's segments.
+    static func ofDates(_ timeline: PlaylistTimeline) -> [TimecodeAnchor] {
+        timeline.segments.suffix(capacity).compactMap { segment in
             segment.wallTime.map {
                 TimecodeAnchor(
                     position: segment.start, wallTime: $0, source: .programDateTime, run: segment.discontinuity)
             }
         }
-        let usable = dated.filter(Self.isUsable)
-        anchors[.programDateTime] = usable.isEmpty ? nil : usable
     }
 
     private static func isUsable(_ anchor: TimecodeAnchor) -> Bool {

@@ -29,6 +29,9 @@ public enum LifecycleEvent: Hashable, Sendable {
     case resumeBegin
     case resumeComplete
     case resumeFail(Failure)
+    /// It is played elsewhere from now on, and not here.
+    case startCastSession
+    case endCastSession
     /// It was played through its end.
     case end
     /// It is over, and nothing comes after this.

@@ -19,6 +19,7 @@ public struct SessionLifecycle: Sendable {
     private var isSeeking = false
     private var isStalled = false
     private var isAtEnd = false
+    private var isCast = false
     private var events: [LifecycleEvent] = [.bufferEmpty]
 
     /// Begins to load.
@@ -49,12 +50,14 @@ public struct SessionLifecycle: Sendable {
     /// Whether it ended, and stands at its end.
     public var hasEnded: Bool { isAtEnd }
 
-    private var isAlive: Bool { phase != .failed && phase != .terminated }
+    /// Whether it goes on: it has neither failed nor been terminated.
+    var isAlive: Bool { phase != .failed && phase != .terminated }
 
     public mutating func play() {
         guard isAlive else { return }
         events.append(.playRequest)
-        guard !isSetToPlay else { return }
+        // At the end there is nothing to play, until a seek leads away from there.
+        guard !isSetToPlay, !isAtEnd else { return }
         isSetToPlay = true
         events.append(.play)
     }
@@ -115,9 +118,22 @@ public struct SessionLifecycle: Sendable {
         return true
     }
 
+    /// Another place plays it, or does not any more.
+    public mutating func setCast(_ isCast: Bool) {
+        guard phase != .terminated, isCast != self.isCast else { return }
+        self.isCast = isCast
+        events.append(isCast ? .startCastSession : .endCastSession)
+    }
+
+    /// Something of it was shown, and more can be.
+    var isReady: Bool { phase == .ready }
+
+    /// Whether it can come to its end now.
+    var canEnd: Bool { isReady && !isAtEnd && !isSeeking }
+
     /// The last picture was shown. Told once, until a seek leads away from there.
     public mutating func ended() {
-        guard phase == .ready, !isAtEnd, !isSeeking else { return }
+        guard canEnd else { return }
         isAtEnd = true
         isSetToPlay = false
         isBuffering = false
@@ -159,6 +175,7 @@ public struct SessionLifecycle: Sendable {
     /// It is over, and is never begun again.
     public mutating func terminate() {
         guard phase != .terminated else { return }
+        setCast(false)
         phase = .terminated
         events.append(.terminate)
     }

@@ -1,0 +1,184 @@
+public import PCast
+internal import PCastHLS
+internal import PCastIO
+public import PCastMedia
+internal import Synchronization
+
+/// What is played by HTTP Live Streaming (RFC 8216 and its second edition): on demand, live with a window to go back in,
+/// and with low latency by parts.
+///
+/// Loads ahead 30 seconds of pictures and sound and 60 of subtitles, and keeps 10 behind; of pictures 48 MiB at most, of
+/// a language's sound 8 MiB, of subtitles 1 MiB, coded. A segment has 64 MiB at most, a playlist 16.
+public final class HLSContent: PlaybackContent, @unchecked Sendable {
+    // What is not behind a mutex is owned by the one thread that reads.
+
+    /// How a presentation is played.
+    public struct Configuration: Hashable, Sendable {
+        /// Where addresses of playlists lead instead (seed 004, "Stream Source Mapping").
+        public var mapping: StreamingSourceMapping?
+        /// Whose peak exceeds it is not chosen; nil for no limit.
+        public var bitrateCeiling: Bitrate?
+        /// How long nothing of a segment may come.
+        public var patience: Duration
+
+        public init(
+            mapping: StreamingSourceMapping? = nil, bitrateCeiling: Bitrate? = nil, patience: Duration = .seconds(10)
+        ) {
+            (self.mapping, self.bitrateCeiling, self.patience) = (mapping, bitrateCeiling, patience)
+        }
+    }
+
+    /// What other threads ask for.
+    private struct Known {
+        var loader: RenditionLoader
+        var loaders: [RenditionLoader]
+        var tracks: [ContentTrack]
+        var selected: Set<ContentTrack.ID>
+        var anchors: [TimecodeAnchor]
+    }
+
+    private let address: ContentAddress
+    private let uri: String
+    private let configuration: Configuration
+    private let fetcher: HLSFetcher
+    private let wait = ReaderWait()
+    private let known = Mutex<Known?>(nil)
+    private var session: HLSReading?
+    private var told: ContentOverview?
+    private var toldVersion = -1
+
+    /// - Parameter address: of `http` or `https`.
+    public init(_ address: String, configuration: Configuration = Configuration()) {
+        self.address = ContentAddress(address)
+        uri = configuration.mapping?.apply(to: address) ?? address
+        self.configuration = configuration
+        fetcher = HLSFetcher(patience: configuration.patience)
+    }
+
+    deinit { session?.stop() }
+
+    public var overview: ContentOverview? {
+        guard let known = known.withLock({ $0 }), let timeline = known.loader.timeline else { return nil }
+        let usesParts = timeline.playlist.partTargetDuration != nil
+        var anchors = TimecodeAnchors.ofDates(timeline)
+        anchors += known.anchors
+        return ContentOverview(
+            kind: timeline.playlist.isLive ? .live : .onDemand, tracks: known.tracks, selected: known.selected,
+            duration: timeline.duration, seekableRange: timeline.seekableRange(usingParts: usesParts),
+            anchors: anchors.sorted { $0.position < $1.position },
+            liveEdge: timeline.playlist.isLive ? timeline.holdBack(usingParts: usesParts) : nil)
+    }
+
+    public var bufferedPosition: TimeSpan? {
+        known.withLock { $0 }?.loaders.prefix(2).compactMap(\.loadedEnd).min()
+    }
+
+    public func open() throws(PlaybackError) -> TimeSpan {
+        guard address.kind == .web else { throw .unsupportedAddress(address.name) }
+        let (playlist, base) = try loadPlaylist()
+        var first: (MediaPlaylist, base: String)?
+        let presentation: HLSPresentation
+        switch playlist {
+        case .media(let media):
+            first = (media, base)
+            presentation = HLSPresentation(mediaPlaylistAt: base)
+        case .multivariant(let multivariant):
+            let choice = VariantChoice.Configuration(ceiling: configuration.bitrateCeiling)
+            guard
+                let offered = HLSPresentation(multivariant, base: URIReference(base), configuration: choice)
+            else { throw .notPlayable(address.name, reason: "it offers nothing that can be decoded") }
+            presentation = offered
+        }
+        let session = HLSReading(presentation, name: address.name, fetcher: fetcher, wait: wait, first: first)
+        self.session?.stop()
+        self.session = session
+        let start = try session.open()
+        publish(session)
+        told = overview
+        return start
+    }
+
+    /// What other threads may ask for from now on.
+    private func publish(_ session: HLSReading) {
+        let selected = session.selected.map { HLSReading.id($0.key, $0.value) }
+        let value = Known(
+            loader: session.loader, loaders: session.loaders, tracks: session.tracks, selected: Set(selected),
+            anchors: session.anchors)
+        known.withLock { $0 = value }
+    }
+
+    public func read() throws(PlaybackError) -> ContentItem? {
+        try heedInterruption()
+        guard let session else { return nil }
+        if let overview = news(session) { return .overview(overview) }
+        return try session.next()
+    }
+
+    /// The overview, when it is another than was told.
+    private func news(_ session: HLSReading) -> ContentOverview? {
+        let version = session.loader.version &+ session.anchors.count
+        guard version != toldVersion else { return nil }
+        toldVersion = version
+        publish(session)
+        let overview = overview
+        guard overview != told else { return nil }
+        told = overview
+        return overview
+    }
+
+    public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
+        try heedInterruption()
+        guard let session, let range = overview?.seekableRange else { throw .notSeekable }
+        return session.seek(to: min(max(position, range.lowerBound), range.upperBound))
+    }
+
+    public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
+        try heedInterruption()
+        guard let session else { throw .noTrack(track?.rawValue ?? "") }
+        var index: Int?
+        if let track {
+            let offered = session.tracks.filter { $0.kind == kind }
+            index = offered.firstIndex { $0.id == track }
+            if index == nil { throw .noTrack(track.rawValue) }
+        }
+        try session.select(index, of: kind)
+        publish(session)
+        toldVersion = -1
+    }
+
+    private func heedInterruption() throws(PlaybackError) { if wait.takeInterruption() { throw .interrupted } }
+
+    public func interrupt() { wait.interrupt() }
+
+    public func close() {
+        session?.stop()
+        session = nil
+    }
+
+    private func loadPlaylist() throws(PlaybackError) -> (PCastHLS.Playlist, base: String) {
+        let answer = LoadAnswer()
+        let (fetcher, uri, wait) = (fetcher, uri, wait)
+        let task = Task {
+            let result: Result<(PCastHLS.Playlist, base: String), LoadFailure>
+            do throws(LoadFailure) {
+                let (bytes, base) = try await fetcher.get(uri, limit: Int64(PlaylistLimits.textSize))
+                do throws(PlaylistError) {
+                    result = .success((try PCastHLS.Playlist(bytes, from: base), base))
+                } catch { result = .failure(LoadFailure(failure: .unreadable(error), reason: "\(error)")) }
+            } catch { result = .failure(error) }
+            answer.result.withLock { $0 = result }
+            wait.raise()
+        }
+        guard let result = wait.wait(for: { answer.result.withLock { $0 } }) else {
+            task.cancel()
+            _ = wait.takeInterruption()
+            throw .interrupted
+        }
+        do throws(LoadFailure) { return try result.get() } catch { throw error.playbackError(address.name) }
+    }
+}
+
+/// What a task brings to the thread that waits for it.
+private final class LoadAnswer: Sendable {
+    let result = Mutex<Result<(PCastHLS.Playlist, base: String), LoadFailure>?>(nil)
+}

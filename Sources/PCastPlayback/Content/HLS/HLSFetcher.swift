@@ -1,0 +1,120 @@
+internal import PCastCodecs
+internal import PCastHLS
+internal import PCastIO
+internal import PCastMedia
+internal import PCastWeb
+internal import Synchronization
+
+/// Asks web servers for playlists, segments and keys.
+final class HLSFetcher: Sendable {
+    /// For how long nothing of a segment may come.
+    let patience: Duration
+    private let keys = Mutex<[String: [UInt8]]>([:])
+    private let initializations = Mutex<[MediaInitialization: [UInt8]]>([:])
+
+    /// In bytes: of a segment, and of what stands before one.
+    static let segmentLimit: Int64 = 64 << 20
+    static let initializationLimit: Int64 = 4 << 20
+    private static let keyLimit: Int64 = 1 << 10
+    private static let keyCount = 256
+    private static let initializationCount = 8
+
+    init(patience: Duration) { self.patience = patience }
+
+    /// A whole resource, or a part of it.
+    ///
+    /// - Returns: the bytes, and where they came from.
+    func get(
+        _ uri: String, range: ByteRange? = nil, limit: Int64, patience: Duration? = nil
+    ) async throws(LoadFailure) -> (bytes: [UInt8], uri: String) {
+        let collected = Mutex<[UInt8]>([])
+        let head = try await stream(uri, range: range.map { ($0.offset, $0.length) }, limit: limit, patience: patience)
+        {
+            bytes in collected.withLock { $0 += bytes }
+        }
+        return (collected.withLock { $0 }, head)
+    }
+
+    /// The same, as it comes.
+    ///
+    /// - Returns: where it came from.
+    @discardableResult
+    func stream(
+        _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, patience: Duration? = nil,
+        take: @escaping @Sendable ([UInt8]) async -> Void
+    ) async throws(LoadFailure) -> String {
+        let head: HTTPDownload.Head
+        do throws(HTTPDownload.Failure) {
+            head = try await HTTPDownload.get(uri, range: range, limit: limit, patience: patience ?? self.patience) {
+                await take($1)
+            }
+        } catch {
+            throw LoadFailure(error)
+        }
+        guard (200..<300).contains(head.status) else {
+            let pause = head.retryAfter.map { TimeSpan.seconds(Int64(min(max($0, 0), 3_600))) }
+            throw LoadFailure(
+                failure: .status(head.status, retryAfter: pause), reason: "the server answers \(head.status)")
+        }
+        return head.uri
+    }
+
+    /// What stands before segments.
+    func initialization(
+        _ map: MediaInitialization, of segment: Int64, base: URIReference
+    ) async throws(LoadFailure) -> [UInt8] {
+        var resolved = map
+        resolved.uri = URIReference(map.uri).resolved(against: base).text
+        if let known = initializations.withLock({ $0[resolved] }) { return known }
+        var bytes = try await get(resolved.uri, range: map.byteRange, limit: Self.initializationLimit).bytes
+        if let decryption = try await decryption(map.keys, of: segment, base: base) {
+            bytes = decryption.update(bytes) + (decryption.finish() ?? [])
+        }
+        let (address, fetched) = (resolved, bytes)
+        initializations.withLock { initializations in
+            if initializations.count >= Self.initializationCount { initializations.removeAll() }
+            initializations[address] = fetched
+        }
+        return bytes
+    }
+
+    /// What a segment is deciphered with; nil for none.
+    ///
+    /// - Throws: also where it is enciphered in a way that is not known.
+    func decryption(
+        _ keys: [EncryptionKey], of segment: Int64, base: URIReference
+    ) async throws(LoadFailure) -> SegmentDecryption? {
+        guard !keys.isEmpty else { return nil }
+        guard let key = keys.first(where: { $0.method == .aes128 && $0.keyFormat == "identity" }) else {
+            throw LoadFailure(
+                failure: .unreachable, reason: "it is enciphered in a way that is not known", isUndecipherable: true)
+        }
+        let uri = URIReference(key.uri).resolved(against: base).text
+        var bytes = self.keys.withLock { $0[uri] }
+        if bytes == nil {
+            let fetched = try await get(uri, limit: Self.keyLimit).bytes
+            guard fetched.count == 16 else {
+                throw LoadFailure(failure: .unreachable, reason: "its key is none of AES-128", isUndecipherable: true)
+            }
+            self.keys.withLock { keys in
+                if keys.count >= Self.keyCount { keys.removeAll() }
+                keys[uri] = fetched
+            }
+            bytes = fetched
+        }
+        return bytes.map { SegmentDecryption(key: $0, vector: key.initializationVector(forSegment: segment)) }
+    }
+}
+
+extension LoadFailure {
+    fileprivate init(_ failure: HTTPDownload.Failure) {
+        switch failure {
+        case .timeout: self.init(failure: .timeout, reason: "nothing came in time")
+        case .tooLarge: self.init(failure: .unreadable(.tooLarge), reason: "more came than may")
+        case .invalidURI: self.init(failure: .unreachable, reason: "the address is none")
+        case .redirections: self.init(failure: .unreachable, reason: "the server redirects in circles")
+        case .unreachable(let reason): self.init(failure: .unreachable, reason: reason)
+        case .cancelled: self.init(failure: .unreachable, reason: "cancelled")
+        }
+    }
+}

@@ -1,0 +1,240 @@
+internal import PCastCodecs
+internal import PCastHLS
+internal import PCastMedia
+
+/// Reads a presentation of HTTP Live Streaming: pictures and sound of one or two renditions in the order of decoding,
+/// subtitles beside them, and what the playlist tells of moments. Used by one thread at a time.
+final class HLSReading {
+    let name: String
+    let presentation: HLSPresentation
+    private let fetcher: HLSFetcher
+    private let wait: ReaderWait
+    private let main: RenditionReader
+    private var sound: RenditionReader?
+    private var subtitles: SubtitleReader?
+    private var clocks = MediaClocks()
+    private let decoder = PresentationDecoder()
+    private var waiting: [ContentItem] = []
+    private var given = 0
+    private var hasGivenAny = false
+    private var isDrained = false
+    /// Of what was given out.
+    private(set) var position = TimeSpan.zero
+    private var soundEnd = TimeSpan.zero
+    private var toldRanges: Set<String> = []
+    private var rangesVersion = -1
+    private var ranges: [TimedMetadata] = []
+
+    private(set) var selected: [ContentTrack.Kind: Int] = [:]
+    /// Wall times that timed metadata told.
+    private(set) var anchors: [TimecodeAnchor] = []
+    private static let anchorLimit = 1_024
+
+    var loader: RenditionLoader { main.loader }
+
+    var loaders: [RenditionLoader] { [main.loader] + [sound?.loader, subtitles?.loader].compactMap(\.self) }
+
+    init(
+        _ presentation: HLSPresentation, name: String, fetcher: HLSFetcher, wait: ReaderWait,
+        first: (MediaPlaylist, base: String)?
+    ) {
+        (self.presentation, self.name, self.fetcher, self.wait) = (presentation, name, fetcher, wait)
+        let loader = RenditionLoader(
+            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first)
+        main = RenditionReader(loader, wanted: [.picture, .sound, .metadata], wait: wait)
+    }
+
+    func stop() { for loader in loaders { loader.stop() } }
+
+    /// Waits for the playlist, and for the first segment's header.
+    ///
+    /// - Returns: where it stands.
+    func open() throws(PlaybackError) -> TimeSpan {
+        let timeline = try waitForTimeline()
+        let usesParts = timeline.playlist.partTargetDuration != nil
+        let start = timeline.startPosition(usingParts: usesParts, default: presentation.start)
+        if let usual = presentation.usualSound { try choose(sound: usual, at: start, of: timeline) }
+        _ = seek(to: start)
+        _ = try main.head(&clocks, name)
+        selected[.video] = main.media.contains(.picture) ? 0 : nil
+        if presentation.sounds.isEmpty, main.media.contains(.sound) { selected[.audio] = 0 }
+        return start
+    }
+
+    private func waitForTimeline() throws(PlaybackError) -> PlaylistTimeline {
+        let loader = main.loader
+        let result = wait.wait { () -> Result<PlaylistTimeline, PlaybackError>? in
+            if let timeline = loader.timeline { return .success(timeline) }
+            return loader.failure.map { .failure($0.playbackError(self.name)) }
+        }
+        guard let result else {
+            _ = wait.takeInterruption()
+            throw .interrupted
+        }
+        return try result.get()
+    }
+
+    // MARK: Tracks
+
+    var tracks: [ContentTrack] {
+        var tracks: [ContentTrack] = []
+        if main.media.contains(.picture) { tracks.append(ContentTrack(id: Self.id(.video, 0), kind: .video)) }
+        if presentation.sounds.isEmpty, main.media.contains(.sound) {
+            tracks.append(ContentTrack(id: Self.id(.audio, 0), kind: .audio))
+        }
+        for (kind, renditions) in [
+            (ContentTrack.Kind.audio, presentation.sounds), (.subtitles, presentation.subtitles),
+        ] {
+            for (index, rendition) in renditions.enumerated() {
+                tracks.append(
+                    ContentTrack(
+                        id: Self.id(kind, index), kind: kind, name: rendition.name, language: rendition.language))
+            }
+        }
+        return tracks
+    }
+
+    static func id(_ kind: ContentTrack.Kind, _ index: Int) -> ContentTrack.ID {
+        ContentTrack.ID(rawValue: "\(kind.rawValue)/\(index)")
+    }
+
+    func select(_ index: Int?, of kind: ContentTrack.Kind) throws(PlaybackError) {
+        guard selected[kind] != index else { return }
+        let timeline = try waitForTimeline()
+        switch kind {
+        case .video:
+            selected[.video] = index
+            if index == nil { main.drop(.picture) } else { main.take(up: .picture) }
+        case .audio: try choose(sound: index, at: max(soundEnd, position), of: timeline)
+        case .subtitles:
+            subtitles?.loader.stop()
+            subtitles = nil
+            selected[.subtitles] = index
+            guard let index, let uri = presentation.subtitles[index].uri else { return }
+            subtitles = SubtitleReader(loader(of: uri, .text, timeline))
+            subtitles?.seek(to: position)
+        }
+    }
+
+    private func choose(sound index: Int?, at position: TimeSpan, of timeline: PlaylistTimeline) throws(PlaybackError) {
+        sound?.loader.stop()
+        sound = nil
+        selected[.audio] = index
+        waiting = waiting[given...].filter { if case .sound = $0 { false } else { true } }
+        given = 0
+        decoder.forget(.sound)
+        guard let index else { return main.drop(.sound) }
+        guard !presentation.sounds.isEmpty, let uri = presentation.sounds[index].uri else {
+            return main.take(up: .sound)
+        }
+        main.drop(.sound)
+        let reader = RenditionReader(loader(of: uri, .sound, timeline), wanted: [.sound], wait: wait)
+        reader.seek(to: position)
+        sound = reader
+    }
+
+    private func loader(of uri: String, _ bounds: LoaderBounds, _ timeline: PlaylistTimeline) -> RenditionLoader {
+        let variants = RenditionVariants(uris: [[uri]], variables: presentation.variants.variables, choice: nil)
+        return RenditionLoader(
+            variants, fetcher: fetcher, bounds: bounds, usesParts: true, wait: wait, alignedWith: timeline)
+    }
+
+    // MARK: Reading
+
+    func seek(to position: TimeSpan) -> TimeSpan {
+        waiting.removeAll()
+        (given, isDrained) = (0, false)
+        (self.position, soundEnd) = (position, position)
+        toldRanges.removeAll()
+        main.seek(to: position)
+        sound?.seek(to: position)
+        subtitles?.seek(to: position)
+        decoder.begin(at: position)
+        return position
+    }
+
+    func next() throws(PlaybackError) -> ContentItem? {
+        while given == waiting.count {
+            waiting.removeAll(keepingCapacity: true)
+            given = 0
+            if isDrained {
+                guard hasGivenAny else { throw .notPlayable(name, reason: "nothing in it could be decoded") }
+                return nil
+            }
+            try readOn()
+        }
+        let item = waiting[given]
+        given += 1
+        switch item {
+        case .picture(_, let time, let duration):
+            hasGivenAny = true
+            position = time
+            main.loader.read(to: time + (duration ?? .zero))
+        case .sound(let sound, let time):
+            hasGivenAny = true
+            soundEnd = time + sound.length
+            if selected[.video] == nil { position = time }
+            (self.sound ?? main).loader.read(to: selected[.video] == nil ? soundEnd : max(position, .zero))
+        case .subtitle, .metadata, .overview: break
+        }
+        return item
+    }
+
+    private func readOn() throws(PlaybackError) {
+        let pictures = try main.head(&clocks, name)
+        let sounds: RenditionReader.Head
+        if let sound { sounds = try sound.head(&clocks, name) } else { sounds = .end }
+        let (reader, time, medium): (RenditionReader, TimeSpan, PresentationMedium)
+        switch (pictures, sounds) {
+        case (.end, .end):
+            isDrained = true
+            do throws(CodecError) { append(try decoder.drain()) } catch { throw .notPlayable(name, reason: "\(error)") }
+            return
+        case (.packet(let time1, let medium1), .end): (reader, time, medium) = (main, time1, medium1)
+        case (.end, .packet(let time2, let medium2)): (reader, time, medium) = (sound!, time2, medium2)
+        case (.packet(let time1, let medium1), .packet(let time2, let medium2)):
+            (reader, time, medium) = time1 <= time2 ? (main, time1, medium1) : (sound!, time2, medium2)
+        }
+        tell(of: reader, to: time)
+        guard let packet = reader.take(medium) else { return }
+        do throws(CodecError) { append(try decoder.decode(packet)) } catch {
+            throw .notPlayable(name, reason: "\(error)")
+        }
+    }
+
+    private func append(_ samples: [PresentationSample]) {
+        for sample in samples {
+            if case .metadata(let bytes, let position) = sample {
+                if let tag = ID3Tag(bytes) { append(TimedMetadata.all(in: tag, at: position)) }
+            } else if let item = ContentItem(sample) {
+                waiting.append(item)
+            }
+        }
+    }
+
+    private func append(_ metadata: [TimedMetadata]) {
+        for metadata in metadata {
+            waiting.append(.metadata(metadata))
+            guard let wallTime = metadata.wallTime else { continue }
+            anchors.append(TimecodeAnchor(position: metadata.position, wallTime: wallTime, source: .timedMetadata))
+            if anchors.count > Self.anchorLimit { anchors.removeFirst() }
+        }
+    }
+
+    /// What lies beside the packets: messages, texts, date ranges.
+    private func tell(of reader: RenditionReader, to time: TimeSpan) {
+        append(reader.takeMessages())
+        if let subtitles { waiting += subtitles.read(to: time, clocks) }
+        let version = main.loader.version
+        if version != rangesVersion, let timeline = main.loader.timeline {
+            rangesVersion = version
+            let all = timeline.playlist.dateRanges
+            ranges = all.compactMap { range in
+                timeline.position(of: range.start).map { TimedMetadata(range, in: all, at: $0) }
+            }
+        }
+        for range in ranges where range.position <= time && range.position >= position - .seconds(1 as Int64) {
+            if toldRanges.insert(range.identifier ?? "").inserted { waiting.append(.metadata(range)) }
+        }
+    }
+}

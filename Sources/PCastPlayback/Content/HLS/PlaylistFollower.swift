@@ -1,0 +1,149 @@
+internal import PCastHLS
+internal import PCastIO
+internal import PCastMedia
+internal import Synchronization
+
+/// Loads a media playlist, and again as long as it grows (`PlaylistReload` says when).
+final class PlaylistFollower: Sendable {
+    struct State {
+        var timeline: PlaylistTimeline?
+        /// Where the playlist came from, by which its addresses are resolved.
+        var base = URIReference("")
+        /// Nothing more of it will come.
+        var failure: LoadFailure?
+        /// Rises with each that is new.
+        var version = 0
+    }
+
+    private enum Event: Sendable {
+        case loaded(id: Int, MediaPlaylist, base: String)
+        case failed(id: Int, LoadFailure)
+        case tick
+    }
+
+    /// So often each address is asked for a playlist that nobody has seen yet, before that is given up.
+    private static let firstTries = 3
+
+    let uris: [String]
+    private let fetcher: HLSFetcher
+    private let variables: [PlaylistVariable]
+    private let state = Mutex(State())
+    let changes = ChangeSignal()
+    private let changed: @Sendable () -> Void
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    /// - Parameters:
+    ///   - uris: the same playlist at each.
+    ///   - aligned: another rendition's timeline, on which this one's is placed.
+    ///   - first: what was loaded already, and where it came from.
+    ///   - changed: called after each change, from any thread.
+    init(
+        _ uris: [String], fetcher: HLSFetcher, variables: [PlaylistVariable], alignedWith aligned: PlaylistTimeline?,
+        first: (MediaPlaylist, base: String)? = nil, changed: @escaping @Sendable () -> Void
+    ) {
+        (self.uris, self.fetcher, self.variables, self.changed) = (uris, fetcher, variables, changed)
+        let following = Task { await self.follow(aligned, first) }
+        task.withLock { $0 = following }
+    }
+
+    var current: State { state.withLock { $0 } }
+
+    var timeline: PlaylistTimeline? { state.withLock { $0.timeline } }
+
+    func stop() { task.withLock { $0?.cancel() } }
+
+    private func follow(_ aligned: PlaylistTimeline?, _ first: (MediaPlaylist, base: String)?) async {
+        var machine = PlaylistReload(mirrors: uris.count, seed: .random(in: 0 ... .max), at: MonotonicClock.now())
+        let (events, inbox) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingNewest(16))
+        var first = first
+        var loading: (id: Int, task: Task<Void, Never>)?
+        var lastFailure: LoadFailure?
+        var failures = 0
+        var iterator = events.makeAsyncIterator()
+        defer { loading?.task.cancel() }
+        while !Task.isCancelled {
+            while let output = machine.poll() {
+                switch output {
+                case .load(let request):
+                    if let (playlist, base) = first {
+                        first = nil
+                        inbox.yield(.loaded(id: request.id, playlist, base: base))
+                    } else {
+                        loading = (request.id, Task { inbox.yield(await self.load(request)) })
+                    }
+                case .abandon(let id): if loading?.id == id { loading?.task.cancel() }
+                case .stale, .recovered: break
+                case .ended: return
+                case .gaveUp(let failure):
+                    giveUp(lastFailure ?? LoadFailure(failure: failure, reason: "no address answers"))
+                    return
+                }
+            }
+            let alarm = machine.deadline.map { deadline in
+                Task {
+                    let pause = max(deadline - MonotonicClock.now(), .zero)
+                    if (try? await Task.sleep(for: pause.duration)) != nil { inbox.yield(.tick) }
+                }
+            }
+            let event = await withTaskCancellationHandler {
+                await iterator.next()
+            } onCancel: {
+                inbox.finish()
+            }
+            alarm?.cancel()
+            switch event {
+            case .loaded(let id, let playlist, let base):
+                take(playlist, base, aligned)
+                machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
+            case .failed(let id, let failure):
+                lastFailure = failure
+                failures += 1
+                if timeline == nil, failures >= uris.count * (failure.isAboutContent ? 1 : Self.firstTries) {
+                    giveUp(failure)
+                    return
+                }
+                machine.handle(.failed(id: id, failure.failure), at: MonotonicClock.now())
+            case .tick: machine.advance(to: MonotonicClock.now())
+            case nil: return
+            }
+        }
+    }
+
+    private func giveUp(_ failure: LoadFailure) {
+        state.withLock { $0.failure = failure }
+        changes.raise()
+        changed()
+    }
+
+    private func take(_ playlist: MediaPlaylist, _ base: String, _ aligned: PlaylistTimeline?) {
+        state.withLock { state in
+            if state.timeline == nil {
+                state.timeline =
+                    aligned.map { PlaylistTimeline(playlist, alignedWith: $0) } ?? PlaylistTimeline(playlist)
+            } else if state.timeline?.update(to: playlist) == .stale {
+                return
+            }
+            state.base = URIReference(base)
+            state.version += 1
+        }
+        changes.raise()
+        changed()
+    }
+
+    private func load(_ request: PlaylistReload.Request) async -> Event {
+        let uri = request.directives.applied(to: uris[request.mirror])
+        do throws(LoadFailure) {
+            // How long is waited for an answer says the machine.
+            let (bytes, base) = try await fetcher.get(
+                uri, limit: Int64(PlaylistLimits.textSize), patience: .seconds(120))
+            let playlist: PCastHLS.Playlist
+            do throws(PlaylistError) {
+                playlist = try PCastHLS.Playlist(bytes, from: base, importing: variables, updating: timeline?.playlist)
+            } catch { throw LoadFailure(failure: .unreadable(error), reason: "\(error)") }
+            guard case .media(let media) = playlist else {
+                throw LoadFailure(failure: .unreadable(.mixedKinds(line: 1)), reason: "it lists variants again")
+            }
+            return .loaded(id: request.id, media, base: base)
+        } catch { return .failed(id: request.id, error) }
+    }
+}

@@ -1,0 +1,89 @@
+internal import PCastCodecs
+internal import Synchronization
+
+/// The bytes of a segment while they come; all of them are kept, so that it can be read again.
+final class SegmentBytes: Sendable {
+    private struct State {
+        var chunks: [[UInt8]] = []
+        var count = 0
+        var isComplete = false
+    }
+
+    private let state = Mutex(State())
+    private let wait: ReaderWait
+
+    init(_ wait: ReaderWait) { self.wait = wait }
+
+    func append(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        state.withLock { state in
+            state.chunks.append(bytes)
+            state.count += bytes.count
+        }
+        wait.raise()
+    }
+
+    /// Nothing more will come: because that is all, or because the rest cannot be had.
+    func finish() {
+        state.withLock { $0.isComplete = true }
+        wait.raise()
+    }
+
+    var count: Int { state.withLock { $0.count } }
+
+    var isComplete: Bool { state.withLock { $0.isComplete } }
+
+    /// What there is of it.
+    var all: [UInt8] { state.withLock { Array($0.chunks.joined()) } }
+
+    /// The first bytes, as many as there are up to a limit, when there are so many or it is complete; nil before.
+    func prefix(_ limit: Int) -> [UInt8]? {
+        state.withLock { state in
+            guard state.count >= limit || state.isComplete else { return nil }
+            var bytes: [UInt8] = []
+            for chunk in state.chunks where bytes.count < limit { bytes += chunk.prefix(limit - bytes.count) }
+            return bytes
+        }
+    }
+
+    /// - Returns: how much was copied; nil where nothing is there yet, 0 at the end.
+    fileprivate func copy(_ place: inout (chunk: Int, offset: Int), into target: UnsafeMutableRawBufferPointer) -> Int?
+    {
+        state.withLock { state in
+            while place.chunk < state.chunks.count, place.offset >= state.chunks[place.chunk].count {
+                place = (place.chunk + 1, 0)
+            }
+            guard place.chunk < state.chunks.count else { return state.isComplete ? 0 : nil }
+            let offset = place.offset
+            let count = state.chunks[place.chunk].withUnsafeBytes { bytes in
+                let count = min(target.count, bytes.count - offset)
+                target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)]))
+                return count
+            }
+            place.offset += count
+            return count
+        }
+    }
+}
+
+/// Reads a segment behind its initialization, and waits for what has not come.
+final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thread at a time
+    private var head: ArraySlice<UInt8>
+    private let segment: SegmentBytes
+    private let wait: ReaderWait
+    private var place = (chunk: 0, offset: 0)
+
+    init(_ segment: SegmentBytes, behind initialization: [UInt8], _ wait: ReaderWait) {
+        (head, self.segment, self.wait) = (initialization[...], segment, wait)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        if !head.isEmpty {
+            let count = min(buffer.count, head.count)
+            buffer.copyBytes(from: head.prefix(count))
+            head = head.dropFirst(count)
+            return count
+        }
+        return wait.wait { segment.copy(&place, into: buffer) }
+    }
+}

@@ -1,0 +1,122 @@
+internal import PCastCodecs
+internal import PCastHLS
+internal import PCastIO
+internal import PCastMedia
+
+/// Fetches one segment: as a whole, or part by part while it is made; what broke off goes on where it did.
+struct SegmentFetch {
+    enum Progress {
+        case complete
+        case more
+        /// The next part is not there yet.
+        case waiting
+    }
+
+    /// How much came, in how long, and whether it was waited for because it was not made yet.
+    typealias Measure = @Sendable (Int64, TimeSpan, Bool) -> Void
+
+    /// As its playlist has it now.
+    var segment: MediaSegment
+    private let base: URIReference
+    private let fetcher: HLSFetcher
+    private let number: Int64
+    private var parts = 0
+    private var received: Int64 = 0
+    private var decryption: SegmentDecryption?
+    private var isPrepared = false
+
+    init(_ segment: MediaSegment, base: URIReference, fetcher: HLSFetcher) {
+        (self.segment, self.base, self.fetcher, number) = (segment, base, fetcher, segment.number)
+    }
+
+    private func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
+
+    /// What stands before the segment; empty where nothing does.
+    func initialization() async throws(LoadFailure) -> [UInt8] {
+        guard let map = segment.initialization else { return [] }
+        return try await fetcher.initialization(map, of: number, base: base)
+    }
+
+    /// Fetches what is next of it.
+    mutating func next(
+        into bytes: SegmentBytes, hints: PartHints, measure: @escaping Measure
+    ) async throws(LoadFailure) -> Progress {
+        if !isPrepared {
+            decryption = try await fetcher.decryption(segment.keys, of: number, base: base)
+            isPrepared = true
+        }
+        if let uri = segment.uri, parts == 0 || segment.parts.isEmpty {
+            try await whole(uri, into: bytes, measure)
+            return try finish(bytes)
+        }
+        guard parts < segment.parts.count else {
+            return segment.uri == nil ? .waiting : try finish(bytes)
+        }
+        guard received <= HLSFetcher.segmentLimit else {
+            throw LoadFailure(failure: .unreadable(.tooLarge), reason: "its parts are more than a segment may have")
+        }
+        let part = segment.parts[parts]
+        if !part.isGap { try await take(part, into: bytes, hints, measure) }
+        parts += 1
+        return .more
+    }
+
+    private mutating func whole(
+        _ uri: String, into bytes: SegmentBytes, _ measure: @escaping Measure
+    ) async throws(LoadFailure) {
+        let range = segment.byteRange
+        let tally = Tally(decryption: decryption)
+        let began = MonotonicClock.now()
+        defer { received += tally.count }
+        var request: (offset: Int64, length: Int64?)?
+        if let range { request = (range.offset + received, range.length - received) }
+        if range == nil, received > 0 { request = (received, nil) }
+        if let length = request?.length, length <= 0 { return }
+        try await fetcher.stream(resolved(uri), range: request, limit: HLSFetcher.segmentLimit) { piece in
+            bytes.append(tally.take(piece))
+        }
+        measure(tally.count, MonotonicClock.now() - began, false)
+    }
+
+    private mutating func take(
+        _ part: PartialSegment, into bytes: SegmentBytes, _ hints: PartHints, _ measure: Measure
+    ) async throws(LoadFailure) {
+        let began = MonotonicClock.now()
+        let uri = resolved(part.uri)
+        let hinted = await hints.take(uri, part.byteRange)
+        let whole: [UInt8]
+        if let hinted {
+            whole = hinted
+        } else {
+            whole = try await fetcher.get(uri, range: part.byteRange, limit: HLSFetcher.segmentLimit).bytes
+            measure(Int64(whole.count), MonotonicClock.now() - began, true)
+        }
+        received += Int64(whole.count)
+        bytes.append(decryption?.update(whole) ?? whole)
+    }
+
+    private func finish(_ bytes: SegmentBytes) throws(LoadFailure) -> Progress {
+        if let decryption {
+            guard let rest = decryption.finish() else {
+                throw LoadFailure(
+                    failure: .unreachable, reason: "a segment is not enciphered as its playlist says",
+                    isUndecipherable: true)
+            }
+            bytes.append(rest)
+        }
+        return .complete
+    }
+
+    /// What came of a download, by one task at a time.
+    private final class Tally: @unchecked Sendable {
+        private let decryption: SegmentDecryption?
+        private(set) var count: Int64 = 0
+
+        init(decryption: SegmentDecryption?) { self.decryption = decryption }
+
+        func take(_ piece: [UInt8]) -> [UInt8] {
+            count += Int64(piece.count)
+            return decryption?.update(piece) ?? piece
+        }
+    }
+}

@@ -1,0 +1,128 @@
+/// What is played, and what comes next.
+extension Player {
+    public var video: Video? { read { $0.session?.video } }
+
+    /// The session that plays; nil without content.
+    public var session: PlaybackSession? { read { $0.session } }
+
+    public var videos: [Video] { read { $0.videos } }
+
+    /// Which of the videos is played.
+    public var index: Int? { read { $0.index } }
+
+    public func set(videos: [Video], index: Int, play: Bool) {
+        change { state in
+            state.videos = videos
+            guard !videos.isEmpty else { return clear(&state) }
+            install(min(max(index, 0), videos.count - 1), playing: play, &state)
+        }
+    }
+
+    /// Goes on with the next video; of no effect behind the last.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    public func advanceToNext() -> Bool {
+        change { state in
+            guard let index = state.index, index + 1 < state.videos.count else { return false }
+            let isPlaying = state.session.map { session in session.withState { $0.isSetToPlay } } ?? false
+            install(index + 1, playing: state.autoPlay ?? isPlaying, &state)
+            return true
+        }
+    }
+
+    /// Puts a video among those that are played, before the one at `index`; what is played goes on.
+    ///
+    /// - Returns: whether there is such a place, from 0 to the number of videos.
+    @discardableResult
+    public func insert(_ video: Video, at index: Int) -> Bool {
+        change { state in
+            guard (0...state.videos.count).contains(index) else { return false }
+            state.videos.insert(video, at: index)
+            if let current = state.index, index <= current { state.index = current + 1 }
+            return true
+        }
+    }
+
+    public func reset() {
+        change { state in
+            state.videos = []
+            clear(&state)
+        }
+    }
+
+    /// Leaves the player without content, if this is what it plays.
+    func terminate(_ session: PlaybackSession) {
+        change { state in
+            if state.session === session { clear(&state) }
+        }
+    }
+
+    /// Loads again after a failure. Of no effect otherwise, or while that is under way.
+    ///
+    /// - Parameter position: nil for where it broke off, or the edge of a live programme.
+    /// - Returns: whether it does.
+    @discardableResult
+    public func resume(at position: Double? = nil, playing: Bool = true) -> Bool {
+        change { state in
+            let target = position.map { SeekTarget.position(.init(boundedSeconds: $0)) }
+            guard let session = state.session,
+                changeSession(&state, { $0.resume(at: target, playing: playing) }) == true
+            else { return false }
+            build(session, run: session.withState { $0.run })
+            return true
+        }
+    }
+
+    private func install(_ index: Int, playing: Bool, _ state: inout State) {
+        retire(&state)
+        let session = PlaybackSession(
+            state.videos[index], of: self, firstEpoch: state.nextEpoch, toldState: state.toldState)
+        (state.session, state.index) = (session, index)
+        tell(.videoChanged(session.video), &state)
+        _ = changeSession(&state) { [isMuted = state.isMuted] session in
+            session.setMuted(isMuted)
+            session.settle()
+            if playing { session.play() }
+        }
+        build(session, run: 0)
+    }
+
+    private func clear(_ state: inout State) {
+        guard state.session != nil else { return }
+        retire(&state)
+        (state.session, state.index) = (nil, nil)
+        tell(.videoChanged(nil), &state)
+        guard state.toldState != .idle else { return }
+        state.toldState = .idle
+        tell(.stateChanged(.idle), &state)
+    }
+
+    private func retire(_ state: inout State) {
+        guard let session = state.session else { return }
+        _ = changeSession(&state) { $0.terminate() }
+        state.nextEpoch = session.withState { $0.nextEpoch }
+        stop(session.withState { $0.pipeline })
+        if let external = state.external {
+            state.external = nil
+            Task { await external.stop(session) }
+        }
+    }
+
+    /// A video was played through its end, which has been told.
+    func itemEnded(_ state: inout State) {
+        guard let index = state.index else { return }
+        let isLast = index + 1 >= state.videos.count
+        if state.autoAdvance, isLast { tell(.playlistCompleted(state.videos), &state) }
+        if state.autoAdvance, !isLast {
+            install(index + 1, playing: state.autoPlay ?? true, &state)
+        } else if state.isLooping {
+            let isSame = !state.autoAdvance || state.videos.count == 1
+            if isSame, state.session?.overview?.seekableRange != nil {
+                _ = changeSession(&state) { $0.play() }
+            } else {
+                install(isSame ? index : 0, playing: true, &state)
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+public import PCastMedia
+
+/// Who follows it.
+extension Player {
+    public func addObserver(_ observer: any PlayerObserver) {
+        let subscription = EventSubscription(observer)
+        change { state in _ = state.audience.add(subscription) }
+    }
+
+    public func removeObserver(_ observer: any PlayerObserver) {
+        _ = change { $0.audience.remove(EventSubscription(observer)) }
+    }
+
+    /// All that happens from now on but positions, in order, for as long as it is iterated. Each call makes a stream of its
+    /// own; one whose reader falls behind by 4096 events ends.
+    public func events() -> AsyncStream<PlayerEvent> {
+        change { state in
+            state.audience.listen { [weak self] id in self?.forget(id) }
+        }
+    }
+
+    /// The position as it moves: the newest, whenever the reader is ready for another.
+    public func positions() -> AsyncStream<TimeSpan> {
+        change { state in
+            state.audience.listenToPositions { [weak self] id in self?.forget(id) }
+        }
+    }
+
+    private func forget(_ id: Int) { change { $0.audience.forget(id) } }
+
+    /// Holds it, and tells it at once what is so.
+    func add(_ consumer: any PlaybackSessionConsumer) {
+        change { state in
+            guard let subscription = state.audience.add(EventSubscription(consumer)),
+                let session = state.session
+            else { return }
+            tell(subscription, session.withState { $0.replayed(of: session.video) }, of: session)
+        }
+    }
+
+    func remove(_ consumer: any PlaybackSessionConsumer) {
+        _ = change { $0.audience.remove(EventSubscription(consumer)) }
+    }
+}
+
+extension SessionState {
+    /// What one is told who comes in the middle.
+    fileprivate func replayed(of video: Video) -> [PlayerEvent.Kind] {
+        var kinds: [PlayerEvent.Kind] = [.videoChanged(video)]
+        if mediaType != .undetermined { kinds.append(.mediaTypeDetermined(mediaType)) }
+        if let overview {
+            if overview.duration != nil || overview.kind == .live { kinds.append(.durationChanged(overview.duration)) }
+            kinds.append(.seekableRangesChanged(seekableRanges))
+        }
+        return kinds + [.externalPlaybackChanged(isPlayedElsewhere)]
+    }
+}

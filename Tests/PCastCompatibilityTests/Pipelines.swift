@@ -1,0 +1,90 @@
+import PCastCompatibility
+import Synchronization
+
+@testable import PCastPlayback
+
+/// Media that a test makes up, for those who play by the vendors' names.
+final class Pipelines: Sendable {
+    private let made = Mutex<[Pipeline]>([])
+
+    var factory: PipelineFactory {
+        PipelineFactory { _, handler throws(PlaybackError) in
+            let pipeline = Pipeline(handler)
+            self.made.withLock { $0.append(pipeline) }
+            return pipeline
+        }
+    }
+
+    /// The one that the player has made last.
+    func last(_ player: Player) async -> Pipeline? {
+        await player.settled()
+        return made.withLock { $0.last }
+    }
+}
+
+/// Does what it is told, on a time that stands still between.
+final class Pipeline: PlaybackPipeline {
+    private struct State {
+        var clock = PlayheadClock(at: Instant(nanoseconds: 0))
+        var now = Instant(nanoseconds: 0)
+    }
+
+    private let handler: PipelineFactory.Handler
+    private let state = Mutex(State())
+
+    init(_ handler: @escaping PipelineFactory.Handler) { self.handler = handler }
+
+    var playhead: Playhead { state.withLock { $0.clock.playhead(at: $0.now) } }
+    var bufferedPosition: TimeSpan? { nil }
+    var lastFrame: VideoFrame? { nil }
+    var isMuted: Bool {
+        get { false }
+        set {}
+    }
+    var volume: Double {
+        get { 1 }
+        set {}
+    }
+
+    func play() { state.withLock { $0.clock.play(at: $0.now) } }
+    func pause() { state.withLock { $0.clock.pause(at: $0.now) } }
+    func setRate(_ rate: Double) { state.withLock { $0.clock.setRate(rate, at: $0.now) } }
+    func seek(to position: TimeSpan) -> PlayheadEpoch { state.withLock { $0.clock.seek(to: position, at: $0.now) } }
+    func seek(to wallTime: WallTime) -> PlayheadEpoch? { state.withLock { $0.clock.seek(to: wallTime, at: $0.now) } }
+    func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {}
+    func stop() {}
+
+    private func tell(_ kind: PipelineEvent.Kind) {
+        handler(PipelineEvent(kind, of: state.withLock { $0.clock.epoch }))
+    }
+
+    /// Its media are there: sound and pictures of so many seconds.
+    func open(seconds: Int64) {
+        let tracks = [
+            ContentTrack(id: .init(rawValue: "v"), kind: .video), ContentTrack(id: .init(rawValue: "a"), kind: .audio),
+        ]
+        let range = TimeSpan.zero...TimeSpan.seconds(seconds)
+        state.withLock { $0.clock.setSeekableRange(range, of: $0.clock.epoch) }
+        tell(
+            .overview(
+                ContentOverview(kind: .onDemand, tracks: tracks, duration: .seconds(seconds), seekableRange: range)))
+        land()
+    }
+
+    /// The first picture is shown of where it went.
+    func land() {
+        let position = state.withLock { state in
+            let position = state.clock.playhead(at: state.now).position
+            state.clock.show(position, of: state.clock.epoch, at: state.now)
+            return position
+        }
+        tell(.landed(position))
+    }
+
+    func run(seconds: Int64) {
+        state.withLock { $0.now = $0.now + .seconds(seconds) }
+        tell(.position(playhead.position))
+    }
+
+    func end() { tell(.ended) }
+}

@@ -1,0 +1,168 @@
+import PCastHLS
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("HTTP Live Streaming over a link that changes", .enabled(if: Program.hasFFmpeg))
+struct HLSLadderTests {
+    @Test("a link that gets narrow is answered by a lower variant, and every picture comes once")
+    func ladder() async throws {
+        let folder = try TemporaryFolder()
+        var film = StampedFilm(seconds: 40)
+        film.rate = 10
+        for (name, rate) in [("low", 100), ("high", 600)] {
+            _ = try HLSFilm(
+                film, segmentSeconds: 1, in: folder, name: name,
+                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
+        }
+        try folder.write(
+            """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=300000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
+            low.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
+            high.m3u8
+
+            """, to: "main.m3u8")
+        let isNarrow = Mutex(false)
+        let origin = try TestOrigin { request in
+            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
+            // Half of what the higher variant takes.
+            return .init(body: body, bytesPerSecond: isNarrow.withLock { $0 } ? 40_000 : nil)
+        }
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        var stamps = try await content.readItems(to: .seconds(2 as Int64)).stamps
+        #expect(origin.requests.contains { $0.hasPrefix("/high") })
+        isNarrow.withLock { $0 = true }
+        let before = origin.requests.count
+        stamps += try await content.readItems().stamps
+        #expect(stamps == Array(0..<film.count))
+        #expect(origin.requests.dropFirst(before).contains { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
+    }
+
+    @Test("what breaks off goes on where it did, and what a server refuses once is asked for again")
+    func retries() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 6)
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let tries = Mutex<[String: Int]>([:])
+        let origin = try TestOrigin { request in
+            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
+            let count = tries.withLock { tries in
+                tries[request.path, default: 0] += 1
+                return tries[request.path]!
+            }
+            switch (request.path, count) {
+            case ("/s0.ts", 1): return .init(body: body, cutAfter: body.count / 3)
+            case ("/s1.ts", 1), ("/s1.ts", 2): return .status(503)
+            case ("/s2.ts", 1): return .redirect("/moved/../s2.ts?again=1")
+            default: return .init(body: body)
+            }
+        }
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        #expect(try await content.readItems().stamps == Array(0..<film.count))
+    }
+
+    @Test("a wait for a server that is silent is ended from outside, and nothing is lost by it")
+    func interruption() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 6)
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let window = LiveWindow(0..<3)
+        let origin = try TestOrigin { request in
+            // The parts of the window stand for whether it may answer.
+            if request.path == "/s1.ts" { window.wait { $0.parts > 0 } }
+            return (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
+        }
+        defer {
+            window.change { $0.isOver = true }
+            origin.stop()
+        }
+        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        var items: [ContentItem] = []
+        var interruptions = 0
+        while true {
+            // With the last picture of what there is the next call waits, for it cannot know that there is none.
+            if items.stamps.count >= 40, interruptions == 0 { content.content.interrupt() }
+            do {
+                guard let item = try await content.read() else { break }
+                items.append(item)
+            } catch PlaybackError.interrupted {
+                interruptions += 1
+                window.change { $0.parts = 1 }
+            }
+        }
+        #expect(interruptions == 1)
+        #expect(items.stamps == Array(0..<film.count))
+    }
+
+    @Test("what harms, or cannot be played, ends with its reason")
+    func failures() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write((0..<9_000).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }, to: "noise.ts")
+        func list(_ name: String) -> String {
+            "#EXTM3U\n#EXT-X-TARGETDURATION:2\n" + (0..<4).map { "#EXTINF:2,\n\(name)?\($0)\n" }.joined()
+                + "#EXT-X-ENDLIST\n"
+        }
+        let noise = list("noise.ts")
+        let origin = try TestOrigin { request in
+            switch request.path {
+            case "/none.m3u8": .status(404)
+            case "/forbidden.m3u8": .status(403)
+            case "/page.m3u8": .text("<html>")
+            case "/broken.m3u8": .text("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:x,\na.ts\n")
+            case "/circle.m3u8": .redirect("/circle2.m3u8")
+            case "/circle2.m3u8": .redirect("/circle.m3u8")
+            case "/endless.m3u8": .init(body: Array(repeating: UInt8(ascii: "#"), count: 1 << 20), isEndless: true)
+            case "/noise.m3u8": .text(noise)
+            case "/noise.ts": (try? folder.read("noise.ts")).map { .init(body: $0) }
+            case "/codec.m3u8":
+                .text("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000,CODECS=\"zzzz.1\"\nnone.m3u8\n")
+            case "/variants.m3u8": .text("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\nforbidden.m3u8\n")
+            case "/sealed.m3u8":
+                .text(
+                    noise.replacing(
+                        "#EXTINF:2,\nnoise.ts?0", with: "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"k\"\n#EXTINF:2,\nnoise.ts?0"
+                    ))
+            default: nil
+            }
+        }
+        defer { origin.stop() }
+        func failure(_ name: String) async -> PlaybackError? {
+            let content = ThreadContent(HLSContent(origin.uri("/\(name).m3u8")))
+            defer { content.close() }
+            return await content.failure()
+        }
+        func name(_ name: String) -> String { origin.uri("/\(name).m3u8") }
+        #expect(await failure("none") == .refused(name("none"), status: 404))
+        #expect(await failure("forbidden") == .refused(name("forbidden"), status: 403))
+        #expect(await failure("variants") == .refused(name("variants"), status: 403))
+        for broken in ["page", "broken", "endless"] {
+            guard case .brokenPlaylist(name(broken), _)? = await failure(broken) else {
+                Issue.record("\(broken) is no broken playlist")
+                continue
+            }
+        }
+        guard case .unreachable? = await failure("circle") else {
+            Issue.record("a circle is followed")
+            return
+        }
+        for kind in ["noise", "codec", "sealed"] {
+            guard case .notPlayable(name(kind), _)? = await failure(kind) else {
+                Issue.record("\(kind) is played")
+                continue
+            }
+        }
+        #expect(await ThreadContent(HLSContent("file:///etc/passwd")).failure() == .unsupportedAddress("/etc/passwd"))
+    }
+}

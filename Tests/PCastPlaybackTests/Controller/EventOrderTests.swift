@@ -1,0 +1,152 @@
+import PCastMedia
+import PCastRendering
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("One order of events")
+struct EventOrderTests {
+    /// What can happen to a pipeline.
+    private func happen(to script: ScriptedPipeline, _ generator: inout SplitMixGenerator) {
+        switch Int.random(in: 0..<14, using: &generator) {
+        case 0..<2: script.open(.film(Double(Int.random(in: 3...9, using: &generator))))
+        case 2..<5: script.land()
+        case 5..<8: script.run(Double(Int.random(in: 1...15, using: &generator)) / 10)
+        case 8: script.starve()
+        case 9: script.feed()
+        case 10: script.end()
+        case 11: script.tell(.landed(.seconds(1)), of: PlayheadEpoch(number: max(script.playhead.epoch.number - 1, 0)))
+        case 12: script.tell(.subtitle(["a", "b", nil].randomElement(using: &generator) ?? nil))
+        default:
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                script.tell(.failed(.brokeOff("x", reason: "chance")))
+            }
+        }
+    }
+
+    private func command(_ player: Player, _ generator: inout SplitMixGenerator) -> SeekRequest? {
+        switch Int.random(in: 0..<24, using: &generator) {
+        case 0..<5: player.play()
+        case 5..<8: player.pause()
+        case 8..<10: player.toggle()
+        case 10: player.stop()
+        case 11..<15:
+            return player.startSeek(to: .milliseconds(Int64.random(in: -500...9_500, using: &generator)))
+        case 15: player.resume(playing: Bool.random(using: &generator))
+        case 16: player.advanceToNext()
+        case 17: player.loop = Bool.random(using: &generator)
+        case 18: player.autoAdvance = Bool.random(using: &generator)
+        case 19: player.session?.terminate()
+        case 20: player.insert(video(7), at: Int.random(in: -1...3, using: &generator))
+        default:
+            let videos = (0..<Int.random(in: 0...3, using: &generator)).map(video)
+            player.set(videos: videos, index: 0, play: Bool.random(using: &generator))
+        }
+        return nil
+    }
+
+    private func video(_ number: Int) -> Video {
+        Video(
+            number == 2 ? "broken" : "\(number).mp4",
+            cuePoints: [0, 1, 1, 4].map { CuePoint(type: "\($0)", at: .seconds($0)) } + [.afterContent()])
+    }
+
+    @Test("whatever is asked for and happens in whatever order, what is told makes sense", arguments: UInt64(1)...30)
+    func anyOrder(seed: UInt64) async throws {
+        var generator = SplitMixGenerator(seed: seed)
+        let scripts = ScriptedPipelines()
+        let player = Player(scripts.factory)
+        let judge = EventJudge()
+        player.addObserver(judge)
+        player.add(judge)
+        let other = EventJudge()
+        player.add(other)
+        var events = player.events().makeAsyncIterator()
+        var seeks: [SeekRequest] = []
+        for _ in 0..<300 {
+            if Bool.random(using: &generator), let script = scripts.all.randomElement(using: &generator) {
+                happen(to: Bool.random(using: &generator) ? script : scripts.all.last ?? script, &generator)
+            } else if let seek = command(player, &generator) {
+                seeks.append(seek)
+            }
+            if Int.random(in: 0..<3, using: &generator) > 0 { await player.settled() }
+            #expect(scripts.all.count { !$0.isStopped } <= 1)
+        }
+        player.reset()
+        await player.settled()
+        #expect(judge.complaints == [])
+        #expect(other.complaints == [])
+        #expect(scripts.all.allSatisfy(\.isStopped) && scripts.haveNeverOverlapped)
+        #expect(player.state == .idle)
+        // Each seek has come to an end.
+        for seek in seeks { _ = try? await seek.landing }
+        player.aspectMode = .fill
+        let stream = EventJudge()
+        while let event = await events.next(), event.kind != .aspectModeChanged(.fill) { stream.judge(event) }
+        #expect(stream.complaints == [])
+    }
+
+    @Test("many who command at once get one order")
+    func concurrently() async {
+        let scripts = ScriptedPipelines()
+        let player = Player(scripts.factory)
+        let judge = EventJudge()
+        player.add(judge)
+        await withTaskGroup(of: Void.self) { group in
+            for seed in UInt64(1)...4 {
+                group.addTask {
+                    var generator = SplitMixGenerator(seed: seed)
+                    for _ in 0..<300 {
+                        if Bool.random(using: &generator), let script = scripts.all.last {
+                            // The clock's own commands come from the player alone.
+                            switch Int.random(in: 0..<4, using: &generator) {
+                            case 0: script.open(.film(5))
+                            case 1: script.land()
+                            case 2: script.run(0.3)
+                            default: script.end()
+                            }
+                        } else {
+                            _ = self.command(player, &generator)
+                        }
+                        await Task.yield()
+                    }
+                }
+            }
+        }
+        player.reset()
+        await player.settled()
+        #expect(judge.complaints == [] && scripts.haveNeverOverlapped && scripts.all.allSatisfy(\.isStopped))
+    }
+
+    @Test("fifty players that loop through lists keep nothing of what is over")
+    func scale() async throws {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    let scripts = ScriptedPipelines()
+                    let player = Player(scripts.factory)
+                    let judge = EventJudge()
+                    player.add(judge)
+                    player.loop = true
+                    player.set(videos: [self.video(0), self.video(1)], play: true)
+                    var sessions: [WeakSession] = []
+                    for _ in 0..<40 {
+                        await player.settled()
+                        if let session = player.session { sessions.append(WeakSession(value: session)) }
+                        guard let script = scripts.all.last else { continue }
+                        script.open(.film(5))
+                        script.land()
+                        script.run(1)
+                        script.end()
+                    }
+                    await player.settled()
+                    #expect(judge.complaints == [] && scripts.all.count == 41)
+                    #expect(scripts.all.count { !$0.isStopped } == 1)
+                    #expect(sessions.allSatisfy { $0.value == nil })
+                }
+            }
+        }
+    }
+
+    private struct WeakSession: Sendable { weak let value: PlaybackSession? }
+}

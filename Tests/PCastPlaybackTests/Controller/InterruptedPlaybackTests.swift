@@ -1,0 +1,157 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Playback that media do not keep up with, and that breaks off")
+struct InterruptedPlaybackTests {
+    private let scripts = ScriptedPipelines()
+    private let transcript = Transcript()
+    private let controller: PlaybackController
+
+    init() {
+        controller = PlaybackController(scripts.factory)
+        controller.addSessionConsumer(transcript)
+        controller.autoPlay = true
+    }
+
+    private func told() async -> [String] {
+        await controller.player.settled()
+        return transcript.take()
+    }
+
+    private func playing(_ cuePoints: [CuePoint] = []) async throws -> ScriptedPipeline {
+        controller.setVideos([Video("a.mp4", cuePoints: cuePoints)])
+        let script = try await scripts.last(controller.player)
+        script.open(.film(60))
+        script.land()
+        script.run(3)
+        _ = await told()
+        return script
+    }
+
+    @Test("pictures that move stall and recover; a seek empties the buffer and stalls nothing")
+    func stalls() async throws {
+        let script = try await playing()
+        script.starve()
+        #expect(await told() == ["+ bufferEmpty", "+ stalled"])
+        #expect(controller.player.state == .playing(buffering: true) && controller.player.overlayState == .buffering)
+        let position = controller.player.position
+        script.run(5)
+        #expect(await told() == [] && controller.player.position == position)
+        script.feed()
+        #expect(await told() == ["+ likelyToKeepUp", "+ recovered"] && controller.player.state.isPlaying)
+        controller.player.startSeek(to: .seconds(30))
+        script.land()
+        #expect(await told() == ["+ bufferEmpty", "+ likelyToKeepUp"])
+        controller.pause()
+        script.starve()
+        script.feed()
+        #expect(await told() == ["+ pauseRequest", "+ pause", "+ bufferEmpty", "+ likelyToKeepUp"])
+    }
+
+    @Test("what broke off is resumed where it was, in the same session, by another pipeline")
+    func resume() async throws {
+        let first = try await playing([CuePoint(at: .seconds(1)), CuePoint(at: .seconds(4))])
+        let session = try #require(controller.session)
+        #expect(!controller.resumeVideo())
+        first.starve()
+        first.tell(.failed(.brokeOff("a.mp4", reason: "the server is gone")))
+        let broken = await told()
+        #expect(broken.prefix(2) == ["+ bufferEmpty", "+ stalled"] && broken.count == 3)
+        #expect(broken[2].contains("failedToPlayToEndTime") && controller.player.state == .idle)
+        #expect(first.isStopped && session.duration == .seconds(60))
+        controller.play()
+        #expect(await told() == [])
+
+        let before = session.playhead.epoch
+        #expect(controller.resumeVideo() && !controller.resumeVideo())
+        let second = try await scripts.last(controller.player)
+        #expect(second !== first && controller.session === session)
+        #expect(await told() == ["+ resumeBegin", "+ bufferEmpty"])
+        second.tell(.failed(.unreachable("a.mp4", reason: "still gone")))
+        let again = await told()
+        #expect(again.count == 1 && again[0].contains("resumeFail"))
+
+        #expect(controller.resumeVideo())
+        let third = try await scripts.last(controller.player)
+        // Of an earlier pipeline nothing is heard.
+        first.tell(.landed(.zero))
+        third.open(.film(60))
+        await controller.player.settled()
+        third.land()
+        #expect(await told() == ["+ resumeBegin", "+ bufferEmpty", "+ resumeComplete", "+ likelyToKeepUp"])
+        #expect(third.calls == ["play", "seek 3.0"] && controller.player.position == 3)
+        #expect(session.playhead.epoch > before)
+        third.run(2)
+        #expect(await told() == ["cue points 4.0 from 3.9 to 4.0"])
+    }
+
+    @Test("it can be resumed elsewhere, and paused")
+    func elsewhere() async throws {
+        let first = try await playing()
+        first.tell(.failed(.brokeOff("a.mp4", reason: "gone")))
+        _ = await told()
+        #expect(controller.resumeVideo(at: .seconds(20), autoPlay: false))
+        let second = try await scripts.last(controller.player)
+        second.open(.film(60))
+        await controller.player.settled()
+        second.land()
+        #expect(await told().last == "+ likelyToKeepUp")
+        #expect(controller.player.state == .paused(buffering: false) && second.calls == ["seek 20.0"])
+    }
+
+    /// Another device.
+    private actor Device: ExternalPlayback {
+        private(set) var log: [String] = []
+        private let isRefusing: Bool
+
+        init(isRefusing: Bool = false) { self.isRefusing = isRefusing }
+
+        func start(_ session: PlaybackSession) async throws {
+            if isRefusing { throw PlaybackError.unreachable("device", reason: "it is off") }
+            log.append("start \(session.source?.address ?? "")")
+        }
+
+        func stop(_ session: PlaybackSession) async { log.append("stop \(session.source?.address ?? "")") }
+
+        /// Returns when it was told so many things.
+        func told(_ count: Int) async {
+            while log.count < count { await Task.yield() }
+        }
+    }
+
+    @Test("what another device plays is silent here, until that ends or the session is over")
+    func external() async throws {
+        await #expect(throws: PlaybackError.self) { try await controller.player.startExternalPlayback(Device()) }
+        let script = try await playing()
+        let device = Device()
+        await #expect(throws: PlaybackError.self) {
+            try await controller.player.startExternalPlayback(Device(isRefusing: true))
+        }
+        #expect(await told() == [])
+        try await controller.player.startExternalPlayback(device)
+        #expect(await told() == ["elsewhere true", "+ startCastSession"] && script.isMuted)
+        #expect(controller.player.isExternalPlaybackActive && !controller.player.muted)
+        await #expect(throws: PlaybackError.self) { try await controller.player.startExternalPlayback(device) }
+        let late = Transcript()
+        controller.addSessionConsumer(late)
+        await controller.player.settled()
+        #expect(late.take().last == "elsewhere true")
+
+        await controller.player.stopExternalPlayback()
+        await controller.player.stopExternalPlayback()
+        #expect(await told() == ["elsewhere false", "+ endCastSession"] && !script.isMuted)
+        try await controller.player.startExternalPlayback(device)
+        controller.setVideos([Video("b.mp4")])
+        #expect(
+            await told().prefix(6) == [
+                "elsewhere true", "+ startCastSession", "elsewhere false", "+ endCastSession", "+ terminate",
+                "session of b.mp4",
+            ])
+        await device.told(4)
+        #expect(await device.log == ["start a.mp4", "stop a.mp4", "start a.mp4", "stop a.mp4"])
+        controller.allowsExternalPlayback = false
+        await #expect(throws: PlaybackError.self) { try await controller.player.startExternalPlayback(device) }
+    }
+}

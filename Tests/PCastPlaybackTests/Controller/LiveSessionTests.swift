@@ -1,0 +1,118 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Sessions of live programmes")
+struct LiveSessionTests {
+    private let scripts = ScriptedPipelines()
+    private let transcript = Transcript(hasProgress: true)
+    private let player: Player
+
+    init() {
+        player = Player(scripts.factory)
+        player.addObserver(transcript)
+    }
+
+    private func told() async -> [String] {
+        await player.settled()
+        return transcript.take()
+    }
+
+    /// A window of a minute, of which position zero was made at 1000 s, with 3 s to the edge.
+    private func window(_ start: Double) -> ContentOverview {
+        let range = TimeSpan(seconds: start)...TimeSpan(seconds: start + 60)
+        let anchor = TimecodeAnchor(
+            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
+        return ContentOverview(
+            kind: .live, tracks: [.picture, .sound], seekableRange: range, anchors: [anchor], liveEdge: .seconds(3))
+    }
+
+    private func timecode() -> Int64? { player.playhead?.timecode.map { $0.nanosecondsSinceEpoch / 1_000_000 } }
+
+    @Test("a sliding window: joined near its edge, gone back in by wall time, back to the edge, and left behind")
+    func window() async throws {
+        let cuePoints = [10.0, 57, 58].map { CuePoint(at: TimeSpan(seconds: $0)) }
+        let consumer = Transcript()
+        player.add(consumer)
+        player.set(video: Video("https://a.example/live.m3u8", cuePoints: cuePoints), play: true)
+        let script = try await scripts.last(player)
+        script.open(window(0))
+        script.land(at: .seconds(57))
+        // Nothing of before is passed by who joins, nor what lies where it does.
+        #expect(await told().suffix(4) == ["duration inf", "playing", "ready", "position 57.0"])
+        #expect(
+            timecode() == 1_057_000
+                && player.playhead?.timecodeRange?.lowerBound.nanosecondsSinceEpoch == 1_000_000_000_000)
+        script.run(2)
+        script.open(window(2))
+        await player.settled()
+        #expect(
+            consumer.take().filter { $0.hasPrefix("cue") || $0.hasPrefix("ranges") } == [
+                "ranges 0.0...60.0", "cue points 58.0 from 57.9 to 58.0", "ranges 2.0...62.0",
+            ])
+
+        let back = player.startSeek(to: WallTime(millisecondsSinceEpoch: 1_019_000))
+        script.land()
+        #expect(try await back.landing == .seconds(19) && timecode() == 1_019_000)
+        async let edge = player.seekToLiveEdge()
+        while !script.playhead.isSeeking { await Task.yield() }
+        script.land()
+        #expect(try await edge == .seconds(59))
+
+        // Paused, it is left behind; the picture stays until it goes on, and then goes on by the pipeline's own seek.
+        player.pause()
+        script.open(window(100))
+        await player.settled()
+        #expect(player.position == 59 && player.playhead?.isEvicted == true)
+        let before = try #require(player.playhead?.epoch)
+        _ = await told()
+        player.play()
+        let epoch = script.seek(to: .seconds(100))
+        script.tell(.evicted(.seconds(100)), of: epoch)
+        await player.settled()
+        #expect(player.state == .playing(buffering: true) && player.overlayState == .seeking)
+        script.land()
+        #expect(await told() == ["playing", "playing, buffering", "playing", "position 100.0"])
+        let after = try #require(player.playhead?.epoch)
+        #expect(after > before && timecode() == 1_100_000)
+    }
+
+    @Test("a programme that its publisher ends has an end, of which nothing can be played again")
+    func ending() async throws {
+        let consumer = Transcript()
+        player.add(consumer)
+        player.set(video: Video("pcast://a.example/stream"), play: true)
+        let script = try await scripts.last(player)
+        let anchor = TimecodeAnchor(
+            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 5_000), source: .capture)
+        script.open(ContentOverview(kind: .live, tracks: [.picture, .sound], anchors: [anchor]))
+        script.land()
+        script.run(4)
+        await player.settled()
+        #expect(timecode() == 9_000 && player.duration == .infinity)
+        _ = await told()
+        _ = consumer.take()
+        script.end()
+        #expect(await told() == ["paused", "finished"] && player.overlayState == .stopped)
+        player.play()
+        #expect(await told() == [] && player.state == .paused(buffering: false))
+        #expect(consumer.take() == ["+ end", "playlist of 1 completed", "+ playRequest"])
+    }
+
+    @Test("a resumed programme goes on at its edge")
+    func resumed() async throws {
+        player.set(video: Video("https://a.example/live.m3u8"), play: true)
+        let first = try await scripts.last(player)
+        first.open(window(0))
+        first.land(at: .seconds(57))
+        first.tell(.failed(.brokeOff("live.m3u8", reason: "gone")))
+        await player.settled()
+        #expect(player.resume())
+        let second = try await scripts.last(player)
+        second.open(window(80))
+        second.land(at: .seconds(137))
+        await player.settled()
+        #expect(second.calls == ["play"] && player.position == 137 && player.state.isPlaying)
+    }
+}

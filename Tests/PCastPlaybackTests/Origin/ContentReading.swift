@@ -1,0 +1,69 @@
+import PCastMedia
+
+@testable import PCastPlayback
+
+/// What a content gives out, as the test looks at it.
+extension PlaybackContent {
+    /// The next picture's stamp and position; nil at the end.
+    func readStamp() throws -> (counter: Int, position: TimeSpan)? {
+        while let item = try read() {
+            guard case .picture(let picture, let position, _) = item else { continue }
+            return (TestPictureStrip.read(picture).map { Int($0.counter) } ?? -1, position)
+        }
+        return nil
+    }
+
+    /// What comes next until `isEnough` says so, or the end.
+    func readItems(until isEnough: (ContentItem) -> Bool = { _ in false }) throws -> [ContentItem] {
+        var items: [ContentItem] = []
+        while let item = try read() {
+            items.append(item)
+            if isEnough(item) { break }
+        }
+        return items
+    }
+}
+
+extension [ContentItem] {
+    var stamps: [Int] {
+        compactMap {
+            guard case .picture(let picture, _, _) = $0 else { return nil }
+            return TestPictureStrip.read(picture).map { Int($0.counter) } ?? -1
+        }
+    }
+
+    var pictureTimes: [TimeSpan] {
+        compactMap { if case .picture(_, let position, _) = $0 { position } else { nil } }
+    }
+
+    var sounds: [AudioFrame] {
+        compactMap { if case .sound(let sound, _) = $0 { sound } else { nil } }
+    }
+
+    var texts: [(String, ClosedRange<TimeSpan>)] {
+        compactMap { if case .subtitle(let text, let range) = $0 { (text, range) } else { nil } }
+    }
+
+    var metadata: [TimedMetadata] {
+        compactMap { if case .metadata(let metadata) = $0 { metadata } else { nil } }
+    }
+
+    /// Of the sound's first channel, by how often it crosses zero; nil of too little.
+    var tone: Double? {
+        let samples = sounds.flatMap { sound in
+            stride(from: 0, to: sound.samples.count, by: sound.channels).map { sound.samples[$0] }
+        }
+        guard samples.count > 4_800 else { return nil }
+        // What a coder puts before the tone, and how it begins, is nearly silent, and crosses zero at every turn.
+        let height = 1_000
+        var (crossings, isLow): ([Int], Bool) = ([], false)
+        for (index, sample) in samples.enumerated() {
+            if sample < -height { isLow = true }
+            guard isLow, sample > height else { continue }
+            crossings.append(index)
+            isLow = false
+        }
+        guard let first = crossings.first, let last = crossings.last, last > first else { return nil }
+        return Double(crossings.count - 1) * 48_000 / Double(last - first)
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+
+/// How far a live presentation has come, as the test moves it: which segments there are, and how many parts of the next.
+final class LiveWindow: @unchecked Sendable {  // the state is reached under the condition only
+    struct State: Sendable {
+        var numbers: Range<Int>
+        var parts = 0
+        var isOver = false
+    }
+
+    private var state: State
+    private let condition = NSCondition()
+
+    init(_ numbers: Range<Int>, parts: Int = 0) { state = State(numbers: numbers, parts: parts) }
+
+    var current: State { condition.withLock { state } }
+
+    func change(_ body: (inout State) -> Void) {
+        condition.withLock {
+            body(&state)
+            condition.broadcast()
+        }
+    }
+
+    /// Waits, on a thread of the server's, until a condition holds, or the test is over.
+    func wait(until holds: (State) -> Bool) {
+        condition.withLock {
+            while !holds(state), !state.isOver { condition.wait() }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// A program of the system.
+enum Program {
+    static let ffmpeg = ["/usr/bin", "/usr/local/bin", "/bin"].map { "\($0)/ffmpeg" }.first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    static var hasFFmpeg: Bool { ffmpeg != nil }
+
+    /// - Parameter arguments: separated by single spaces.
+    static func runFFmpeg(_ arguments: String, in folder: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: ffmpeg ?? "/nonexistent")
+        process.arguments =
+            ["-v", "error", "-nostdin", "-y"] + arguments.split(separator: " ").map(String.init)
+        process.currentDirectoryURL = URL(fileURLWithPath: folder)
+        process.standardInput = FileHandle.nullDevice
+        let errors = Pipe()
+        process.standardError = errors
+        try process.run()
+        let text = errors.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw ProgramFailure(arguments: arguments, errors: String(decoding: text, as: UTF8.self))
+        }
+    }
+}
+
+struct ProgramFailure: Error, CustomStringConvertible {
+    var arguments: String
+    var errors: String
+
+    var description: String { "ffmpeg \(arguments): \(errors)" }
+}
+
+/// A folder that is gone when the test is over.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "pcast-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        path = folder.path
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func write(_ text: String, to name: String) throws { try write(Array(text.utf8), to: name) }
+
+    func write(_ bytes: [UInt8], to name: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+    }
+
+    func read(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
+    }
+}

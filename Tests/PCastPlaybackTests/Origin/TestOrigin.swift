@@ -1,0 +1,175 @@
+import Foundation
+import Glibc
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// A web server of one test, on a port of loopback, that does to its answers what networks and servers do: late, slow, cut,
+/// endless, elsewhere. A thread for each connection.
+final class TestOrigin: Sendable {
+    struct Request: Sendable {
+        var path: String
+        var query: [String: String]
+        /// As asked for; the end is the last byte's.
+        var range: (first: Int, last: Int?)?
+    }
+
+    struct Answer: Sendable {
+        var status = 200
+        var headers: [String: String] = [:]
+        var body: [UInt8] = []
+        /// The connection ends when so much of the body was sent.
+        var cutAfter: Int?
+        /// Bytes a second; nil for all at once.
+        var bytesPerSecond: Int?
+        /// The body is sent again and again, without an end.
+        var isEndless = false
+
+        static func text(_ text: String) -> Answer { Answer(body: Array(text.utf8)) }
+
+        static func status(_ status: Int) -> Answer { Answer(status: status) }
+
+        static func redirect(_ location: String) -> Answer { Answer(status: 302, headers: ["Location": location]) }
+    }
+
+    typealias Handler = @Sendable (Request) -> Answer?
+
+    let port: Int
+    private let listener: Int32
+    private let handler: Handler
+    private let paths = Mutex<[String]>([])
+    private let connections = Mutex<Set<Int32>>([])
+    private let isOver = Atomic(false)
+
+    /// - Parameter handler: called on the connection's thread, which may wait in it; nil is answered by 404.
+    init(_ handler: @escaping Handler) throws {
+        self.handler = handler
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = listener
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 && listen(descriptor, 64) == 0
+                    && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        guard isBound else { throw POSIXError(.EADDRINUSE) }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        _ = try WorkerThread(name: "origin") { self.accept() }
+    }
+
+    /// Files of a folder.
+    convenience init(serving folder: TemporaryFolder) throws {
+        try self.init { request in (try? folder.read(String(request.path.dropFirst()))).map { Answer(body: $0) } }
+    }
+
+    func uri(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// What was asked for, in the order of arrival.
+    var requests: [String] { paths.withLock { $0 } }
+
+    func stop() {
+        guard !isOver.exchange(true, ordering: .relaxed) else { return }
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+        connections.withLock { connections in for descriptor in connections { shutdown(descriptor, Int32(SHUT_RDWR)) } }
+    }
+
+    private func accept() {
+        while !isOver.load(ordering: .relaxed) {
+            let descriptor = Glibc.accept(listener, nil, nil)
+            guard descriptor >= 0 else { return }
+            _ = connections.withLock { $0.insert(descriptor) }
+            _ = try? WorkerThread(name: "origin") {
+                self.serve(descriptor)
+                _ = self.connections.withLock { $0.remove(descriptor) }
+                close(descriptor)
+            }
+        }
+    }
+
+    private func serve(_ descriptor: Int32) {
+        var buffer: [UInt8] = []
+        while !isOver.load(ordering: .relaxed), let head = readHead(descriptor, &buffer) {
+            let lines = head.split(separator: "\r\n")
+            let words = lines.first?.split(separator: " ") ?? []
+            guard words.count == 3 else { return }
+            let request = Self.request(String(words[1]), lines)
+            paths.withLock { $0.append(request.path) }
+            guard send(handler(request) ?? .status(404), to: request, descriptor) else { return }
+        }
+    }
+
+    private func readHead(_ descriptor: Int32, _ buffer: inout [UInt8]) -> String? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let place = buffer.indices.first(where: { buffer[$0...].starts(with: end) }) {
+                defer { buffer.removeFirst(place + end.count) }
+                return String(decoding: buffer[..<place], as: UTF8.self)
+            }
+            var piece = [UInt8](repeating: 0, count: 4_096)
+            let count = recv(descriptor, &piece, piece.count, 0)
+            guard count > 0 else { return nil }
+            buffer += piece.prefix(count)
+        }
+    }
+
+    private static func request(_ target: String, _ lines: [Substring]) -> Request {
+        let parts = target.split(separator: "?", maxSplits: 1)
+        var request = Request(path: String(parts.first ?? "/"), query: [:], range: nil)
+        for pair in parts.dropFirst().first?.split(separator: "&") ?? [] {
+            let words = pair.split(separator: "=", maxSplits: 1)
+            if words.count == 2 { request.query[String(words[0])] = String(words[1]) }
+        }
+        if let line = lines.first(where: { $0.lowercased().hasPrefix("range: bytes=") }) {
+            let numbers = line.dropFirst("range: bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+            if let first = Int(numbers[0]) { request.range = (first, numbers.count > 1 ? Int(numbers[1]) : nil) }
+        }
+        return request
+    }
+
+    /// - Returns: whether the connection goes on.
+    private func send(_ answer: Answer, to request: Request, _ descriptor: Int32) -> Bool {
+        var (status, body) = (answer.status, answer.body)
+        var text = ""
+        if status == 200, let range = request.range {
+            guard range.first < body.count || body.isEmpty else { return send(.status(416), to: request, descriptor) }
+            status = 206
+            let last = min(range.last ?? body.count - 1, body.count - 1)
+            text += "Content-Range: bytes \(range.first)-\(last)/\(body.count)\r\n"
+            body = Array(body[range.first...last])
+        }
+        if !answer.isEndless { text += "Content-Length: \(body.count)\r\n" }
+        for (name, value) in answer.headers { text += "\(name): \(value)\r\n" }
+        guard write(Array("HTTP/1.1 \(status) Status\r\n\(text)\r\n".utf8), descriptor) else { return false }
+        if answer.isEndless {
+            while !isOver.load(ordering: .relaxed), write(body, descriptor) {}
+            return false
+        }
+        if let cut = answer.cutAfter, cut < body.count {
+            _ = write(Array(body.prefix(cut)), descriptor)
+            shutdown(descriptor, Int32(SHUT_RDWR))
+            return false
+        }
+        return write(body, descriptor, bytesPerSecond: answer.bytesPerSecond)
+    }
+
+    private func write(_ bytes: [UInt8], _ descriptor: Int32, bytesPerSecond: Int? = nil) -> Bool {
+        var place = 0
+        let pause = WakeSignal()
+        let slice = bytesPerSecond.map { max($0 / 50, 1) } ?? bytes.count
+        while place < bytes.count {
+            let count = bytes[place...].withUnsafeBytes { raw in
+                Glibc.send(descriptor, raw.baseAddress, min(slice, raw.count), Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            place += count
+            // A fiftieth of a second's worth, and a fiftieth of a second: the link is what is slow here.
+            if bytesPerSecond != nil { pause.wait(until: MonotonicClock.now() + .milliseconds(20)) }
+        }
+        return true
+    }
+}

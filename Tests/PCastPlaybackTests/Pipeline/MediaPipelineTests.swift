@@ -1,0 +1,156 @@
+import PCastIO
+import PCastMedia
+import PCastRendering
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("A pipeline and its threads")
+struct MediaPipelineTests {
+    private let witness = PipelineWitness()
+
+    private func play(_ content: StampedContent) throws -> MediaPipeline {
+        try MediaPipeline(
+            content, sound: witness, onFrame: { [witness] in witness.see($0) },
+            onEvent: { [witness] in witness.handle($0) })
+    }
+
+    private func end(_ pipeline: MediaPipeline, _ content: StampedContent) {
+        pipeline.stop()
+        witness.isOver()
+        pipeline.play()
+        pipeline.stop()
+        #expect(content.isClosed && witness.isStopped)
+        #expect(witness.overlaps == 0, "one at a time, and none after the end")
+    }
+
+    @Test("it loads at once and shows the first picture; played it shows each in its order, and ends")
+    func whole() throws {
+        let content = StampedContent(StampedMedia(duration: .milliseconds(1_500)))
+        let pipeline = try play(content)
+        #expect(witness.wait(for: "filled"))
+        #expect(witness.words == ["buffering", "overview", "128x72", "landed", "filled"])
+        #expect(witness.pictures == [0] && pipeline.lastFrame != nil)
+        #expect(pipeline.playhead.rate == 0 && pipeline.playhead.seekableRange == .zero...(.milliseconds(1_500)))
+        pipeline.play()
+        #expect(witness.wait(for: "ended"))
+        let numbers = witness.pictures
+        // A machine that is held up may drop some; none comes twice or out of turn.
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
+        #expect(numbers.count + pipeline.statistics.picturesDropped == 45 && numbers.last == 44)
+        #expect(pipeline.playhead.position == .milliseconds(1_500) && pipeline.playhead.rate == 0)
+        // Sound and picture have one clock: a sample is due when the position is its own.
+        let first = try #require(witness.heard.first)
+        for (sound, due) in witness.heard.dropLast() {
+            let apart = (due - first.due) - (sound.timestamp.span - first.sound.timestamp.span)
+            #expect(apart.magnitude < .milliseconds(1) || pipeline.statistics.stalls > 0)
+        }
+        end(pipeline, content)
+    }
+
+    @Test("a seek that waits for media is superseded by the next, and the last one lands")
+    func superseding() throws {
+        let content = StampedContent(StampedMedia(duration: .seconds(30)), gate: .seconds(2))
+        let pipeline = try play(content)
+        #expect(witness.wait(for: "filled"))
+        pipeline.play()
+        var epochs: [PlayheadEpoch] = []
+        for target in [10, 20, 15, 25] as [Int64] { epochs.append(pipeline.seek(to: .seconds(target))) }
+        #expect(epochs == epochs.sorted() && Set(epochs).count == 4)
+        #expect(pipeline.playhead.isSeeking && pipeline.playhead.position == .seconds(25))
+        let last = pipeline.seek(to: .milliseconds(1_000))
+        #expect(witness.wait { $0.events.contains { $0.epoch == last && $0.kind.word == "landed" } })
+        let told = witness.sightings
+        let landing = try #require(
+            told.firstIndex {
+                if case .event(let event) = $0 { event.epoch == last && event.kind.word == "landed" } else { false }
+            })
+        // Nothing of the other places was shown, and its own picture was before it is told.
+        let pictures = told[..<landing].compactMap { if case .picture(let number) = $0 { number } else { nil } }
+        #expect(pictures.last == 30 && pictures.allSatisfy { $0 < 60 })
+        #expect(content.openings == 1)
+        end(pipeline, content)
+    }
+
+    @Test("it can be stopped while the content waits, and fails when the content does")
+    func stopAndFail() throws {
+        let waiting = StampedContent(StampedMedia(), gate: .zero)
+        let pipeline = try play(waiting)
+        #expect(witness.wait(for: "overview"))
+        end(pipeline, waiting)
+    }
+
+    @Test("what cannot be opened fails, and nothing else is told")
+    func cannotOpen() throws {
+        let content = StampedContent(StampedMedia(), gate: .zero, failure: .refused("x", status: 404))
+        let pipeline = try play(content)
+        #expect(witness.wait(for: "failed"))
+        #expect(witness.words == ["buffering", "failed"])
+        pipeline.play()
+        pipeline.seek(to: .seconds(3))
+        pipeline.select(nil, of: .audio)
+        #expect(pipeline.seek(to: WallTime(millisecondsSinceEpoch: 5)) == nil)
+        end(pipeline, content)
+        #expect(witness.words == ["buffering", "failed"])
+    }
+
+    @Test("a content that stalls and goes on is played through, with its stall told")
+    func stall() throws {
+        let content = StampedContent(StampedMedia(duration: .seconds(2)), gate: .milliseconds(700))
+        let pipeline = try play(content)
+        pipeline.play()
+        #expect(witness.wait(for: "filled"))
+        #expect(witness.wait { $0.words.last == "buffering" && $0.words.count > 3 })
+        #expect(pipeline.playhead.rate == 0)
+        content.open(gate: nil)
+        #expect(witness.wait(for: "ended"))
+        #expect(witness.pictures.last == 59)
+        end(pipeline, content)
+    }
+
+    @Test("a window that moves on while nothing is read is heard of")
+    func window() throws {
+        let content = StampedContent(StampedMedia(duration: .seconds(60)))
+        content.change { overview in
+            overview.kind = .live
+            overview.seekableRange = .zero...(.seconds(20))
+        }
+        let pipeline = try play(content)
+        #expect(witness.wait(for: "filled"))
+        let count = witness.words.count
+        content.change { $0.seekableRange = .seconds(10)...(.seconds(30)) }
+        #expect(witness.wait(for: "overview", after: count))
+        #expect(pipeline.playhead.isEvicted)
+        pipeline.play()
+        #expect(witness.wait(for: "evicted"))
+        #expect(witness.wait { $0.events.last { $0.kind.word == "landed" }.map { $0.epoch.number >= 2 } ?? false })
+        #expect(pipeline.playhead.position >= .seconds(11) && !pipeline.playhead.isEvicted)
+        end(pipeline, content)
+    }
+
+    @Test("volume and mute go to the loudspeaker; a refused track changes nothing")
+    func settings() throws {
+        let content = StampedContent(StampedMedia())
+        let pipeline = try play(content)
+        pipeline.volume = 0.25
+        #expect(witness.volume == 0.25)
+        pipeline.isMuted = true
+        #expect(witness.volume == 0 && pipeline.volume == 0.25)
+        pipeline.isMuted = false
+        #expect(witness.volume == 0.25)
+        pipeline.volume = 7
+        #expect(pipeline.volume == 1)
+        #expect(witness.wait(for: "filled"))
+        let count = witness.words.count
+        pipeline.select(.init(rawValue: "none"), of: .audio)
+        #expect(witness.wait(for: "overview", after: count))
+        pipeline.select(nil, of: .audio)
+        #expect(
+            witness.wait {
+                $0.events.contains {
+                    if case .overview(let overview) = $0.kind { overview.selected.count == 1 } else { false }
+                }
+            })
+        end(pipeline, content)
+    }
+}

@@ -1,0 +1,264 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("What is shown, heard and told, on virtual time")
+struct MediaPresentationTests {
+    @Test("each picture is shown once, in its order and at its instant, and its sound is heard with it")
+    func steady() throws {
+        var stage = VirtualStage()
+        stage.run(for: .milliseconds(100))
+        #expect(stage.shown.map(\.number) == [0])
+        #expect(stage.kinds() == ["buffering", "overview", "128x72", "landed", "filled"])
+        let begin = stage.now
+        stage.presentation.play(at: begin)
+        stage.run(for: .seconds(12))
+        #expect(stage.shown.map(\.number) == Array(0..<300))
+        // Sound has to be on its way before it is heard: both begin by what the loudspeaker needs later.
+        for shown in stage.shown.dropFirst() {
+            let wanted = begin + .milliseconds(40) + stage.media.position(ofPicture: Int64(shown.number))
+            #expect((shown.at - wanted).magnitude < .milliseconds(1))
+        }
+        for heard in stage.heard.dropLast() {
+            let wanted = begin + .milliseconds(40) + heard.sound.timestamp.span
+            #expect((heard.at - wanted).magnitude < .milliseconds(1))
+        }
+        #expect(stage.heard.dropLast().reduce(0) { $0 + $1.sound.sampleCount } == 468 * 1_024)
+        #expect(stage.presentation.statistics.picturesDropped == 0 && stage.presentation.statistics.stalls == 0)
+    }
+
+    @Test("it ends when the last picture has stood and the last sound was heard, and not before")
+    func end() throws {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(2)))
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(5))
+        let ended = try #require(stage.events.last)
+        guard case .ended = ended.event.kind else {
+            Issue.record("the last is \(ended.event.kind)")
+            return
+        }
+        let first = try #require(stage.heard.first)
+        let began = first.at - first.sound.timestamp.span
+        #expect((ended.at - (began + .seconds(2))).magnitude < .milliseconds(1))
+        #expect(stage.shown.last?.number == 59)
+        #expect(stage.presentation.clock.playhead(at: stage.now).position == .seconds(2))
+        #expect(stage.presentation.clock.playhead(at: stage.now).rate == 0)
+        // Told once, also where play is asked for again.
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(1))
+        #expect(stage.kinds().filter { $0 == "ended" }.count == 1)
+    }
+
+    @Test(
+        "faster and slower playing takes as long as it should, and the sound keeps its step",
+        arguments: [
+            0.25, 0.5, 1.5, 2, 4,
+        ])
+    func rates(_ rate: Double) throws {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(6), picturesPerSecond: 25))
+        stage.presentation.setRate(rate, at: stage.now)
+        stage.run(for: .milliseconds(50))
+        let begin = stage.now + .milliseconds(40)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(30))
+        let ended = try #require(stage.events.last)
+        #expect(ended.event.kind.word == "ended")
+        #expect(abs((ended.at - begin).seconds - 6 / rate) < 0.01)
+        for shown in stage.shown.dropFirst() {
+            let wanted = Double(shown.number) * 0.04 / rate
+            #expect(abs((shown.at - begin).seconds - wanted) < 0.001)
+        }
+        // Made in pieces of 15 ms, one behind the other.
+        let length = stage.heard.reduce(TimeSpan.zero) { $0 + $1.sound.length }
+        #expect(abs(length.seconds - 6 / rate) < 0.05)
+        for (one, next) in zip(stage.heard, stage.heard.dropFirst().dropLast()) {
+            #expect((one.at + one.sound.length - next.at).magnitude < .milliseconds(1))
+        }
+        #expect(stage.presentation.statistics.picturesDropped == 0)
+    }
+
+    @Test("where more pictures come than anybody sees, some are left out and none is late")
+    func thinning() {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(4), picturesPerSecond: 60))
+        stage.presentation.setRate(4, at: stage.now)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(3))
+        let intervals = zip(stage.shown.dropFirst(), stage.shown.dropFirst(2)).map { $1.at - $0.at }
+        // The last is shown in any case.
+        #expect(intervals.dropLast().allSatisfy { $0 >= .milliseconds(12) && $0 < .milliseconds(20) })
+        #expect(stage.shown.last?.number == 239)
+        #expect(stage.shown.count > 70 && stage.presentation.statistics.picturesDropped == 0)
+        #expect(stage.presentation.statistics.picturesThinned + stage.shown.count == 240)
+    }
+
+    @Test("a pause holds picture and sound, and both go on where they were")
+    func pause() throws {
+        var stage = VirtualStage()
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .milliseconds(1_000))
+        let paused = stage.now
+        stage.presentation.pause(at: paused)
+        let position = stage.presentation.clock.playhead(at: paused).position
+        stage.run(for: .seconds(20))
+        #expect(stage.presentation.clock.playhead(at: stage.now).position == position)
+        #expect(stage.shown.allSatisfy { $0.at <= paused } && stage.heard.allSatisfy { $0.at <= paused })
+        let resumed = stage.now
+        stage.presentation.play(at: resumed)
+        stage.run(for: .seconds(2))
+        let numbers = stage.shown.map(\.number)
+        #expect(numbers == Array(0..<numbers.count))
+        let first = try #require(stage.heard.first { $0.at > resumed })
+        #expect((first.sound.timestamp.span - position).magnitude < .milliseconds(1))
+        #expect(first.at == resumed + .milliseconds(40))
+    }
+
+    @Test("a reader that does not keep up makes it wait: nothing is skipped, and it says so")
+    func stall() throws {
+        var stage = VirtualStage()
+        stage.gate = .seconds(2)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(5))
+        #expect(stage.kinds().suffix(2) == ["filled", "buffering"])
+        let stalled = try #require(stage.events.last)
+        #expect(abs((stalled.at - VirtualStage.origin).seconds - 2.04) < 0.05)
+        let position = stage.presentation.clock.playhead(at: stage.now).position
+        #expect((position - .seconds(2)).magnitude <= .milliseconds(22))
+        #expect(stage.presentation.clock.playhead(at: stage.now).rate == 0)
+        stage.gate = nil
+        stage.run(for: .seconds(20))
+        #expect(stage.kinds().suffix(2) == ["filled", "ended"])
+        #expect(stage.shown.map(\.number) == Array(0..<300))
+        #expect(stage.presentation.statistics.stalls == 1)
+        // What was heard is one line of sound with one hole.
+        var holes = 0
+        for (one, next) in zip(stage.heard, stage.heard.dropFirst().dropLast()) {
+            let gap = next.at - (one.at + one.sound.length)
+            if gap.magnitude > .milliseconds(1) { holes += 1 }
+        }
+        #expect(holes == 1)
+    }
+
+    @Test("having waited it goes on only when the content says that there is enough, but not for ever")
+    func resumption() {
+        for enough in [true, false] {
+            var stage = VirtualStage()
+            stage.gate = .seconds(2)
+            stage.presentation.play(at: stage.now)
+            stage.run(for: .seconds(3))
+            stage.gate = nil
+            stage.presentation.loaded = .milliseconds(2_500)
+            stage.run(for: .seconds(1))
+            #expect(stage.kinds().last == "buffering")
+            if enough { stage.presentation.loaded = .milliseconds(3_600) }
+            stage.run(for: enough ? .milliseconds(150) : .seconds(2))
+            #expect(stage.kinds().last == "filled")
+        }
+    }
+
+    @Test("a failure is told when what was read before it has been shown, and at once where nothing moves")
+    func failure() throws {
+        for isPlaying in [true, false] {
+            var stage = VirtualStage()
+            stage.gate = .seconds(1)
+            stage.failure = .brokeOff("x", reason: "cut")
+            if isPlaying { stage.presentation.play(at: stage.now) }
+            stage.run(for: .seconds(4))
+            if !isPlaying {
+                // It was not read that far.
+                #expect(stage.kinds().last == "filled")
+                _ = stage.presentation.seek(to: .milliseconds(990), at: stage.now)
+                stage.run(for: .seconds(1))
+            }
+            #expect(stage.kinds().last == "failed")
+            if isPlaying { #expect(stage.shown.last?.number == 29) }
+            let count = stage.events.count
+            stage.presentation.play(at: stage.now)
+            _ = stage.presentation.seek(to: .zero, at: stage.now)
+            stage.run(for: .seconds(3))
+            #expect(stage.events.count == count, "nothing comes after a failure")
+        }
+    }
+
+    @Test("where one track ends before the other, the other goes on", arguments: [true, false])
+    func shorterTrack(_ soundIsShorter: Bool) {
+        struct Item {
+            var item: ContentItem
+            var position: TimeSpan
+        }
+        let media = StampedMedia(duration: .seconds(4))
+        var presentation = MediaPresentation(at: VirtualStage.origin)
+        var pending: [Item] = []
+        for number in 0..<media.pictureCount where soundIsShorter || number < 30 {
+            pending.append(Item(item: media.picture(number), position: media.position(ofPicture: number)))
+        }
+        for number in 0..<media.soundCount where !soundIsShorter || number < 47 {
+            pending.append(Item(item: media.sound(number), position: media.position(ofSound: number)))
+        }
+        pending.sort { $0.position < $1.position }
+        var now = VirtualStage.origin
+        presentation.play(at: now)
+        var (stalls, ended, shown) = (0, false, 0)
+        for _ in 0..<5_000 where !ended {
+            var isResting = false
+            while !isResting {
+                switch presentation.readerTask() {
+                case .open: presentation.opened(media.overview, at: .zero, now: now)
+                case .read(let epoch):
+                    if pending.isEmpty {
+                        presentation.reachedEnd(of: epoch, at: now)
+                    } else {
+                        presentation.take(pending.removeFirst().item, of: epoch, at: now)
+                    }
+                default: isResting = true
+                }
+            }
+            while let output = presentation.poll(at: now) {
+                switch output {
+                case .event(let event):
+                    if case .ended = event.kind { ended = true }
+                    if case .buffering(true) = event.kind { stalls += 1 }
+                case .show: shown += 1
+                default: break
+                }
+            }
+            now = max(presentation.deadline(at: now) ?? now + .milliseconds(5), now + .microseconds(1))
+        }
+        #expect(ended && stalls == 1, "only the one at the beginning")
+        #expect(shown == (soundIsShorter ? 120 : 30))
+        #expect(now - VirtualStage.origin < .milliseconds(4_100))
+    }
+
+    @Test("a presenter that comes late drops nothing for some milliseconds, and catches up after a long hold")
+    func lateness() {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(5), picturesPerSecond: 60))
+        var generator = SplitMixGenerator(seed: 3)
+        stage.lateness = { .microseconds(Int64.random(in: 0...20_000, using: &generator)) }
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(3))
+        #expect(stage.presentation.statistics.picturesDropped == 0)
+        let count = stage.shown.count
+        #expect(stage.shown.map(\.number) == Array(0..<count))
+        var isHeld = true
+        stage.lateness = {
+            defer { isHeld = false }
+            return isHeld ? .milliseconds(120) : .zero
+        }
+        stage.run(for: .seconds(1))
+        #expect(stage.presentation.statistics.picturesDropped >= 3)
+        #expect(stage.presentation.statistics.stalls == 0)
+        let last = stage.presentation.clock.playhead(at: stage.now).position
+        #expect((stage.media.position(ofPicture: Int64(stage.shown.last!.number)) - last).magnitude < .milliseconds(18))
+    }
+
+    @Test("an hour of it neither wakes more often than pictures come, nor drifts")
+    func economy() {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(600), picturesPerSecond: 25))
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(300))
+        #expect(stage.wakes < 300 * 25 * 11 / 10)
+        let last = stage.shown.last!
+        let wanted = VirtualStage.origin + .milliseconds(40) + stage.media.position(ofPicture: Int64(last.number))
+        #expect((last.at - wanted).magnitude < .milliseconds(1))
+    }
+}

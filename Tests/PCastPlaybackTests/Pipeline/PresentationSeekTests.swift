@@ -1,0 +1,255 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Seeks, texts and windows, on virtual time")
+struct PresentationSeekTests {
+    @Test("a seek shows the picture that stands there, while paused as while playing", arguments: [true, false])
+    func exact(_ isPlaying: Bool) throws {
+        var stage = VirtualStage()
+        if isPlaying { stage.presentation.play(at: stage.now) }
+        stage.run(for: .seconds(1))
+        for (milliseconds, picture) in [(5_000, 150), (5_010, 150), (8_999, 269), (0, 0), (33, 0), (34, 1)] {
+            stage.shown = []
+            stage.events = []
+            let epoch = stage.presentation.seek(to: .milliseconds(Int64(milliseconds)), at: stage.now)
+            stage.run(for: .milliseconds(5))
+            #expect(stage.shown.first?.number == picture)
+            #expect(stage.events.allSatisfy { $0.event.epoch == epoch })
+            #expect(stage.kinds() == ["buffering", "landed", "filled"])
+            #expect(stage.presentation.clock.playhead(at: stage.now).isSeeking == false)
+        }
+        if !isPlaying { #expect(stage.shown.count == 1) }
+    }
+
+    @Test("of several seeks the last one counts, and nothing of the others is shown or told as theirs")
+    func superseded() {
+        var stage = VirtualStage()
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(1))
+        (stage.shown, stage.events) = ([], [])
+        var last = PlayheadEpoch()
+        for target in [3, 9, 4, 6] as [Int64] { last = stage.presentation.seek(to: .seconds(target), at: stage.now) }
+        stage.run(for: .milliseconds(20))
+        #expect(stage.seeks == [.seconds(6)])
+        #expect(stage.shown.map(\.number) == [180])
+        #expect(stage.landings == [.seconds(6)])
+        #expect(stage.events.last?.event.epoch == last)
+    }
+
+    @Test("what was read for an earlier place is not heard of, though it comes after the seek")
+    func stale() {
+        var stage = VirtualStage()
+        stage.run(for: .milliseconds(10))
+        let before = stage.presentation.clock.epoch
+        let epoch = stage.presentation.seek(to: .seconds(5), at: stage.now)
+        stage.presentation.take(stage.media.picture(7), of: before, at: stage.now)
+        stage.presentation.sought(to: .seconds(2), of: before)
+        stage.presentation.reachedEnd(of: before, at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.shown.map(\.number) == [0, 150])
+        #expect(stage.landings.last == .seconds(5) && stage.events.last?.event.epoch == epoch)
+    }
+
+    @Test("a seek before it was opened is where it begins")
+    func early() {
+        var stage = VirtualStage()
+        let epoch = stage.presentation.seek(to: .seconds(4), at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.shown.map(\.number) == [120])
+        #expect(stage.landings == [.seconds(4)] && stage.presentation.clock.epoch == epoch)
+    }
+
+    @Test("to the very end: it lands there, and when played has ended; from there back it plays again")
+    func toTheEnd() {
+        var stage = VirtualStage()
+        stage.run(for: .milliseconds(10))
+        _ = stage.presentation.seek(to: .seconds(10), at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.landings.last == .seconds(10))
+        #expect(stage.kinds().last == "filled")
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .milliseconds(200))
+        #expect(stage.kinds().last == "ended")
+        // A loop: from the end to the beginning, without a word of the time before.
+        for _ in 0..<3 {
+            _ = stage.presentation.seek(to: .zero, at: stage.now)
+            stage.presentation.play(at: stage.now)
+            stage.shown = []
+            stage.run(for: .seconds(11))
+            #expect(stage.shown.count == 300)
+            #expect(stage.kinds().last == "ended")
+        }
+    }
+
+    @Test("what cannot be gone about stays where it is, and who asked is answered")
+    func notSeekable() {
+        var stage = VirtualStage()
+        stage.overview.seekableRange = nil
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(1))
+        let epoch = stage.presentation.clock.epoch
+        #expect(stage.presentation.seek(to: .seconds(5), at: stage.now) == epoch)
+        stage.run(for: .milliseconds(1))
+        #expect(stage.kinds().last == "landed" && stage.seeks.isEmpty)
+        let numbers = stage.shown.map(\.number)
+        #expect(numbers == Array(0..<numbers.count))
+    }
+
+    @Test("a seek while it waits for media does not wait for them where it goes")
+    func seekOutOfStall() {
+        var stage = VirtualStage()
+        stage.gate = .seconds(2)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(4))
+        #expect(stage.kinds().last == "buffering")
+        _ = stage.presentation.seek(to: .zero, at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.kinds().suffix(2) == ["landed", "filled"])
+    }
+
+    @Test("texts are shown over their time by the playhead, also when it was sought into the middle of one")
+    func subtitles() {
+        var media = StampedMedia()
+        media.subtitles = [
+            ("one", .milliseconds(500)...(.milliseconds(1_500))),
+            ("two", .milliseconds(1_000)...(.milliseconds(2_000))),
+            ("late", .seconds(6)...(.seconds(8))),
+        ]
+        var stage = VirtualStage(media)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .milliseconds(2_500))
+        let told = stage.events.filter { $0.event.kind.word?.hasPrefix("subtitle") ?? false }
+        #expect(
+            told.map { $0.event.kind.word! } == ["subtitle one", "subtitle one\ntwo", "subtitle two", "subtitle -"])
+        for (event, milliseconds) in zip(told, [500, 1_000, 1_500, 2_000] as [Int64]) {
+            let wanted = VirtualStage.origin + .milliseconds(40 + milliseconds)
+            #expect((event.at - wanted).magnitude < .milliseconds(1))
+        }
+        stage.events = []
+        stage.presentation.pause(at: stage.now)
+        _ = stage.presentation.seek(to: .seconds(7), at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.kinds().contains("subtitle late"))
+        _ = stage.presentation.seek(to: .milliseconds(1_200), at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.kinds().contains("subtitle one\ntwo"))
+        stage.presentation.select(nil, of: .subtitles, at: stage.now)
+        stage.run(for: .milliseconds(10))
+        #expect(stage.kinds().contains("subtitle -"))
+    }
+
+    @Test("metadata are handed out when the playhead comes to them, once each time that it does")
+    func metadata() {
+        var media = StampedMedia()
+        media.metadata = [300, 300, 2_000, 7_000].enumerated().map { index, milliseconds in
+            TimedMetadata(source: .id3, position: .milliseconds(milliseconds), name: "", value: "\(index)")
+        }
+        var stage = VirtualStage(media)
+        stage.run(for: .seconds(1))
+        #expect(!stage.kinds().contains { $0.hasPrefix("metadata") })
+        stage.presentation.play(at: stage.now)
+        let begin = stage.now + .milliseconds(40)
+        stage.run(for: .milliseconds(2_500))
+        let told = stage.events.filter { $0.event.kind.word?.hasPrefix("metadata") ?? false }
+        #expect(told.map { $0.event.kind.word! } == ["metadata 0", "metadata 1", "metadata 2"])
+        #expect((told[0].at - (begin + .milliseconds(300))).magnitude < .milliseconds(1))
+        #expect((told[2].at - (begin + .milliseconds(2_000))).magnitude < .milliseconds(1))
+        _ = stage.presentation.seek(to: .milliseconds(6_500), at: stage.now)
+        stage.run(for: .seconds(1))
+        #expect(stage.kinds().filter { $0.hasPrefix("metadata") }.last == "metadata 3")
+        _ = stage.presentation.seek(to: .zero, at: stage.now)
+        stage.run(for: .seconds(1))
+        #expect(stage.kinds().filter { $0 == "metadata 0" }.count == 2)
+    }
+
+    @Test("a live window that passes a slow viewer takes it along and says so, but leaves a paused picture alone")
+    func eviction() throws {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(60)))
+        stage.overview.kind = .live
+        stage.overview.duration = nil
+        stage.overview.seekableRange = .zero...(.seconds(30))
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(2))
+        stage.presentation.pause(at: stage.now)
+        stage.overview.seekableRange = .seconds(12)...(.seconds(42))
+        stage.presentation.set(stage.overview)
+        let shown = stage.shown.count
+        stage.run(for: .seconds(1))
+        #expect(stage.shown.count == shown)
+        #expect(stage.presentation.clock.playhead(at: stage.now).isEvicted)
+        let before = stage.presentation.clock.epoch
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .milliseconds(100))
+        #expect(stage.seeks == [.seconds(13)])
+        #expect(stage.kinds().suffix(4) == ["buffering", "evicted", "landed", "filled"])
+        #expect(stage.shown[shown].number == 13 * 30)
+        #expect(try #require(stage.events.last).event.epoch > before)
+        #expect(!stage.presentation.clock.playhead(at: stage.now).isEvicted)
+    }
+
+    @Test(
+        "tracks may be chosen while it plays: without sound it goes on by its pictures, without pictures by its sound")
+    func selection() {
+        var stage = VirtualStage()
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(1))
+        stage.presentation.select(nil, of: .audio, at: stage.now)
+        stage.run(for: .seconds(1))
+        #expect(stage.presentation.awaited == [.video])
+        stage.presentation.select(.init(rawValue: "a"), of: .audio, at: stage.now)
+        stage.run(for: .seconds(1))
+        #expect(stage.presentation.awaited == [.video, .audio])
+        #expect(stage.kinds().filter { $0 == "buffering" }.count == 1)
+        let numbers = stage.shown.map(\.number)
+        #expect(numbers == Array(0..<numbers.count))
+    }
+
+    @Test("sound alone lands, is told of ten times a second, and ends", arguments: [1.0, 2.0])
+    func soundOnly(_ rate: Double) {
+        var stage = VirtualStage(StampedMedia(duration: .seconds(4), picturesPerSecond: 0))
+        stage.presentation.setRate(rate, at: stage.now)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .seconds(5))
+        #expect(stage.kinds() == ["buffering", "overview", "landed", "filled", "ended"])
+        let told = stage.events.filter { if case .position = $0.event.kind { true } else { false } }
+        #expect(abs(Double(told.count) - 40 / rate) <= 2)
+    }
+
+    @Test("any order of commands leaves it where a plain seek would, and it never stops of itself", arguments: 1...40)
+    func anyOrder(_ seed: Int) {
+        var generator = SplitMixGenerator(seed: UInt64(seed))
+        var stage = VirtualStage(StampedMedia(duration: .seconds(8)))
+        for _ in 0..<40 {
+            switch Int.random(in: 0..<6, using: &generator) {
+            case 0: stage.presentation.play(at: stage.now)
+            case 1: stage.presentation.pause(at: stage.now)
+            case 2: stage.presentation.setRate(.random(in: 0.2...4.5, using: &generator), at: stage.now)
+            case 3:
+                let target = TimeSpan.milliseconds(.random(in: -100...9_000, using: &generator))
+                _ = stage.presentation.seek(to: target, at: stage.now)
+            case 4:
+                stage.gate =
+                    Bool.random(using: &generator) ? nil : .milliseconds(.random(in: 0...8_000, using: &generator))
+            default: break
+            }
+            let before = stage.presentation.clock.playhead(at: stage.now)
+            stage.run(for: .milliseconds(.random(in: 0...700, using: &generator)))
+            let after = stage.presentation.clock.playhead(at: stage.now)
+            #expect(after.epoch != before.epoch || after.position >= before.position || before.isSeeking)
+        }
+        stage.gate = nil
+        stage.presentation.pause(at: stage.now)
+        (stage.shown, stage.events) = ([], [])
+        _ = stage.presentation.seek(to: .seconds(4), at: stage.now)
+        stage.run(for: .milliseconds(200))
+        #expect(stage.shown.map(\.number) == [120])
+        #expect(stage.kinds().suffix(2) == ["landed", "filled"])
+        stage.presentation.setRate(1, at: stage.now)
+        stage.presentation.play(at: stage.now)
+        stage.run(for: .milliseconds(4_100))
+        #expect(stage.shown.map(\.number) == Array(120..<240))
+        #expect(stage.kinds().last == "ended")
+    }
+}

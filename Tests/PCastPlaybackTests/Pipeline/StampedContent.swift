@@ -1,0 +1,126 @@
+import PCastIO
+import PCastMedia
+import Synchronization
+
+@testable import PCastPlayback
+
+/// A content of stamped media, deterministic: it can be made to wait at a place, to break off there, and be interrupted.
+final class StampedContent: PlaybackContent {
+    private struct State {
+        var overview: ContentOverview?
+        var told: ContentOverview
+        var reading: StampedReading
+        var gate: TimeSpan?
+        var failure: PlaybackError?
+        var isInterrupted = false
+        var isClosed = false
+        var seeks: [TimeSpan] = []
+        var openings = 0
+    }
+
+    private let media: StampedMedia
+    private let state: Mutex<State>
+    private let changed = WakeSignal()
+
+    /// - Parameters:
+    ///   - gate: how far it can be read at first.
+    ///   - failure: what there is instead of waiting there.
+    init(_ media: StampedMedia, gate: TimeSpan? = nil, failure: PlaybackError? = nil) {
+        self.media = media
+        state = Mutex(
+            State(told: media.overview, reading: StampedReading(media), gate: gate, failure: failure))
+    }
+
+    var overview: ContentOverview? { state.withLock { $0.overview } }
+
+    var seeks: [TimeSpan] { state.withLock { $0.seeks } }
+    var openings: Int { state.withLock { $0.openings } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Lets it be read up to here.
+    func open(gate: TimeSpan?) {
+        state.withLock { $0.gate = gate }
+        changed.raise()
+    }
+
+    /// A window that has moved on, or whatever else is known now.
+    func change(_ body: (inout ContentOverview) -> Void) {
+        state.withLock { state in
+            body(&state.told)
+            if state.overview != nil { state.overview = state.told }
+        }
+    }
+
+    func open() throws(PlaybackError) -> TimeSpan {
+        let failure = state.withLock { state -> PlaybackError? in
+            state.openings += 1
+            state.overview = state.told
+            return state.gate == .zero ? state.failure : nil
+        }
+        if let failure { throw failure }
+        return .zero
+    }
+
+    func read() throws(PlaybackError) -> ContentItem? {
+        enum Outcome {
+            case item(ContentItem?)
+            case failed(PlaybackError)
+            case wait
+        }
+        while true {
+            let outcome = state.withLock { state -> Outcome in
+                if state.isInterrupted {
+                    state.isInterrupted = false
+                    return .failed(.interrupted)
+                }
+                if let gate = state.gate, let position = state.reading.position, position >= gate {
+                    return state.failure.map { .failed($0) } ?? .wait
+                }
+                return .item(state.reading.next())
+            }
+            switch outcome {
+            case .item(let item): return item
+            case .failed(let error): throw error
+            case .wait: changed.wait(until: nil)
+            }
+        }
+    }
+
+    func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
+        let error = state.withLock { state -> PlaybackError? in
+            if state.isInterrupted {
+                state.isInterrupted = false
+                return .interrupted
+            }
+            guard state.told.seekableRange != nil else { return .notSeekable }
+            state.seeks.append(position)
+            state.reading = StampedReading(media, at: position)
+            return nil
+        }
+        if let error { throw error }
+        return position
+    }
+
+    func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
+        let error = state.withLock { state -> PlaybackError? in
+            if state.isInterrupted {
+                state.isInterrupted = false
+                return .interrupted
+            }
+            let mine = state.told.tracks.filter { $0.kind == kind }.map(\.id)
+            if let track, !mine.contains(track) { return .noTrack(track.rawValue) }
+            state.told.selected.subtract(mine)
+            if let track { state.told.selected.insert(track) }
+            state.overview = state.told
+            return nil
+        }
+        if let error { throw error }
+    }
+
+    func interrupt() {
+        state.withLock { $0.isInterrupted = true }
+        changed.raise()
+    }
+
+    func close() { state.withLock { $0.isClosed = true } }
+}

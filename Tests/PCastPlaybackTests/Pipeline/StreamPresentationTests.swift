@@ -1,0 +1,108 @@
+import PCast
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("A live stream as a player sees it, on virtual time")
+struct StreamPresentationTests {
+    private static let origin = Instant(nanoseconds: 9_000_000_000)
+    private static let captured = WallTime(millisecondsSinceEpoch: 1_780_000_000_000)
+    private static let size = Dimensions(width: 640, height: 360)
+
+    private var stream = StreamPresentation(at: StreamPresentationTests.origin)
+    private var now = StreamPresentationTests.origin
+
+    private mutating func words() -> [String] {
+        var words: [String] = []
+        while let event = stream.poll() { if let word = event.kind.word { words.append(word) } }
+        return words
+    }
+
+    /// Pictures of 25 a second, the first of which the stream calls 90,000 ticks.
+    private mutating func show(_ numbers: Range<Int64>, ticks: Int64 = 90_000) {
+        for number in numbers {
+            now = Self.origin + .milliseconds(300 + 40 * number)
+            stream.presented(
+                MediaTime(ticks: ticks + number * 3_600, rate: .video),
+                captured: Self.captured + .milliseconds(40 * number),
+                size: Self.size, at: now)
+        }
+    }
+
+    @Test("it opens, lands with its first picture, and has the sender's time")
+    mutating func time() {
+        stream.opened([ContentTrack(id: .init(rawValue: "video"), kind: .video)])
+        stream.play(at: now)
+        show(0..<100)
+        #expect(words() == ["buffering", "overview", "640x360", "landed", "filled"])
+        let playhead = stream.clock.playhead(at: now + .milliseconds(10))
+        #expect(playhead.position == .milliseconds(99 * 40 + 10) && playhead.rate == 1)
+        #expect(playhead.timecode == Self.captured + .milliseconds(99 * 40 + 10))
+        #expect(playhead.seekableRange == nil)
+    }
+
+    @Test("when pictures stop it stands and says so, and goes on with the next")
+    mutating func stall() throws {
+        stream.play(at: now)
+        show(0..<10)
+        _ = words()
+        let deadline = try #require(stream.deadline)
+        #expect(deadline == now + .milliseconds(500))
+        stream.advance(to: deadline - .milliseconds(1))
+        #expect(words().isEmpty)
+        stream.advance(to: deadline)
+        #expect(words() == ["buffering"] && stream.deadline == nil)
+        #expect(stream.clock.playhead(at: deadline + .seconds(1)).rate == 0)
+        show(40..<42)
+        #expect(words() == ["filled"])
+        #expect(stream.clock.playhead(at: now).position == .milliseconds(41 * 40))
+    }
+
+    @Test("a pause shows nothing and waits for nothing; the first picture is shown in any case")
+    mutating func pause() {
+        #expect(stream.shows())
+        show(0..<1)
+        #expect(!stream.shows() && stream.deadline == nil)
+        show(1..<20)
+        #expect(stream.clock.playhead(at: now).position == .zero)
+        stream.play(at: now)
+        show(50..<51)
+        #expect(stream.clock.playhead(at: now).position == .milliseconds(2_000))
+    }
+
+    @Test("a stream that counts anew goes on from where it was")
+    mutating func splice() {
+        stream.play(at: now)
+        show(0..<10)
+        let before = stream.clock.playhead(at: now).position
+        show(10..<20, ticks: -1_000_000)
+        let after = stream.clock.playhead(at: now).position
+        #expect(after >= before + .milliseconds(360) && after <= before + .milliseconds(401))
+    }
+
+    @Test("how it ended says whether it was played to its end", arguments: StreamEndedReason.allCases)
+    func end(_ reason: StreamEndedReason) {
+        var copy = self
+        copy.show(0..<3)
+        _ = copy.words()
+        copy.stream.ended(
+            StreamEndedInfo(ender: .platform, reason: reason, reasonDescription: "why"), name: "x", at: copy.now)
+        let isNormal = [.ended, .custom, .pcastStop, .appBackground].contains(reason)
+        #expect(copy.words() == [isNormal ? "ended" : "failed"])
+        // Nothing comes after it.
+        copy.show(3..<9)
+        copy.stream.failed(.notSeekable, at: copy.now)
+        _ = copy.stream.seek()
+        #expect(copy.words().isEmpty)
+    }
+
+    @Test("what cannot be gone about in answers who asks with where it is")
+    mutating func seek() {
+        show(0..<1)
+        _ = words()
+        let epoch = stream.seek()
+        #expect(epoch == stream.clock.epoch)
+        #expect(words() == ["landed"])
+    }
+}

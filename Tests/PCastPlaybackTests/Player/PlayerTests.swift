@@ -1,0 +1,285 @@
+import Dispatch
+import PCastMedia
+import PCastRendering
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("A player")
+struct PlayerTests {
+    private let scripts = ScriptedPipelines()
+    private let transcript = Transcript()
+    private let player: Player
+
+    init() {
+        player = Player(scripts.factory)
+        player.addObserver(transcript)
+    }
+
+    private func told() async -> [String] {
+        await player.settled()
+        return transcript.take()
+    }
+
+    @Test("a video that is set, played, paused, gone about in, toggled and played to its end")
+    func whole() async throws {
+        #expect(player.state == .idle && player.video == nil && player.position == 0 && player.duration == 0)
+        player.set(video: Video("a.mp4"), play: false)
+        #expect(player.state == .paused(buffering: true) && player.video == Video("a.mp4"))
+        let script = try await scripts.last(player)
+        #expect(await told() == ["video a.mp4", "paused, buffering"])
+        script.open(.film(10))
+        script.land()
+        #expect(await told() == ["duration 10.0", "paused", "ready"])
+        #expect(player.duration == 10 && player.bufferedPosition == 5 && !player.state.isPlaying)
+
+        player.play()
+        #expect(player.state.isPlaying)
+        script.run(2)
+        #expect(await told() == ["playing"] && player.position == 2)
+        player.pause()
+        script.run(1)
+        #expect(await told() == ["paused"] && player.position == 2)
+
+        let seek = player.startSeek(to: .seconds(6))
+        #expect(player.state == .paused(buffering: true) && player.position == 6 && player.overlayState == .seeking)
+        script.land()
+        #expect(try await seek.landing == .seconds(6))
+        #expect(await told() == ["paused, buffering", "paused"])
+
+        player.toggle()
+        script.run(4)
+        #expect(await told() == ["playing"] && player.state.isPlaying)
+        script.end()
+        #expect(await told() == ["paused", "finished"] && player.position == 10)
+        #expect(player.overlayState == .stopped)
+
+        // From its end it plays again from its beginning.
+        player.toggle()
+        #expect(script.calls.suffix(2) == ["seek 0.0", "play"])
+        script.land()
+        #expect(await told() == ["paused, buffering", "playing, buffering", "playing"])
+        player.stop()
+        script.land()
+        #expect(await told() == ["paused", "paused, buffering", "paused"])
+        #expect(script.calls.suffix(2) == ["pause", "seek 0.0"] && player.position == 0)
+        player.reset()
+        #expect(player.state == .idle && player.video == nil)
+        #expect(await told() == ["video none", "idle"] && script.isStopped)
+    }
+
+    @Test("each picture moves the position, in seconds")
+    func positions() async throws {
+        let transcript = Transcript(hasProgress: true)
+        player.addObserver(transcript)
+        player.set(video: Video("a.mp4"), play: true)
+        let script = try await scripts.last(player)
+        script.open(.film(1))
+        script.land()
+        await player.settled()
+        _ = transcript.take()
+        var expected: [String] = []
+        for tenth in 1...5 {
+            script.run(0.1)
+            await player.settled()
+            expected.append("position \(Double(tenth) / 10)")
+        }
+        #expect(transcript.take() == expected)
+        script.end()
+        await player.settled()
+        // The end is where the media say that it is.
+        #expect(transcript.take() == ["position 1.0", "paused", "finished"])
+    }
+
+    @Test("observers are held weakly, told once however often they were added, and not at all once they were removed")
+    func observers() async throws {
+        weak var gone: Transcript?
+        do {
+            let observer = Transcript()
+            player.addObserver(observer)
+            player.muted = true
+            await player.settled()
+            #expect(observer.take() == ["muted true"])
+            gone = observer
+        }
+        #expect(gone == nil)
+        player.addObserver(transcript)
+        player.muted = false
+        #expect(await told() == ["muted true", "muted false"])
+        player.removeObserver(transcript)
+        player.muted = true
+        #expect(await told() == [])
+        player.addObserver(transcript)
+        player.muted = false
+        #expect(await told() == ["muted false"])
+    }
+
+    /// Commands from within what it is told, and takes itself off when it goes.
+    private final class Commander: PlayerObserver {
+        let player: Player
+
+        init(_ player: Player) { self.player = player }
+
+        deinit { player.removeObserver(self) }
+
+        func playerPlaybackReady() { player.play() }
+        func playerPlaybackFinished() { player.set(video: Video("next.mp4"), play: false) }
+    }
+
+    @Test("who is told may command")
+    func commanding() async throws {
+        let commander = Commander(player)
+        player.addObserver(commander)
+        player.set(video: Video("a.mp4"), play: false)
+        let script = try await scripts.last(player)
+        script.open(.film(1))
+        script.land()
+        await player.settled()
+        #expect(player.state.isPlaying)
+        script.end()
+        await player.settled()
+        #expect(player.video == Video("next.mp4"))
+        withExtendedLifetime(commander) {}
+    }
+
+    @Test("settings hold for all that is played, are brought within what there is, and are told when they change")
+    func settings() async throws {
+        player.muted = true
+        player.muted = true
+        player.volume = 7
+        player.volume = .nan
+        player.speed = 9
+        player.aspectMode = .letterbox
+        #expect(player.volume == 1 && player.speed == 4)
+        #expect(await told() == ["muted true", "aspect letterbox"])
+        player.set(video: Video("a.mp4"), play: false)
+        let first = try await scripts.last(player)
+        #expect(first.isMuted && first.volume == 1 && first.calls == ["rate 4.0"])
+        player.volume = 0.25
+        player.speed = -1
+        player.muted = false
+        #expect(player.speed == 1 && first.calls.last == "rate 1.0" && first.volume == 0.25 && !first.isMuted)
+        player.set(video: Video("b.mp4"), play: true)
+        let second = try await scripts.last(player)
+        #expect(first.isStopped && second.volume == 0.25 && !second.isMuted && second.calls == ["play"])
+    }
+
+    @Test("tracks are chosen among those that there are, and subtitles are told as they are shown")
+    func tracks() async throws {
+        #expect(throws: PlaybackError.noTrack("s")) { try player.select(.init(rawValue: "s"), of: .subtitles) }
+        player.set(video: Video("a.mkv"), play: true)
+        let script = try await scripts.last(player)
+        script.open(.film(9, tracks: [.picture, .sound, .subtitles]))
+        script.land()
+        _ = await told()
+        #expect(player.tracks == [.picture, .sound, .subtitles] && player.selectedTracks.isEmpty)
+        try player.select(ContentTrack.subtitles.id, of: .subtitles)
+        try player.select(nil, of: .audio)
+        #expect(script.calls.suffix(2) == ["select subtitles s", "select audio none"])
+        #expect(throws: PlaybackError.noTrack("s")) { try player.select(ContentTrack.subtitles.id, of: .audio) }
+        script.tell(.subtitle("Hello"))
+        script.tell(.subtitle("Hello"))
+        #expect(await told() == ["subtitle Hello"] && player.subtitle == "Hello")
+        // Who leaves takes nothing along, and what is said of before is not heard any more.
+        let before = script.playhead.epoch
+        let seek = player.startSeek(to: .seconds(5))
+        script.tell(.subtitle("Late"), of: before)
+        script.land()
+        _ = try await seek.landing
+        #expect(await told() == ["subtitle none", "playing, buffering", "playing"])
+        script.tell(.subtitle("Bye"))
+        #expect(await told() == ["subtitle Bye"])
+        player.set(video: Video("b.mp4"), play: false)
+        #expect(await told().contains("subtitle none"))
+    }
+
+    @Test("a list is played through; a player that loops begins it again, and one video without another session")
+    func lists() async throws {
+        player.set(videos: [Video("a.mp4"), Video("b.mp4")], play: true)
+        for expected in ["a.mp4", "b.mp4"] {
+            let script = try await scripts.last(player)
+            #expect(script.source.address == expected && player.state == .playing(buffering: true))
+            script.open(.film(1))
+            script.land()
+            script.end()
+        }
+        await player.settled()
+        #expect(player.video == Video("b.mp4") && player.index == 1 && !player.advanceToNext())
+        player.loop = true
+        let last = try await scripts.last(player)
+        player.play()
+        last.land()
+        last.end()
+        #expect(try await scripts.last(player).source.address == "a.mp4")
+        #expect(player.state == .playing(buffering: true) && player.index == 0)
+
+        player.set(videos: [Video("c.mp4"), Video("d.mp4")], index: 7, play: true)
+        #expect(player.video == Video("d.mp4"))
+        player.set(video: Video("c.mp4"), play: true)
+        let session = try #require(player.session)
+        let one = try await scripts.last(player)
+        one.open(.film(1))
+        for _ in 0..<3 {
+            one.land()
+            one.end()
+            await player.settled()
+            #expect(player.session === session && player.state == .playing(buffering: true))
+        }
+        #expect(one.calls == ["play"] + Array(repeating: ["seek 0.0", "play"], count: 3).flatMap { $0 })
+    }
+
+    @Test("a stream of events has each in order but positions, and one of positions the newest")
+    func streams() async throws {
+        var events = player.events().makeAsyncIterator()
+        var positions = player.positions().makeAsyncIterator()
+        player.set(video: Video("a.mp4"), play: true)
+        let script = try await scripts.last(player)
+        script.open(.film(9))
+        script.land()
+        script.run(3)
+        await player.settled()
+        #expect(await positions.next() == .seconds(3))
+        script.tell(.dimensions(Dimensions(width: 640, height: 360)))
+        await player.settled()
+        var kinds: [PlayerEvent.Kind] = []
+        while kinds.last != .dimensionsChanged(Dimensions(width: 640, height: 360)), let event = await events.next() {
+            #expect(event.session === player.session)
+            kinds.append(event.kind)
+        }
+        #expect(
+            kinds == [
+                .videoChanged(Video("a.mp4")), .stateChanged(.paused(buffering: true)), .lifecycle(.bufferEmpty),
+                .stateChanged(.playing(buffering: true)), .lifecycle(.playRequest), .lifecycle(.play),
+                .mediaTypeDetermined(.audioVideo), .durationChanged(.seconds(9)),
+                .seekableRangesChanged([.zero ... .seconds(9)]),
+                .tracksChanged([.picture, .sound], selected: []), .stateChanged(.playing(buffering: false)),
+                .lifecycle(.ready), .ready, .progressed(.beforeBeginning), .lifecycle(.likelyToKeepUp),
+                .dimensionsChanged(Dimensions(width: 640, height: 360)),
+            ])
+    }
+
+    @Test("a reader that stops reading is told no more at some time, and holds up nobody")
+    func slowReader() async {
+        let events = player.events()
+        for step in 0..<5_000 { player.muted = step.isMultiple(of: 2) }
+        var count = 0
+        for await _ in events { count += 1 }
+        #expect(count == 4_096)
+        #expect(await told().count == 5_000)
+    }
+
+    @Test("who lets go of a player lets go of its pipeline and its listeners")
+    func letGo() async throws {
+        var player: Player? = Player(scripts.factory)
+        let events = try #require(player).events()
+        player?.set(video: Video("a.mp4"), play: true)
+        let script = try await scripts.last(#require(player))
+        weak let gone = player
+        let engine = try #require(player).engine
+        player = nil
+        #expect(gone == nil)
+        for await _ in events {}
+        await withCheckedContinuation { continuation in engine.async { continuation.resume() } }
+        #expect(script.isStopped)
+    }
+}

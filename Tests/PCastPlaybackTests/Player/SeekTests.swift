@@ -1,0 +1,142 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Going about")
+struct SeekTests {
+    private let scripts = ScriptedPipelines()
+    private let player: Player
+
+    init() { player = Player(scripts.factory) }
+
+    private func opened(_ overview: ContentOverview = .film(10)) async throws -> ScriptedPipeline {
+        player.set(video: Video("a.mp4"), play: true)
+        let script = try await scripts.last(player)
+        script.open(overview)
+        script.land()
+        await player.settled()
+        return script
+    }
+
+    @Test("a seek ends with its picture, and one that another took the place of is cancelled")
+    func superseded() async throws {
+        let script = try await opened()
+        let first = player.startSeek(to: .seconds(2))
+        let epoch = script.playhead.epoch
+        let second = player.startSeek(to: .seconds(8))
+        await #expect(throws: CancellationError.self) { try await first.landing }
+        // Its picture comes late, and is not heard.
+        script.tell(.landed(.seconds(2)), of: epoch)
+        script.tell(.position(.milliseconds(2_100)), of: epoch)
+        await player.settled()
+        #expect(player.state == .playing(buffering: true) && player.overlayState == .seeking)
+        script.land()
+        #expect(try await second.landing == .seconds(8))
+        // Whoever asks late is told as well.
+        #expect(try await second.landing == .seconds(8) && player.state.isPlaying)
+        let beyond = player.startSeek(to: .seconds(99))
+        script.land()
+        #expect(try await beyond.landing == .seconds(10))
+    }
+
+    @Test("media that are there before the picture of a seek do not end it")
+    func picture() async throws {
+        let script = try await opened()
+        let seek = player.startSeek(to: .seconds(2))
+        script.tell(.buffering(true))
+        script.tell(.buffering(false))
+        await player.settled()
+        #expect(player.overlayState == .seeking)
+        script.land(at: .milliseconds(1_960))
+        #expect(try await seek.landing == .milliseconds(1_960))
+    }
+
+    @Test("before the media are open a seek waits for them, and nothing of the beginning is shown")
+    func early() async throws {
+        let transcript = Transcript(hasProgress: true)
+        player.addObserver(transcript)
+        player.set(video: Video("a.mp4"), play: false)
+        let superseded = player.startSeek(to: .seconds(3))
+        let seek = player.startSeek(to: .seconds(6))
+        let script = try await scripts.last(player)
+        await #expect(throws: CancellationError.self) { try await superseded.landing }
+        let epoch = script.playhead.epoch
+        script.open(.film(10))
+        await player.settled()
+        #expect(script.calls == ["seek 6.0"])
+        script.tell(.landed(.zero), of: epoch)
+        script.land()
+        #expect(try await seek.landing == .seconds(6))
+        await player.settled()
+        #expect(
+            transcript.take() == [
+                "video a.mp4", "paused, buffering", "duration 10.0", "paused", "ready", "position 6.0",
+            ])
+    }
+
+    @Test("a seek to the end is at the end, where there is no picture")
+    func toTheEnd() async throws {
+        let script = try await opened()
+        let seek = player.startSeek(to: .seconds(10))
+        script.end()
+        #expect(try await seek.landing == .seconds(10))
+        await player.settled()
+        #expect(player.overlayState == .stopped && player.position == 10)
+        // The end of before a seek is none.
+        let back = player.startSeek(to: .seconds(1))
+        let epoch = PlayheadEpoch(number: script.playhead.epoch.number - 1)
+        script.tell(.ended, of: epoch)
+        script.land()
+        #expect(try await back.landing == .seconds(1))
+        await player.settled()
+        #expect(player.overlayState == .paused)
+    }
+
+    @Test("where there is nothing to go about in a seek fails, and so it does when playing does")
+    func failing() async throws {
+        await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
+        let script = try await opened(ContentOverview(kind: .live, tracks: [.picture]))
+        await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
+        await #expect(throws: PlaybackError.notSeekable) { try await player.seekToLiveEdge() }
+        #expect(script.calls == ["play"] && player.state.isPlaying)
+        let second = try await opened()
+        // Nothing tells wall time.
+        await #expect(throws: PlaybackError.notSeekable) {
+            try await player.seek(to: WallTime(millisecondsSinceEpoch: 0))
+        }
+        let seek = player.startSeek(to: .seconds(1))
+        let error = PlaybackError.brokeOff("a.mp4", reason: "gone")
+        second.tell(.failed(error))
+        await #expect(throws: error) { try await seek.landing }
+        await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
+    }
+
+    @Test("another video, and the end of the player, cancel a seek; whoever waits may be cancelled without it")
+    func cancelled() async throws {
+        let script = try await opened()
+        let seek = player.startSeek(to: .seconds(1))
+        let waiting = Task { try await seek.landing }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        script.land()
+        #expect(try await seek.landing == .seconds(1))
+        let replaced = player.startSeek(to: .seconds(2))
+        player.set(video: Video("b.mp4"), play: false)
+        await #expect(throws: CancellationError.self) { try await replaced.landing }
+        let early = player.startSeek(to: .seconds(2))
+        player.reset()
+        await #expect(throws: CancellationError.self) { try await early.landing }
+    }
+
+    @Test("numbers that are no time do no harm")
+    func numbers() async throws {
+        let script = try await opened()
+        for (seconds, landed) in [(Double.nan, 0.0), (-.infinity, 0), (.infinity, 10), (-1e300, 0), (3.5, 3.5)] {
+            async let seek = player.seek(to: seconds)
+            while script.playhead.isSeeking == false { await Task.yield() }
+            script.land()
+            #expect(try await seek == landed)
+        }
+    }
+}

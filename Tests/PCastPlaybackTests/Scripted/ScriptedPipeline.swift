@@ -1,0 +1,127 @@
+import PCastMedia
+import PCastPlayback
+import Synchronization
+
+/// A pipeline whose media are told by a test, on a time that is told as well. Where playback is, a real ``PlayheadClock``
+/// says.
+final class ScriptedPipeline: PlaybackPipeline {
+    private struct State {
+        var clock = PlayheadClock(at: Instant(nanoseconds: 0))
+        var now = Instant(nanoseconds: 0)
+        var calls: [String] = []
+        var isMuted = false
+        var volume = 1.0
+        var isStopped = false
+    }
+
+    let source: Source
+    private let handler: PipelineFactory.Handler
+    private let state: Mutex<State>
+
+    init(_ source: Source, _ handler: @escaping PipelineFactory.Handler) {
+        self.source = source
+        self.handler = handler
+        var state = State()
+        _ = state.clock.begin(now: state.now)
+        self.state = Mutex(state)
+    }
+
+    // MARK: What the player asks for
+
+    /// In their order.
+    var calls: [String] { state.withLock { $0.calls } }
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+    var isSetToPlay: Bool { state.withLock { $0.clock.isPlaying } }
+    var playhead: Playhead { state.withLock { $0.clock.playhead(at: $0.now) } }
+    var bufferedPosition: TimeSpan? { playhead.position + .seconds(5) }
+    var lastFrame: VideoFrame? { nil }
+
+    private func called<Value>(_ name: String, _ body: (inout PlayheadClock, Instant) -> Value) -> Value {
+        state.withLock { state in
+            precondition(!state.isStopped, "\(name) after stop")
+            state.calls.append(name)
+            return body(&state.clock, state.now)
+        }
+    }
+
+    func play() { called("play") { $0.play(at: $1) } }
+    func pause() { called("pause") { $0.pause(at: $1) } }
+    func setRate(_ rate: Double) { called("rate \(rate)") { $0.setRate(rate, at: $1) } }
+    func seek(to position: TimeSpan) -> PlayheadEpoch {
+        called("seek \(position.seconds)") { $0.seek(to: position, at: $1) }
+    }
+    func seek(to wallTime: WallTime) -> PlayheadEpoch? {
+        called("seek to \(wallTime.nanosecondsSinceEpoch / 1_000_000)") { $0.seek(to: wallTime, at: $1) }
+    }
+    func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
+        called("select \(kind) \(track?.rawValue ?? "none")") { _, _ in }
+    }
+    var isMuted: Bool {
+        get { state.withLock { $0.isMuted } }
+        set { state.withLock { $0.isMuted = newValue } }
+    }
+    var volume: Double {
+        get { state.withLock { $0.volume } }
+        set { state.withLock { $0.volume = newValue } }
+    }
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    // MARK: What the test lets happen
+
+    /// Of the epoch as it is now, unless another is named; also after it was stopped, as what was on its way then comes.
+    func tell(_ kind: PipelineEvent.Kind, of epoch: PlayheadEpoch? = nil) {
+        let now = state.withLock { $0.clock.epoch }
+        handler(PipelineEvent(kind, of: epoch ?? now))
+    }
+
+    func open(_ overview: ContentOverview) {
+        state.withLock { state in
+            state.clock.setSeekableRange(overview.seekableRange, of: state.clock.epoch)
+            state.clock.anchor(state.clock.epoch) { anchors in
+                for anchor in overview.anchors { anchors.add(anchor) }
+            }
+        }
+        tell(.overview(overview))
+    }
+
+    /// The first picture of the epoch, where the playhead stands or elsewhere.
+    func land(at position: TimeSpan? = nil) {
+        let landed = state.withLock { state in
+            let landed = position ?? state.clock.playhead(at: state.now).position
+            state.clock.show(landed, of: state.clock.epoch, at: state.now)
+            return landed
+        }
+        tell(.landed(landed))
+        tell(.buffering(false))
+    }
+
+    /// Lets time go by, with a picture each tenth of a second; they move if it plays.
+    func run(_ seconds: Double) {
+        for _ in 0..<Int((seconds * 10).rounded()) {
+            let playhead = state.withLock { state in
+                state.now = state.now + .milliseconds(100)
+                return state.clock.playhead(at: state.now)
+            }
+            if playhead.rate > 0 { tell(.position(playhead.position)) }
+        }
+    }
+
+    func end() {
+        state.withLock { $0.clock.pause(at: $0.now) }
+        tell(.ended)
+    }
+
+    func starve() {
+        state.withLock { state in
+            _ = state.clock.setBuffering(true, of: state.clock.epoch, at: state.now)
+        }
+        tell(.buffering(true))
+    }
+
+    func feed() {
+        state.withLock { state in
+            _ = state.clock.setBuffering(false, of: state.clock.epoch, at: state.now)
+        }
+        tell(.buffering(false))
+    }
+}

@@ -1,0 +1,49 @@
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+/// Makes scripted pipelines, and remembers all of them.
+final class ScriptedPipelines: Sendable {
+    private let made = Mutex<[ScriptedPipeline]>([])
+    private let overlaps = Atomic(0)
+
+    /// Each was stopped before the next was made.
+    var haveNeverOverlapped: Bool { overlaps.load(ordering: .relaxed) == 0 }
+
+    /// Refuses an address that has "broken" in it.
+    var factory: PipelineFactory {
+        PipelineFactory { source, handler throws(PlaybackError) in
+            if source.address.contains("broken") { throw .unsupportedAddress(source.address) }
+            let pipeline = ScriptedPipeline(source, handler)
+            self.made.withLock { made in
+                if !made.allSatisfy(\.isStopped) { self.overlaps.add(1, ordering: .relaxed) }
+                made.append(pipeline)
+            }
+            return pipeline
+        }
+    }
+
+    var all: [ScriptedPipeline] { made.withLock { $0 } }
+
+    /// The one that was made last, when all that was asked for has come to pass.
+    func last(_ player: Player) async throws -> ScriptedPipeline {
+        await player.settled()
+        return try #require(all.last)
+    }
+}
+
+extension ContentOverview {
+    /// Sound and pictures, so many seconds long.
+    static func film(_ seconds: Double, tracks: [ContentTrack] = [.picture, .sound]) -> ContentOverview {
+        let duration = TimeSpan(seconds: seconds)
+        return ContentOverview(kind: .onDemand, tracks: tracks, duration: duration, seekableRange: .zero...duration)
+    }
+}
+
+extension ContentTrack {
+    static let picture = ContentTrack(id: ID(rawValue: "v"), kind: .video)
+    static let sound = ContentTrack(id: ID(rawValue: "a"), kind: .audio)
+    static let subtitles = ContentTrack(id: ID(rawValue: "s"), kind: .subtitles, name: "English", language: "en")
+}

@@ -34,8 +34,11 @@ let package = Package(
         .executable(name: "pcast", targets: ["PCastCLI"]),
         .executable(name: "pcast-bench", targets: ["PCastBench"]),
         .library(name: "PCast", targets: ["PCast"]),
+        .library(name: "PCastWindow", targets: ["PCastWindow"]),
         .library(name: "PCastPlatform", targets: ["PCastPlatform"]),
+        .library(name: "PCastPlayback", targets: ["PCastPlayback"]),
         .library(name: "PCastEdgeAuth", targets: ["PCastEdgeAuth"]),
+        .library(name: "PCastCompatibility", targets: ["PCastCompatibility"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -71,6 +74,7 @@ let package = Package(
         systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
         // Looked for when the program runs: nothing is linked, and no build needs it.
         systemLibrary("CIPSecMB"),
+        systemLibrary("CSDL"),
         systemLibrary("CLinux"),
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
@@ -111,6 +115,7 @@ let package = Package(
         module(
             "Devices", ["PCastMedia", "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP"]),
         module("Rendering", ["PCastMedia", "PCastIO", "PCastCodecs", "CALSA"]),
+        module("Window", ["PCastMedia", "PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
         module(
             "Records",
             [
@@ -137,13 +142,17 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ], resources: [.embedInCode("Pages")]),
-        module("Playback", ["PCastMedia", "PCastHLS"]),
+        module(
+            "Playback",
+            ["PCast", "PCastMedia", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering"]),
+        module("Compatibility", ["PCast", "PCastPlayback"]),
 
         // 4: programs
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth", "PCastIO", "PCastWeb",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastMedia", "PCastEdgeAuth", "PCastIO", "PCastWeb",
+                "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
@@ -151,7 +160,8 @@ let package = Package(
             name: "PCastBench",
             dependencies: [
                 "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
-                "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "CLinux",
+                "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
+                "PCastRendering", "PCastWindow", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(
@@ -195,6 +205,12 @@ let package = Package(
         tests("Codecs", ["PCastCodecs", "PCastMedia"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastMedia"]),
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"]),
+        // A program with a window that the tests of windows command: a display is named by a process's environment.
+        .executableTarget(
+            name: "PCastWindowing",
+            dependencies: ["PCastWindow", "PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia"],
+            path: "Tests/PCastWindowing", swiftSettings: settings),
+        tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastMedia", "CXCB"]),
         tests("Records", ["PCastRecords", "PCastMedia", .product(name: "GRDB", package: "GRDB.swift")]),
         tests("Fuzzing", ["PCastFuzzing"]),
         tests("Bench", ["PCastBench", "PCastMedia"]),
@@ -226,7 +242,13 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
-        tests("Playback", ["PCastPlayback", "PCastHLS", "PCastMedia"]),
+        tests(
+            "Playback",
+            ["PCastPlayback", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering", "PCastMedia"]),
+        // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
+        tests(
+            "Compatibility", ["PCastCompatibility", "PCastPlayback"],
+            settings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
         // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
         tests(
             "Hardware",
@@ -235,7 +257,7 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastMedia",
+                "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastIO", "PCastMedia", "PCastDevices", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"],
             // They run other programs; and LLVM, as Swift 6.3.1 brings it, crashes on some of their coroutines.

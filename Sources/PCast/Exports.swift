@@ -2,3 +2,16 @@
 @_exported public import PCastCodecs
 @_exported public import PCastDevices
 @_exported public import PCastMedia
+
+/// So is where a renderer shows its pictures, and what it lets applications do with them.
+@_exported public import enum PCastRendering.AspectRatioMode
+@_exported public import class PCastRendering.FrameNotification
+@_exported public import typealias PCastRendering.FrameReadyCallback
+@_exported public import struct PCastRendering.PictureArrangement
+@_exported public import struct PCastRendering.PixelBuffer
+@_exported public import protocol PCastRendering.RenderSurface
+@_exported public import enum PCastRendering.SurfaceEvent
+@_exported public import enum PCastRendering.SurfaceKey
+@_exported public import struct PCastRendering.SurfaceStatistics
+@_exported public import struct PCastRendering.TerminalOptions
+@_exported public import class PCastRendering.TerminalSurface

@@ -25,18 +25,24 @@ private let allowed: [String: Set<String>] = {
             "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CSpeexDSP",
         ]),
         "PCastRendering": media.union(["PCastIO", "PCastCodecs", "CALSA"]),
+        "PCastWindow": media.union(["PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
         "PCastRecords": media.union(["GRDB", "Crypto"]),
     ]
     let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
     table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
-    table["PCastPlayback"] = media.union(["PCastHLS"])
+    table["PCastPlayback"] = media.union([
+        "PCast", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+    ])
+    table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
     table["PCastCLI"] = media.union([
-        "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastWeb", "PCastIO", "ArgumentParser", "Logging",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastEdgeAuth", "PCastWeb", "PCastIO", "PCastWindow",
+        "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastNetwork", "PCastStage", "ArgumentParser", "CLinux",
+        "PCast", "PCastPlatform", "PCastNetwork", "PCastStage", "PCastWindow", "ArgumentParser",
+        "CLinux",
     ])
     return table
 }()

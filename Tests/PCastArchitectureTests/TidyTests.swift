@@ -26,7 +26,11 @@ struct TidyTests {
     func unfinished() {
         let words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "not " + "implemented"]
         for (path, text) in Sources.files(below: "Sources") + Sources.files(below: "Tests") {
-            for word in words { #expect(!text.contains(word), "\(path) says \(word)") }
+            for word in words {
+                // As a word of its own: ID3 has a frame whose name ends so.
+                let found = text.range(of: "\\b\(word)\\b", options: .regularExpression)
+                #expect(found == nil, "\(path) says \(word)")
+            }
         }
     }
 

@@ -27,6 +27,10 @@ struct HelpTests {
             ),
             (TokenVerifyCommand.self, ["<token>", "--secret"]),
             (DevicesCommand.self, ["--media", "--capabilities", "--watch"]),
+            (
+                PlayCommand.self,
+                ["<uri>", "--render", "--cue", "--start", "--speed", "--loop", "--muted", "--screenshot", "--for"]
+            ),
             (PullCommand.self, ["<address>", "--uri", "--token", "--tag", "--detached", "--for"]),
             (PushCommand.self, ["<stream>", "<address>", "--uri", "--token", "--for"]),
             (StreamsListCommand.self, ["--uri", "--application"]),

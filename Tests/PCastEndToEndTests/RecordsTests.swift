@@ -113,7 +113,7 @@ extension EndToEnd {
 
                 let program = try start("8m")
                 let platform = try await LocalPlatform(program, in: place)
-                let filler = "/proc/\(program.processID)/root\(disk)/filler"
+                let filler = "/proc/\(try #require(program.processID))/root\(disk)/filler"
                 Self.fill(filler)
                 // Who comes now is let in all the same.
                 let publisher = try place.pcast(

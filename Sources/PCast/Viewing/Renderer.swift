@@ -1,14 +1,21 @@
 public import PCastMedia
-import PCastRendering
+public import PCastRendering
 import PCastWebRTC
 import Synchronization
 
-/// Decodes a stream and shows it (Phenix: `PhenixRenderer`). Without a window its devices are null: everything is
-/// decoded, timed and measured, and the last picture can be asked for.
+/// Decodes a stream and shows it (Phenix: `PhenixRenderer`), one that was subscribed to or, as a preview, that of this
+/// machine's sources. Without a surface its devices are null: everything is decoded, timed and measured, and the last
+/// picture can be asked for.
 public final class Renderer: Sendable {
     private struct State {
         var rendering: Rendering?
         var isMuted = false
+        var volume = 1.0
+        var surface: (any RenderSurface)?
+        /// Follows what happens to the surface.
+        var following: Task<Void, Never>?
+        var surfaceReady: (@Sendable (Renderer, any RenderSurface) -> Void)?
+        var frameReady: FrameReadyCallback?
         var isStopped = false
         var playoutDelayOverride: TimeSpan?
         var frameReceived: (@Sendable (Renderer, VideoFrame?) -> Void)?
@@ -32,17 +39,19 @@ public final class Renderer: Sendable {
 
     /// Begins to show the stream, with the last key frame that arrived or the next. Once in a renderer's life.
     public func start() -> RendererStartStatus {
-        guard case .remote(let media) = stream.origin else { return .badRequest }
-        guard media.life.endedInfo == nil else { return .failed }
+        guard stream.life.endedInfo == nil else { return .failed }
         return state.withLock { state in
             guard state.rendering == nil, !state.isStopped else { return .conflict }
             do {
-                let rendering = try Rendering(media, of: stream, options: options, first: first, sizes: sizes)
+                let rendering = try Rendering(stream, options: options, first: first, sizes: sizes)
                 rendering.isMuted = state.isMuted
+                rendering.volume = state.volume
+                rendering.setFrameReadyCallback(state.frameReady)
+                rendering.surface = options.useNullVideoDevice ? nil : state.surface
                 rendering.playoutDelayOverride = state.playoutDelayOverride
                 rendering.tell(measured)
                 state.rendering = rendering
-                media.life.whenEnded { [weak self] _ in self?.stop() }
+                stream.life.whenEnded { [weak self] _ in self?.stop() }
                 return .ok
             } catch {
                 return .failed
@@ -50,10 +59,18 @@ public final class Renderer: Sendable {
         }
     }
 
+    /// Begins to show the stream on a surface (Phenix: `start:` with a layer).
+    public func start(on surface: any RenderSurface) -> RendererStartStatus {
+        setRenderSurface(surface)
+        return start()
+    }
+
     /// Ends showing; the last picture and the summary can still be asked for. Harmless when called again.
     public func stop() {
         let rendering = state.withLock { state in
             state.isStopped = true
+            state.following?.cancel()
+            state.following = nil
             return state.rendering
         }
         rendering?.stop()
@@ -63,6 +80,56 @@ public final class Renderer: Sendable {
     }
 
     private var rendering: Rendering? { state.withLock { $0.rendering } }
+
+    // MARK: The surface
+
+    /// Shows pictures on this surface from now on, the last one at once; nil for none. Its arrangement becomes what the
+    /// options say, and may be changed on the surface itself. Before or after the start.
+    public func setRenderSurface(_ surface: (any RenderSurface)?) {
+        if let surface { surface.arrangement = arrangement }
+        state.withLock { state in
+            state.surface = surface
+            if !options.useNullVideoDevice { state.rendering?.surface = surface }
+            state.following?.cancel()
+            state.following = surface.map { follow($0) }
+        }
+    }
+
+    /// Calls back when the surface can be seen: when it is there, and each time that it is again after it was lost (seed
+    /// 004, `setRenderSurfaceReadyCallback`).
+    public func setRenderSurfaceReadyCallback(
+        _ callback: @escaping @Sendable (Renderer, any RenderSurface) -> Void
+    ) {
+        state.withLock { state in
+            state.surfaceReady = callback
+            // Whoever comes late is told that it is there.
+            state.following?.cancel()
+            state.following = state.surface.map { follow($0) }
+        }
+    }
+
+    private func follow(_ surface: any RenderSurface) -> Task<Void, Never> {
+        let events = surface.events
+        return Task { [weak self] in
+            for await event in events {
+                guard case .ready = event else { continue }
+                guard let self, !Task.isCancelled else { return }
+                self.state.withLock { $0.surfaceReady }?(self, surface)
+            }
+        }
+    }
+
+    private var arrangement: PictureArrangement {
+        PictureArrangement(
+            aspectRatioMode: options.aspectRatioMode, mirroring: isMirrored ? .horizontal : [],
+            rotation: options.rotation)
+    }
+
+    /// Whether this is the preview of a camera that faces the user, and such are mirrored.
+    private var isMirrored: Bool {
+        guard options.autoMirroringEnabled, case .local(let media) = stream.origin else { return false }
+        return media.video?.selection?.device.info.facingMode == .user
+    }
 
     // MARK: Sound
 
@@ -76,6 +143,17 @@ public final class Renderer: Sendable {
         state.withLock { state in
             state.isMuted = isMuted
             state.rendering?.isMuted = isMuted
+        }
+    }
+
+    /// How loud the stream is played, 0 to 1; of no effect without a loudspeaker.
+    public var volume: Double {
+        get { state.withLock { $0.volume } }
+        set {
+            state.withLock { state in
+                state.volume = min(max(newValue, 0), 1)
+                state.rendering?.volume = state.volume
+            }
         }
     }
 
@@ -130,6 +208,16 @@ public final class Renderer: Sendable {
         first.whenSettled { [weak self] instant in
             guard let self, let instant else { return }
             Task { callback(self, instant) }
+        }
+    }
+
+    /// Calls back with each picture of a track before it is shown, which the callback may read, replace or leave out (seed
+    /// 004, "frame ready"); nil for nobody. It must be quick: decoding waits for it. Of sound there is nothing to be told.
+    public func setFrameReadyCallback(_ track: MediaStreamTrack, _ callback: FrameReadyCallback?) {
+        guard track.mediaType == .video else { return }
+        state.withLock { state in
+            state.frameReady = callback
+            state.rendering?.setFrameReadyCallback(callback)
         }
     }
 

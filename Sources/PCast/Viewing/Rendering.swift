@@ -5,35 +5,59 @@ import PCastRendering
 import PCastWebRTC
 import Synchronization
 
-/// One run of a renderer: what arrives goes into a ``StreamRenderer``, and each second it is measured.
+/// One run of a renderer: what arrives, or this machine's sources give, goes into a ``StreamRenderer``, and each second
+/// it is measured.
 final class Rendering: Sendable {
     private struct State {
-        var taking: Int?
+        /// Ends what comes.
+        var leave: (@Sendable () -> Void)?
         var sampler: Task<Void, Never>?
         var rate = RateMeter()
     }
 
-    private let media: RemoteMedia
+    /// Nil for sources of this machine.
+    private let media: RemoteMedia?
     private let renderer: StreamRenderer
     private let state = Mutex(State())
 
     init(
-        _ media: RemoteMedia, of stream: MediaStream, options: RendererOptions, first: Once<Instant?>,
-        sizes: Broadcast<Dimensions>
+        _ stream: MediaStream, options: RendererOptions, first: Once<Instant?>, sizes: Broadcast<Dimensions>
     ) throws {
-        self.media = media
         var rendering = PCastRendering.RendererOptions()
-        rendering.synchronization = options.lipSync ? .lipSync : .immediate
         rendering.measuresTestSignal = options.measuresTestSignal
         rendering.loudspeaker = options.useNullAudioDevice ? nil : "default"
-        let renderer = try StreamRenderer(
-            options: rendering,
-            callbacks: RendererCallbacks(
-                onFirstFrame: { first.settle(MonotonicClock.now()) }, onDimensions: { sizes.send($0) },
-                onKeyFrameNeeded: { [call = media.call] in call.requestKeyFrame() }))
-        self.renderer = renderer
+        let callbacks = RendererCallbacks(
+            onFirstFrame: { first.settle(MonotonicClock.now()) }, onDimensions: { sizes.send($0) })
+        switch stream.origin {
+        case .remote(let media):
+            rendering.synchronization = options.lipSync ? .lipSync : .immediate
+            self.media = media
+            renderer = try Self.renderer(rendering, callbacks) { [call = media.call] in call.requestKeyFrame() }
+            let leave = take(from: media, stream)
+            state.withLock { $0.leave = leave }
+        case .local(let media):
+            // What is captured here waits for nothing.
+            rendering.synchronization = .immediate
+            self.media = nil
+            renderer = try Self.renderer(rendering, callbacks) { [weak media] in media?.requestKeyFrame() }
+            let leave = try take(from: media, stream)
+            state.withLock { $0.leave = leave }
+        }
+    }
+
+    private static func renderer(
+        _ options: PCastRendering.RendererOptions, _ callbacks: RendererCallbacks,
+        onKeyFrameNeeded: @escaping @Sendable () -> Void
+    ) throws -> StreamRenderer {
+        var callbacks = callbacks
+        callbacks.onKeyFrameNeeded = onKeyFrameNeeded
+        return try StreamRenderer(options: options, callbacks: callbacks)
+    }
+
+    /// Answers what ends it.
+    private func take(from media: RemoteMedia, _ stream: MediaStream) -> @Sendable () -> Void {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
-        let taking = media.feed.add { media in
+        let id = media.feed.add { [renderer] media in
             switch media {
             case .frame(let frame, _):
                 let track = frame.codec.mediaType == .video ? tracks.video : tracks.audio
@@ -41,7 +65,22 @@ final class Rendering: Sendable {
             case .gap(let gap): if tracks.audio?.isEnabled == true { renderer.concealAudio(gap.duration) }
             }
         }
-        state.withLock { $0.taking = taking }
+        return { media.feed.remove(id) }
+    }
+
+    /// Answers what ends it.
+    private func take(from media: LocalMedia, _ stream: MediaStream) throws(PCastError) -> @Sendable () -> Void {
+        let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
+        let id = try media.add { [renderer] frame in
+            switch frame {
+            case .video(.picture(let picture)): if tracks.video?.isEnabled == true { renderer.push(picture) }
+            case .video(.coded(let frame)): if tracks.video?.isEnabled == true { renderer.push(frame) }
+            case .audio(let sound): if tracks.audio?.isEnabled == true { renderer.push(sound) }
+            case .codedAudio(let frame): if tracks.audio?.isEnabled == true { renderer.push(frame) }
+            }
+        }
+        media.setWants(id, true)
+        return { media.remove(id) }
     }
 
     /// Sends what was measured each second, until stopped.
@@ -60,11 +99,11 @@ final class Rendering: Sendable {
     }
 
     func stop() {
-        let (taking, sampler) = state.withLock { state in
-            defer { (state.taking, state.sampler) = (nil, nil) }
-            return (state.taking, state.sampler)
+        let (leave, sampler) = state.withLock { state in
+            defer { (state.leave, state.sampler) = (nil, nil) }
+            return (state.leave, state.sampler)
         }
-        if let taking { media.feed.remove(taking) }
+        leave?()
         sampler?.cancel()
         renderer.stop()
     }
@@ -73,6 +112,18 @@ final class Rendering: Sendable {
         get { renderer.isMuted }
         set { renderer.isMuted = newValue }
     }
+
+    var volume: Double {
+        get { renderer.volume }
+        set { renderer.volume = newValue }
+    }
+
+    var surface: (any RenderSurface)? {
+        get { renderer.surface }
+        set { renderer.surface = newValue }
+    }
+
+    func setFrameReadyCallback(_ callback: FrameReadyCallback?) { renderer.setFrameReadyCallback(callback) }
 
     var lastFrame: VideoFrame? { renderer.lastFrame }
 
@@ -108,7 +159,7 @@ final class Rendering: Sendable {
 
     private func measure() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.statistics())
-        guard let call = await media.call.statistics() else { return result }
+        guard let media, let call = await media.call.statistics() else { return result }
         follow(call)
         result.playoutGroup = renderer.membership?.rawValue
         result.add(call)
@@ -135,7 +186,7 @@ final class Rendering: Sendable {
 
     func summary() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.summary())
-        guard let call = await media.call.statistics() else { return result }
+        guard let media, let call = await media.call.statistics() else { return result }
         result.add(call)
         result.bitrate = media.meanBitrate(of: call.bytesReceived)
         return result

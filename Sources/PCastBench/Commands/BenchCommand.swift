@@ -14,6 +14,7 @@ struct BenchCommand: AsyncParsableCommand {
             LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,
             NetworksCommand.self, ImpairCommand.self, CaptureWorkerCommand.self, BulkWorkerCommand.self,
             LightViewersCommand.self, SessionsCommand.self, FanOutCommand.self, JoinStormCommand.self,
-            MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self, SoakCommand.self,
+            MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self, SoakCommand.self, RenderCommand.self,
+            RenderWorkerCommand.self,
         ])
 }

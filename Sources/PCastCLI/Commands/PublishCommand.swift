@@ -87,6 +87,9 @@ struct PublishCommand: AsyncCommand {
     @Flag(help: "Decode and encode pictures that come coded in H.264 already, rather than publish them as they are.")
     var reencode = false
 
+    @Flag(help: "Show in a window what is published, a camera that faces you as in a mirror; q there ends it.")
+    var preview = false
+
     @Flag(help: "Have the camera and the microphone open only while somebody watches.")
     var onDemand = false
 
@@ -132,6 +135,7 @@ struct PublishCommand: AsyncCommand {
             audioConstraints: try Self.constraints(settings.values("audio-constraint", audioConstraint), .audio),
             passesThrough: try !settings.flag("reencode", reencode),
             isOnDemand: try settings.flag("on-demand", onDemand),
+            isPreviewed: try settings.flag("preview", preview),
             tags: try settings.values("tag", tag),
             encoding: encoding,
             duration: try settings.value("for", duration)?.span, isOnce: try settings.flag("once", once))

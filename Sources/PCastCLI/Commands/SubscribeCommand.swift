@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import PCast
 
 /// `pcast subscribe`
@@ -9,6 +10,8 @@ struct SubscribeCommand: AsyncCommand {
         discussion: """
             Alone, it finds the platform that “pcast publish” or “pcast serve” started on this computer, and watches \
             its newest stream. For a platform elsewhere give --uri and --token.
+
+            In a window or in the terminal, q ends it, m mutes and unmutes, s takes a picture, and f fills the display.
             """)
 
     @OptionGroup var configuration: ConfigurationOptions
@@ -28,7 +31,10 @@ struct SubscribeCommand: AsyncCommand {
     @Option(name: .customLong("for"), help: ArgumentHelp("End after this long.", valueName: "duration"))
     var duration: DurationArgument?
 
-    @Option(help: "Where pictures are shown; this version knows null, which decodes and measures. (default: null)")
+    @Option(
+        help: ArgumentHelp(
+            "Where it is shown, and its sound heard: window, terminal, or null, which decodes and measures. "
+                + "(default: null)", valueName: "place"))
     var render: RenderArgument?
 
     @Option(help: ArgumentHelp("Write the last picture at the end, as .png or .jpg.", valueName: "file"))
@@ -50,15 +56,16 @@ struct SubscribeCommand: AsyncCommand {
 
     func plan(_ settings: Settings) throws -> SubscribePlan {
         let place = try settings.value("render", render) ?? .null
-        guard place == .null else {
+        if place == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
             throw CommandFailure(
                 .unusableArguments,
-                "This version has no \(place.rawValue) to show it in: use --screenshot, --record or the watch page.")
+                "--render terminal and --json would write over each other here: send standard output elsewhere.")
         }
         let recording = try settings.value("record", record)
         let plan = SubscribePlan(
             uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
             stream: try settings.value("stream", stream), duration: try settings.value("for", duration)?.span,
+            render: place,
             screenshot: try settings.value("screenshot", screenshot), recording: recording,
             isOnce: try settings.flag("once", once) || recording != nil)
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {

@@ -10,7 +10,12 @@ final class Console: Sendable {
     private struct State {
         var shownLines = 0
         var block: StatusBlock?
+        /// What people are told when the terminal can be read again; nil while it can.
+        var held: [String]?
     }
+
+    /// Sentences that wait for the terminal at most; the oldest give way.
+    private static let mostHeld = 100
 
     /// Whether a status block is drawn: on a terminal that can, unless programs read along.
     let isLive: Bool
@@ -42,6 +47,11 @@ final class Console: Sendable {
     func say(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
         state.withLock { state in
+            if state.held != nil, isatty(descriptor) == 1 {
+                state.held?.append(sentence)
+                if state.held!.count > Self.mostHeld { state.held?.removeFirst() }
+                return
+            }
             Self.write(erasure(&state) + sentence + "\n" + drawing(&state), to: descriptor)
         }
     }
@@ -50,6 +60,7 @@ final class Console: Sendable {
     func show(_ block: StatusBlock) {
         guard isLive else { return }
         state.withLock { state in
+            guard state.held == nil else { return }
             let erasure = erasure(&state)
             state.block = block
             Self.write(erasure + drawing(&state), to: STDOUT_FILENO)
@@ -62,6 +73,21 @@ final class Console: Sendable {
             state.block = nil
             state.shownLines = 0
         }
+    }
+
+    /// Pictures take the terminal: what people are told there waits until `uncover`.
+    func cover() {
+        finish()
+        state.withLock { $0.held = [] }
+    }
+
+    /// The terminal can be read again. Harmless when it was not covered.
+    func uncover() {
+        let held = state.withLock { state in
+            defer { state.held = nil }
+            return state.held
+        }
+        for sentence in held ?? [] { say(sentence) }
     }
 
     /// Back to the block's first line, and everything from there on cleared.

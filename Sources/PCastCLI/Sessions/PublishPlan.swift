@@ -14,6 +14,8 @@ struct PublishPlan: Sendable {
     var passesThrough: Bool
     /// Whether devices are open only while somebody watches.
     var isOnDemand: Bool
+    /// Whether it is shown here as well.
+    var isPreviewed: Bool
     var tags: [String]
     var encoding: PublishOptions
     var duration: TimeSpan?

@@ -43,9 +43,13 @@ struct PublishRun: Sendable {
 
     /// Publishes until something ends the run.
     private func publish(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
+        let preview = try await ShowingPlace.open(plan.isPreviewed ? .window : .null, title: "PCast: preview")
+        defer { preview?.close() }
         let media = try await pcast.getUserMedia(try await sources(by: pcast))
         defer { media.stop() }
         tell(media)
+        let renderer = try show(media, at: preview)
+        defer { renderer?.stop() }
         let policy = ClientRun.policy(isOnce: plan.isOnce)
         let publishing = try await client.settingUp(pcast) { () throws(PCastError) in
             _ = try await pcast.start(authenticationToken: place.tokens.authentication)
@@ -58,6 +62,11 @@ struct PublishRun: Sendable {
                 await client.follow(publishing, as: policy) { publisher in await attend(publisher, media, place) }
             }
             group.addTask { await client.elapse(plan.duration) }
+            if let preview {
+                group.addTask {
+                    await preview.follow { if case .quit = $0 { client.end.end(.interrupted) } }
+                }
+            }
             let cause = await client.end.wait()
             publishing.stop()
             group.cancelAll()
@@ -71,6 +80,16 @@ struct PublishRun: Sendable {
             group.addTask { await reportStatistics(of: publisher, media) }
             group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
         }
+    }
+
+    /// Shows the sources themselves; nil where nothing is asked for.
+    private func show(_ media: UserMediaStream, at preview: ShowingPlace?) throws -> Renderer? {
+        guard let preview else { return nil }
+        let renderer = media.mediaStream.createRenderer(RendererOptions(autoMirroringEnabled: true))
+        guard renderer.start(on: preview.surface) == .ok else {
+            throw CommandFailure(.deviceTrouble, "What is published cannot be shown here: its source has ended.")
+        }
+        return renderer
     }
 
     /// What was named, else the best camera and microphone, else the synthetic source.

@@ -1,7 +1,7 @@
 import PCast
 import PCastMedia
 
-/// One stream of a run of `subscribe`, as it is decoded and recorded.
+/// One stream of a run of `subscribe`, as it is decoded, shown and recorded.
 struct ShownStream: Sendable {
     let stream: MediaStream
     let renderer: Renderer
@@ -9,17 +9,32 @@ struct ShownStream: Sendable {
     let sizes: AsyncStream<Dimensions>
     let statistics: AsyncStream<ViewerStatistics>
 
+    /// Whether it is heard where it is seen.
+    let isHeard: Bool
+
     /// Begins to show it.
     ///
-    /// - Parameter path: where it is recorded; nil for nowhere.
-    init(_ stream: MediaStream, recording path: String?) throws {
+    /// - Parameters:
+    ///   - place: where; nil for nowhere. Where it is seen it is heard as well, if there is a loudspeaker.
+    ///   - path: where it is recorded; nil for nowhere.
+    init(_ stream: MediaStream, at place: ShowingPlace?, recording path: String?) throws {
         self.stream = stream
-        renderer = stream.createRenderer()
-        sizes = renderer.videoDisplayDimensionsChanges
-        statistics = renderer.statistics
-        guard renderer.start() == .ok else {
+        let heard = place.flatMap { Self.started(stream, at: $0, isHeard: true) }
+        guard let started = heard ?? Self.started(stream, at: place, isHeard: false) else {
             throw CommandFailure(.failed, "The stream cannot be decoded here: it has ended, or no thread can be had.")
         }
+        isHeard = heard != nil
+        (renderer, sizes, statistics) = started
         recording = try path.map { path throws(PCastError) in try stream.record(to: path) }
+    }
+
+    /// Nil when it cannot be started.
+    private static func started(
+        _ stream: MediaStream, at place: ShowingPlace?, isHeard: Bool
+    ) -> (Renderer, AsyncStream<Dimensions>, AsyncStream<ViewerStatistics>)? {
+        let renderer = stream.createRenderer(RendererOptions(useNullAudioDevice: !isHeard))
+        renderer.setRenderSurface(place?.surface)
+        let (sizes, statistics) = (renderer.videoDisplayDimensionsChanges, renderer.statistics)
+        return renderer.start() == .ok ? (renderer, sizes, statistics) : nil
     }
 }

@@ -6,6 +6,7 @@ struct SubscribePlan: Sendable {
     var tokens: [String]
     var stream: String?
     var duration: TimeSpan?
+    var render: RenderArgument
     /// Where the last picture is written at the end; PNG or JPEG by its extension.
     var screenshot: String?
     var recording: String?

@@ -17,32 +17,43 @@ struct SubscribeRun: Sendable {
     func run() async throws {
         try await client.run {
             let place = try await SubscribePlace.find(plan)
-            return try await client.withClient(at: place.uri) { try await watch(place, by: $0) }
+            let showing = try await ShowingPlace.open(plan.render, title: "PCast")
+            if showing?.coversTerminal == true { console.cover() }
+            defer {
+                showing?.close()
+                console.uncover()
+            }
+            return try await client.withClient(at: place.uri) { try await watch(place, at: showing, by: $0) }
         }
     }
 
     /// Watches until something ends the run.
-    private func watch(_ place: SubscribePlace, by pcast: PCast) async throws -> RunEnd.Cause {
+    private func watch(
+        _ place: SubscribePlace, at showing: ShowingPlace?, by pcast: PCast
+    ) async throws -> RunEnd.Cause {
         let beginning = SystemClock.monotonic()
         let policy = ClientRun.policy(isOnce: plan.isOnce)
         let watching = try await client.settingUp(pcast) { () throws(PCastError) in
             try await subscribe(to: place, by: pcast, as: policy)
         }
         guard let stream = watching.current.value else { return .stream(await watching.ended) }
-        let first = try ShownStream(stream, recording: plan.recording)
+        let first = try ShownStream(stream, at: showing, recording: plan.recording)
         let shown = LastShown(first)
+        if showing != nil, !first.isHeard { console.say("There is no loudspeaker: it is seen and not heard.") }
         let cause = await withTaskGroup { group in
             group.addTask {
                 await client.follow(watching, as: policy) { stream in
                     guard stream !== first.stream else { return await attend(first, place, since: beginning) }
                     let now = SystemClock.monotonic()
                     // One that cannot be shown has ended already, and is told as ended.
-                    guard let next = try? ShownStream(stream, recording: nil) else { return }
+                    guard let next = try? ShownStream(stream, at: showing, recording: nil) else { return }
+                    if shown.value.renderer.isAudioMuted { next.renderer.muteAudio() }
                     shown.value = next
                     await attend(next, place, since: now)
                 }
             }
             group.addTask { await client.elapse(plan.duration) }
+            if let showing { group.addTask { await showing.follow { await fulfil($0, shown.value.renderer) } } }
             let cause = await client.end.wait()
             shown.value.renderer.stop()
             group.cancelAll()
@@ -89,14 +100,34 @@ struct SubscribeRun: Sendable {
         }
     }
 
+    /// Does what a person asks for where pictures are shown.
+    private func fulfil(_ wish: ShowingPlace.Wish, _ renderer: Renderer) async {
+        switch wish {
+        case .quit: client.end.end(.interrupted)
+        case .mute:
+            if renderer.isAudioMuted { renderer.unmuteAudio() } else { renderer.muteAudio() }
+            console.event("muted", ["muted": .boolean(renderer.isAudioMuted)])
+        case .screenshot:
+            let path = ScreenshotName.free(at: SystemClock.now())
+            do throws(PCastError) {
+                tell(try await renderer.screenshot(to: path), writtenTo: path)
+            } catch {
+                console.say("No picture could be taken: \(error).")
+            }
+        }
+    }
+
+    private func tell(_ size: Dimensions, writtenTo path: String) {
+        console.event(
+            "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
+    }
+
     /// What is left to do with what was seen.
     private func conclude(_ renderer: Renderer, _ recording: StreamRecording?) async throws {
         console.finish()
         console.event("summary", ViewerFigures.fields(await renderer.summary()))
         if let path = plan.screenshot {
-            let size = try await renderer.screenshot(to: path)
-            console.event(
-                "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
+            tell(try await renderer.screenshot(to: path), writtenTo: path)
             console.say("The last picture is in \(path).")
         }
         if let recording {

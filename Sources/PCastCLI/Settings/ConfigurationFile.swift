@@ -17,7 +17,7 @@ struct ConfigurationFile: Equatable {
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
             "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "take-over",
-            "once",
+            "preview", "once",
         ],
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "once"],
     ]

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+
+/// `pcast-bench render`: what showing a film in a window costs, beside `ffplay` doing the same.
+struct RenderCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "render",
+        abstract: "A film in a window: pictures that are left out, and processor time beside ffplay.",
+        discussion: """
+            Both decode the same file of 1280x720 at 60 pictures a second, with its sound, and show it on an X server \
+            whose screen is memory; they take turns. “display” is what that server took meanwhile, in seconds.
+            """)
+
+    @Option(help: "Seconds that the film lasts.")
+    var seconds = 20
+
+    @Option(help: "How often they take turns.")
+    var count = 2
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard seconds >= 1, count >= 1 else { throw ValidationError("--seconds and --count are at least 1.") }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let path = "/dev/shm/pcast-bench-\(getpid()).mp4"
+        defer { unlink(path) }
+        try makeFilm(path)
+        let display = try MemoryDisplay(size: "1280x800")
+        defer { display.end() }
+        for (name, value) in [("DISPLAY", display.name), ("SDL_AUDIODRIVER", "dummy"), ("XDG_RUNTIME_DIR", "/tmp")] {
+            setenv(name, value, 1)
+        }
+        unsetenv("WAYLAND_DISPLAY")
+        var (ours, theirs, leftOut, frames) = (0.0, 0.0, 0.0, 0.0)
+        for turn in 1...count {
+            let own = try measured(display) { try ChildCost.run("/proc/self/exe", ["render-worker", "--file", path]) }
+            let told = try Self.told(own.cost.output)
+            ours += own.cost.processor.seconds
+            frames += told.frames
+            leftOut += told.frames - told.shown
+            report.row(
+                "pcast, turn \(turn)",
+                [
+                    "processor": own.cost.processor.seconds, "display": own.display, "frames": told.frames,
+                    "leftOut": told.frames - told.shown,
+                ])
+            let other = try measured(display) {
+                try ChildCost.run("ffplay", ["-hide_banner", "-loglevel", "error", "-autoexit", path])
+            }
+            theirs += other.cost.processor.seconds
+            report.row(
+                "ffplay, turn \(turn)",
+                [
+                    "processor": other.cost.processor.seconds, "display": other.display, "frames": told.frames,
+                    "leftOut": nil,
+                ])
+        }
+        try report.finish(
+            [
+                "processor": ours / Double(count * seconds), "ffplayProcessor": theirs / Double(count * seconds),
+                "ratioToFFplay": theirs > 0 ? ours / theirs : nil, "frames": frames, "framesDropped": leftOut,
+            ], targets: [Target("ratioToFFplay", .atMost(1.2)), Target("framesDropped", .exactly(0))])
+    }
+
+    private func measured(
+        _ display: MemoryDisplay, _ body: () throws -> ChildCost
+    ) throws -> (cost: ChildCost, display: Double?) {
+        let before = display.processor
+        let cost = try body()
+        let after = display.processor
+        return (cost, before.flatMap { before in after.map { $0 - before } })
+    }
+
+    private static func told(_ output: String) throws -> (frames: Double, shown: Double) {
+        guard let object = JSONObject(text: output.trimmingCharacters(in: .whitespacesAndNewlines)),
+            case .number(let frames)? = object["frames"], case .number(let shown)? = object["shown"]
+        else { throw BenchFailure("the worker told nothing") }
+        return (frames, shown)
+    }
+
+    private func makeFilm(_ path: String) throws {
+        _ = try ChildCost.run(
+            "ffmpeg",
+            [
+                "-hide_banner", "-loglevel", "error", "-nostdin", "-y", "-f", "lavfi", "-i",
+                "testsrc2=size=1280x720:rate=60:duration=\(seconds)", "-f", "lavfi", "-i",
+                "sine=frequency=440:sample_rate=48000:duration=\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
+                "-b:v", "4M", "-pix_fmt", "yuv420p", "-c:a", "aac", path,
+            ])
+    }
+}

@@ -1,0 +1,15 @@
+import ArgumentParser
+import Foundation
+import PCastEdgeAuth
+
+/// `pcast-bench render-worker`: one process of `pcast-bench render`, whose processor time is measured.
+struct RenderWorkerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "render-worker", abstract: "Show a file in a window; run by “render”.", shouldDisplay: false)
+
+    @Option var file: String
+
+    func run() async throws {
+        FileHandle.standardOutput.write(Data((try await RenderRun(file: file).run().text + "\n").utf8))
+    }
+}

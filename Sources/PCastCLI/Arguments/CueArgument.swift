@@ -1,0 +1,14 @@
+import ArgumentParser
+import PCastMedia
+import PCastPlayback
+
+/// A cue point as it is written: `90s`, or `90s=goal` with its type.
+struct CueArgument: ExpressibleByArgument {
+    let cuePoint: CuePoint
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+        guard let place = parts.first, let position = DurationArgument(argument: place) else { return nil }
+        cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span)
+    }
+}

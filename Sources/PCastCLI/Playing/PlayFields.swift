@@ -1,0 +1,66 @@
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlayback
+
+/// What programs are told of an event of the player; nil for what comes with every picture, or is told otherwise.
+struct PlayFields {
+    typealias JSON = PCastEdgeAuth.JSONValue
+
+    let name: String
+    let fields: KeyValuePairs<String, JSON>
+
+    private init(_ name: String, _ fields: KeyValuePairs<String, JSON> = [:]) {
+        (self.name, self.fields) = (name, fields)
+    }
+
+    init?(_ kind: PlayerEvent.Kind) {
+        switch kind {
+        case .videoChanged(let video): self.init("video", ["uri": .text(video?.preferredSource?.address)])
+        case .stateChanged(let state):
+            self.init("state", ["state": .string(Self.name(of: state)), "buffering": .boolean(state.isBuffering)])
+        case .error(let error): self.init("error", ["description": .string("\(error)")])
+        case .ready: self.init("ready")
+        case .finished: self.init("finished")
+        case .subtitleChanged(let text): self.init("subtitle", ["text": .text(text)])
+        case .durationChanged(let duration): self.init("duration", ["duration": .measured(duration?.seconds)])
+        case .mutedChanged(let isMuted): self.init("muted", ["muted": .boolean(isMuted)])
+        case .volumeChanged(let volume): self.init("volume", ["volume": .measured(volume)])
+        case .speedChanged(let speed): self.init("speed", ["speed": .measured(speed)])
+        case .passedCuePoints(let passage):
+            self.init(
+                "cue",
+                [
+                    "previous": .measured(passage.previous.seconds), "current": .measured(passage.current.seconds),
+                    "positions": .array(passage.cuePoints.map { .measured($0.position.seconds) }),
+                    "types": .array(passage.cuePoints.map { .text($0.type) }),
+                ])
+        case .seekableRangesChanged(let ranges):
+            self.init(
+                "seekable",
+                [
+                    "from": .measured(ranges.first?.lowerBound.seconds),
+                    "to": .measured(ranges.last?.upperBound.seconds),
+                ])
+        case .dimensionsChanged(let size):
+            self.init("dimensions", ["width": .count(size.width), "height": .count(size.height)])
+        case .metadata(let metadata):
+            self.init(
+                "metadata",
+                [
+                    "source": .string(metadata.source.rawValue), "position": .measured(metadata.position.seconds),
+                    "name": .string(metadata.name), "value": .string(metadata.value),
+                ])
+        case .lifecycle, .progressed, .mediaTypeDetermined, .externalPlaybackChanged, .tracksChanged, .loopChanged,
+            .aspectModeChanged, .playlistCompleted:
+            return nil
+        }
+    }
+
+    private static func name(of state: PlayerState) -> String {
+        switch state {
+        case .idle: "idle"
+        case .paused: "paused"
+        case .playing: "playing"
+        }
+    }
+}

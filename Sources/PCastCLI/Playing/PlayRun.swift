@@ -1,0 +1,157 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlayback
+
+/// One run of `pcast play`.
+struct PlayRun: Sendable {
+    let plan: PlayPlan
+    private let console: Console
+    private let end = PlayEnd()
+
+    /// How far the arrow keys go.
+    private static let step = TimeSpan.seconds(10)
+    private static let volumeStep = 0.1
+
+    init(_ plan: PlayPlan, _ console: Console) {
+        (self.plan, self.console) = (plan, console)
+    }
+
+    /// Plays until something ends it, and tells what.
+    ///
+    /// - Throws: `CommandFailure` unless it ended as asked.
+    func run() async throws {
+        let end = end
+        let interruption = Interruption { end.end(.interrupted) }
+        defer { withExtendedLifetime(interruption) {} }
+        let showing = try await ShowingPlace.open(plan.render, title: plan.addresses[0])
+        if showing?.coversTerminal == true { console.cover() }
+        let cause: PlayEnd.Cause
+        do {
+            defer {
+                showing?.close()
+                console.uncover()
+            }
+            cause = try await play(at: showing)
+        }
+        console.finish()
+        try conclude(cause)
+    }
+
+    private func play(at showing: ShowingPlace?) async throws -> PlayEnd.Cause {
+        let player = Player(.media(isHeard: showing != nil, shownOn: showing?.surface))
+        (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
+        let (events, positions) = (player.events(), player.positions())
+        player.set(videos: plan.videos, play: true)
+        if let start = plan.start { player.startSeek(to: start) }
+        if !console.isLive, showing == nil { console.say("Ctrl-C ends it.") }
+        let session = player.session
+        return try await withThrowingTaskGroup { group in
+            group.addTask { await follow(events) }
+            group.addTask { await show(positions, of: player) }
+            if let duration = plan.duration {
+                group.addTask {
+                    try? await Task.sleep(for: duration.duration)
+                    if !Task.isCancelled { end.end(.elapsed) }
+                }
+            }
+            if let showing { group.addTask { await steer(player, by: showing) } }
+            let cause = await end.wait()
+            let last = (player.session ?? session)?.lastFrame
+            group.cancelAll()
+            if let path = plan.screenshot { try write(last, to: path) }
+            // The threads of what is played have ended when it has none.
+            player.reset()
+            await player.settled()
+            return cause
+        }
+    }
+
+    // MARK: Steering
+
+    private func steer(_ player: Player, by showing: ShowingPlace) async {
+        for await event in showing.surface.events {
+            switch event {
+            case .key(.character("q")), .key(.escape), .closed, .lost: end.end(.interrupted)
+            case .key(.character(" ")): player.toggle()
+            case .key(.left): go(by: TimeSpan.zero - Self.step, player)
+            case .key(.right): go(by: Self.step, player)
+            case .key(.up): player.volume += Self.volumeStep
+            case .key(.down): player.volume -= Self.volumeStep
+            case .key(.character("m")): player.muted.toggle()
+            case .key(.character("f")): showing.toggleFullscreen()
+            case .key(.character("s")):
+                do {
+                    try write(player.session?.lastFrame, to: ScreenshotName.free(at: SystemClock.now()))
+                } catch {
+                    console.say("No picture could be taken: \(error).")
+                }
+            case .key, .ready, .resized: break
+            }
+        }
+    }
+
+    /// Asked for in quick succession, steps add up: the playhead of a seek stands where it goes.
+    private func go(by step: TimeSpan, _ player: Player) {
+        guard let playhead = player.playhead else { return }
+        player.startSeek(to: playhead.position + step)
+    }
+
+    private func write(_ frame: VideoFrame?, to path: String) throws {
+        guard let frame else { return console.say("There is no picture to be taken.") }
+        try StillImage.write(frame, to: path)
+        let size = frame.dimensions
+        console.event(
+            "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
+        console.say("The picture is in \(path).")
+    }
+
+    // MARK: Telling
+
+    private func follow(_ events: AsyncStream<PlayerEvent>) async {
+        for await event in events {
+            if let line = PlayFields(event.kind) { console.event(line.name, line.fields) }
+            switch event.kind {
+            case .videoChanged(let video?): console.say("Playing \(video.preferredSource?.address ?? "nothing").")
+            case .error(let error): end.end(.failed(error))
+            case .playlistCompleted where !plan.isLooping: end.end(.completed)
+            case .subtitleChanged(let text?): console.say("“\(text)”")
+            default: break
+            }
+        }
+    }
+
+    /// Where it is, once a second.
+    private func show(_ positions: AsyncStream<TimeSpan>, of player: Player) async {
+        var told: Int64?
+        for await position in positions {
+            let second = position.nanoseconds / 1_000_000_000
+            guard second != told else { continue }
+            told = second
+            let playhead = player.playhead
+            let duration = player.session?.duration
+            console.event(
+                "position",
+                [
+                    "position": .measured(position.seconds), "duration": .measured(duration?.seconds),
+                    "buffered": .measured(player.bufferedPosition),
+                    "timecode": .text(playhead?.timecode?.timestampText),
+                ])
+        }
+    }
+
+    private func conclude(_ cause: PlayEnd.Cause) throws {
+        switch cause {
+        case .interrupted: tellEnd("interrupted")
+        case .elapsed: tellEnd("elapsed")
+        case .completed: tellEnd("completed")
+        case .failed(let error):
+            tellEnd("failed", "\(error)")
+            throw CommandFailure(.nothingToPlay, describing: error)
+        }
+    }
+
+    private func tellEnd(_ reason: String, _ description: String? = nil) {
+        console.event("ended", ["reason": .string(reason), "description": .text(description)])
+    }
+}

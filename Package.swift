@@ -69,7 +69,9 @@ let package = Package(
         systemLibrary("CPulse", apt: ["libpulse-dev"]),
         systemLibrary(
             "CXCB", pkgConfig: "xcb xcb-shm xcb-xfixes xcb-randr",
-            apt: ["libxcb1-dev", "libxcb-shm0-dev", "libxcb-xfixes0-dev", "libxcb-randr0-dev"]),
+            apt: [
+                "libxcb1-dev", "libxcb-shm0-dev", "libxcb-xfixes0-dev", "libxcb-randr0-dev", "libxcb-composite0-dev",
+            ]),
         systemLibrary("CSpeexDSP", pkgConfig: "speexdsp", apt: ["libspeexdsp-dev"]),
         systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
         // Looked for when the program runs: nothing is linked, and no build needs it.

@@ -86,7 +86,7 @@ final class WindowThread: Sendable {
         }
         guard isFirst else { return wake() }
         do throws(IOError) {
-            _ = try WorkerThread(name: "windows") { self.run() }
+            _ = try WorkerThread(name: "windows", precedence: .media) { self.run() }
         } catch {
             refuse(.refused("\(error)"))
         }

@@ -29,6 +29,30 @@ struct ThreadTests {
         #expect(ring.pop() == nil)
     }
 
+    @Test("a thread of media goes before other programs where it may, and what it starts does not")
+    func precedence() throws {
+        @Sendable func niceness() -> Int32 { getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
+        let given = niceness()
+        let mayRise = geteuid() == 0 && given == 0
+        let seen = Mutex<(media: Int32, started: Int32, ordinary: Int32)>((.max, .max, .max))
+        let media = try WorkerThread(name: "media", precedence: .media) {
+            seen.withLock { $0.media = niceness() }
+            let started = try? WorkerThread(name: "started") {
+                seen.withLock { $0.started = niceness() }
+            }
+            started?.join()
+        }
+        let ordinary = try WorkerThread(name: "ordinary") {
+            seen.withLock { $0.ordinary = niceness() }
+        }
+        media.join()
+        ordinary.join()
+        let (own, started, other) = seen.withLock { $0 }
+        #expect(own == (mayRise ? -11 : given))
+        #expect(started == given)
+        #expect(other == given)
+    }
+
     @Test("a full ring refuses, and releases what it holds when it goes")
     func ringBound() {
         final class Marker: Sendable {}

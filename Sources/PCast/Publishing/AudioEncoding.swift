@@ -34,7 +34,7 @@ final class AudioEncoding: Sendable {
 
     func start() throws(PCastError) {
         do throws(IOError) {
-            let worker = try WorkerThread(name: "encode-audio") { [self] in run() }
+            let worker = try WorkerThread(name: "encode-audio", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
         } catch {
             throw PCastError(.failed, .device, "no thread for the audio encoder: \(error)")

@@ -67,7 +67,7 @@ package final class VideoEncoding: Sendable {
 
     package func start() throws(PCastError) {
         do throws(IOError) {
-            let worker = try WorkerThread(name: "encode-video") { [self] in run() }
+            let worker = try WorkerThread(name: "encode-video", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
         } catch {
             throw PCastError(.failed, .device, "no thread for the video encoder: \(error)")

@@ -98,7 +98,7 @@ public final class CameraSource: VideoSource {
             let (shared, controls) = (self.stream, controls)
             do {
                 phase = .running(
-                    try WorkerThread(name: "camera") {
+                    try WorkerThread(name: "camera", precedence: .media) {
                         let end = shared.value?.run(deliver)
                         // Given back before it is told, so that it can be opened again at once.
                         shared.release(controls)

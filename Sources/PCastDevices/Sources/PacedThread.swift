@@ -19,7 +19,7 @@ final class PacedThread: Sendable {
     ) throws(DeviceError) {
         let sleep = sleep
         do {
-            let worker = try WorkerThread(name: name) {
+            let worker = try WorkerThread(name: name, precedence: .media) {
                 var beat: Int64 = 0
                 while sleep.sleep(until: origin + due(beat)) {
                     if MonotonicClock.now() - origin - due(beat) < patience { body(beat, due(beat)) }

@@ -51,7 +51,7 @@ final class ReleaseTrack<Frame: Sendable>: Sendable {
         clock: ReleaseClock, release: @escaping @Sendable (Frame, WallTime, TimeSpan) -> Void,
         ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(IOError) {
-        let worker = try WorkerThread(name: name) { [self] in
+        let worker = try WorkerThread(name: name, precedence: .media) { [self] in
             while let entry = queue.pop() {
                 guard sleep.sleep(until: clock.due(entry.position).instant) else { return }
                 release(entry.frame, clock.due(entry.position).wallTime, entry.position)

@@ -39,7 +39,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         let driver = try LoopDriver(
             machine: makeMachine(boundAddresses), sockets: sockets, mailbox: mailbox, afterTurn: afterTurn,
             onAddressChange: onAddressChange)
-        thread = try WorkerThread(name: name) { driver.run() }
+        thread = try WorkerThread(name: name, precedence: .media) { driver.run() }
     }
 
     deinit { stop() }

@@ -9,13 +9,19 @@ public final class WorkerThread: Sendable {
     private let isOver = Monitor(false)
 
     /// Starts `body` on a new thread. `name` is what `top -H` shows; Linux keeps its first 15 bytes.
-    public init(name: String, _ body: @escaping @Sendable () -> Void) throws(IOError) {
-        let start = Unmanaged.passRetained(Start(body))
+    ///
+    /// - Parameter precedence: how it stands beside other programs; where the system does not allow that, it is ordinary.
+    public init(
+        name: String, precedence: ThreadPrecedence = .ordinary, _ body: @escaping @Sendable () -> Void
+    ) throws(IOError) {
+        let start = Unmanaged.passRetained(Start(precedence, body))
         var thread = pthread_t()
         let error = pthread_create(
             &thread, nil,
             { argument in
-                Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().body()
+                let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
+                start.precedence.request()
+                start.body()
                 return nil
             }, start.toOpaque())
         guard error == 0 else {
@@ -50,8 +56,11 @@ public final class WorkerThread: Sendable {
     }
 
     private final class Start {
+        let precedence: ThreadPrecedence
         let body: @Sendable () -> Void
 
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+        init(_ precedence: ThreadPrecedence, _ body: @escaping @Sendable () -> Void) {
+            (self.precedence, self.body) = (precedence, body)
+        }
     }
 }

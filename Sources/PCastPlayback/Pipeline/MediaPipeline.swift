@@ -50,7 +50,7 @@ public final class MediaPipeline: PlaybackPipeline {
         (self.onFrame, self.onEvent) = (onFrame, onEvent)
         state = Mutex(State(presentation: MediaPresentation(at: MonotonicClock.now())))
         do throws(IOError) {
-            let presenter = try WorkerThread(name: "present-media") { [self] in present() }
+            let presenter = try WorkerThread(name: "present-media", precedence: .media) { [self] in present() }
             threads.withLock { $0.append(presenter) }
             let reader = try WorkerThread(name: "read-media") { [self] in read() }
             threads.withLock { $0.append(reader) }

@@ -44,7 +44,7 @@ public final class SoundPresenter: SoundOutput {
             throw .system(call: "opening the loudspeaker “\(name)”", errno: -error.code)
         }
         // A thread that cannot be had leaves nobody who holds the device.
-        let worker = try WorkerThread(name: "present-sound") { [self] in run() }
+        let worker = try WorkerThread(name: "present-sound", precedence: .media) { [self] in run() }
         thread.withLock { $0 = worker }
     }
 

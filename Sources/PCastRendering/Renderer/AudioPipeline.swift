@@ -35,7 +35,7 @@ final class AudioPipeline: Sendable {
         measuresTestSignal = options.measuresTestSignal
         presenter = try options.loudspeaker.map { name throws(IOError) in try SoundPresenter(name: name) }
         do throws(IOError) {
-            let worker = try WorkerThread(name: "decode-audio") { [self] in run() }
+            let worker = try WorkerThread(name: "decode-audio", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
         } catch {
             presenter?.stop()

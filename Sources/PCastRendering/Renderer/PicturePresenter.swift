@@ -21,7 +21,7 @@ final class PicturePresenter: Sendable {
     /// - Parameter dropped: is told that a picture was left out.
     init(screen: PictureScreen, dropped: @escaping @Sendable () -> Void) throws(IOError) {
         let (queue, sleep) = (queue, sleep)
-        thread = try WorkerThread(name: "present-video") {
+        thread = try WorkerThread(name: "present-video", precedence: .media) {
             while let entry = queue.pop() {
                 guard sleep.sleep(until: entry.due) else { return }
                 let lateness = MonotonicClock.now() - entry.due

@@ -35,7 +35,7 @@ final class VideoPipeline: Sendable {
             options.synchronization == .immediate
             ? nil
             : try PicturePresenter(screen: screen) { shared.withLock { $0.meter.counts.framesDropped += 1 } }
-        let worker = try WorkerThread(name: "decode-video") { [self] in run() }
+        let worker = try WorkerThread(name: "decode-video", precedence: .media) { [self] in run() }
         thread.withLock { $0 = worker }
     }
 

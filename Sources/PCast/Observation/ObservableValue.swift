@@ -1,3 +1,4 @@
+import PCastIO
 import Synchronization
 
 /// A value that is there from the beginning and changes (Phenix: `PhenixObservable`). Whoever subscribes is told the value
@@ -5,8 +6,7 @@ import Synchronization
 public final class ObservableValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
-        var subscribers: [Int: AsyncStream<Value>.Continuation] = [:]
-        var lastID = 0
+        var subscribers = StreamReaders<Value>(.newest(ObservableValue.backlog))
     }
 
     /// Changes that wait for a slow subscriber at most; it misses the oldest beyond that.
@@ -23,7 +23,7 @@ public final class ObservableValue<Value: Sendable>: Sendable {
     convenience init(_ value: Value) where Value: Equatable { self.init(value, isSame: { $0 == $1 }) }
 
     deinit {
-        for subscriber in state.withLock({ Array($0.subscribers.values) }) { subscriber.finish() }
+        state.withLock { $0.subscribers.finish() }
     }
 
     /// As it is now.
@@ -31,18 +31,8 @@ public final class ObservableValue<Value: Sendable>: Sendable {
 
     /// The value as it is, and then each change, for as long as it is iterated. Each access makes a stream of its own.
     public var values: AsyncStream<Value> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(Self.backlog)) { continuation in
-            let id = state.withLock { state in
-                state.lastID += 1
-                state.subscribers[state.lastID] = continuation
-                // Under the lock, so that no change comes before it.
-                continuation.yield(state.value)
-                return state.lastID
-            }
-            continuation.onTermination = { [weak self] _ in
-                _ = self?.state.withLock { $0.subscribers.removeValue(forKey: id) }
-            }
-        }
+        // Under the lock, so that no change comes before the first.
+        state.withLock { $0.subscribers.add(beginningWith: $0.value) }
     }
 
     /// Calls back with the value as it is, and then with each change, one after another and never on the caller's
@@ -62,8 +52,8 @@ public final class ObservableValue<Value: Sendable>: Sendable {
         state.withLock { state in
             guard !isSame(state.value, value) else { return }
             state.value = value
-            // Under the lock, so that all are told in the same order; yielding calls nobody.
-            for subscriber in state.subscribers.values { subscriber.yield(value) }
+            // Under the lock, so that all are told in the same order.
+            state.subscribers.yield(value)
         }
     }
 }

@@ -1,10 +1,10 @@
+import PCastIO
 import Synchronization
 
 /// One sender, any number of listeners, each of which gets everything that is sent while it listens.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
-        var listeners: [Int: AsyncStream<Element>.Continuation] = [:]
-        var lastID = 0
+        var listeners = StreamReaders<Element>(.newest(Broadcast.bufferLimit))
         var isFinished = false
     }
 
@@ -15,31 +15,20 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     /// Begins to listen now. The stream ends with the sender, or when its reader lets go of it.
     func listen() -> AsyncStream<Element> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(Self.bufferLimit)) { continuation in
-            let id: Int? = state.withLock { state in
-                if state.isFinished { return nil }
-                state.lastID += 1
-                state.listeners[state.lastID] = continuation
-                return state.lastID
-            }
-            guard let id else { return continuation.finish() }
-            continuation.onTermination = { [weak self] _ in
-                _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
-            }
+        state.withLock { state in
+            let stream = state.listeners.add()
+            if state.isFinished { state.listeners.finish() }
+            return stream
         }
     }
 
-    func send(_ element: Element) {
-        let listeners = state.withLock { Array($0.listeners.values) }
-        for listener in listeners { listener.yield(element) }
-    }
+    func send(_ element: Element) { state.withLock { $0.listeners.yield(element) } }
 
     /// Ends every stream; later sends go nowhere.
     func finish() {
-        let listeners = state.withLock { state in
+        state.withLock { state in
             state.isFinished = true
-            return Array(state.listeners.values)
+            state.listeners.finish()
         }
-        for listener in listeners { listener.finish() }
     }
 }

@@ -1,3 +1,4 @@
+import PCastIO
 import PCastMedia
 
 /// All who follow a player. Told under the player's lock, so that all are told in the same order.
@@ -6,9 +7,8 @@ struct EventAudience: Sendable {
     private static let backlog = 4_096
 
     private var subscriptions: [EventSubscription] = []
-    private var streams: [Int: AsyncStream<PlayerEvent>.Continuation] = [:]
-    private var positions: [Int: AsyncStream<TimeSpan>.Continuation] = [:]
-    private var lastID = 0
+    private var events = StreamReaders<PlayerEvent>(.everything(EventAudience.backlog))
+    private var positions = StreamReaders<TimeSpan>(.newest(1))
 
     /// - Returns: nil for one that is there already.
     mutating func add(_ subscription: EventSubscription) -> EventSubscription? {
@@ -28,45 +28,16 @@ struct EventAudience: Sendable {
     mutating func tell(_ event: PlayerEvent, through outbox: EventOutbox) {
         if subscriptions.contains(where: \.isOver) { subscriptions.removeAll(where: \.isOver) }
         outbox.post(event, to: subscriptions)
-        if case .progressed(.at(let position)) = event.kind {
-            for stream in positions.values { stream.yield(position) }
-            return
-        }
-        for (id, stream) in streams {
-            // A gap could not be told from nothing having happened: who falls behind so far is told no more.
-            if case .dropped = stream.yield(event) {
-                stream.onTermination = nil
-                stream.finish()
-                streams[id] = nil
-            }
-        }
+        if case .progressed(.at(let position)) = event.kind { positions.yield(position) } else { events.yield(event) }
     }
 
-    mutating func listen(ended: @escaping @Sendable (Int) -> Void) -> AsyncStream<PlayerEvent> {
-        lastID += 1
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: PlayerEvent.self, bufferingPolicy: .bufferingOldest(Self.backlog))
-        streams[lastID] = continuation
-        continuation.onTermination = { [lastID] _ in ended(lastID) }
-        return stream
-    }
+    mutating func listen() -> AsyncStream<PlayerEvent> { events.add() }
 
-    mutating func listenToPositions(ended: @escaping @Sendable (Int) -> Void) -> AsyncStream<TimeSpan> {
-        lastID += 1
-        let (stream, continuation) = AsyncStream.makeStream(of: TimeSpan.self, bufferingPolicy: .bufferingNewest(1))
-        positions[lastID] = continuation
-        continuation.onTermination = { [lastID] _ in ended(lastID) }
-        return stream
-    }
-
-    mutating func forget(_ id: Int) {
-        streams[id] = nil
-        positions[id] = nil
-    }
+    mutating func listenToPositions() -> AsyncStream<TimeSpan> { positions.add() }
 
     /// No event comes any more.
-    func finish() {
-        for stream in streams.values { stream.finish() }
-        for stream in positions.values { stream.finish() }
+    mutating func finish() {
+        events.finish()
+        positions.finish()
     }
 }

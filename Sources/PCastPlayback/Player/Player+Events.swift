@@ -13,20 +13,10 @@ extension Player {
 
     /// All that happens from now on but positions, in order, for as long as it is iterated. Each call makes a stream of its
     /// own; one whose reader falls behind by 4096 events ends.
-    public func events() -> AsyncStream<PlayerEvent> {
-        change { state in
-            state.audience.listen { [weak self] id in self?.forget(id) }
-        }
-    }
+    public func events() -> AsyncStream<PlayerEvent> { change { $0.audience.listen() } }
 
     /// The position as it moves: the newest, whenever the reader is ready for another.
-    public func positions() -> AsyncStream<TimeSpan> {
-        change { state in
-            state.audience.listenToPositions { [weak self] id in self?.forget(id) }
-        }
-    }
-
-    private func forget(_ id: Int) { change { $0.audience.forget(id) } }
+    public func positions() -> AsyncStream<TimeSpan> { change { $0.audience.listenToPositions() } }
 
     /// Holds it, and tells it at once what is so.
     func add(_ consumer: any PlaybackSessionConsumer) {

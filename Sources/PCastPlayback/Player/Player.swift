@@ -42,8 +42,10 @@ public final class Player: PlayerProtocol {
     public init(_ pipelines: PipelineFactory) { self.pipelines = pipelines }
 
     deinit {
-        let state = storage.withLock { $0 }
-        state.audience.finish()
+        let state = storage.withLock { state in
+            state.audience.finish()
+            return state
+        }
         guard let session = state.session else { return }
         session.withState { $0.terminate() }
         stop(session.withState { $0.pipeline })

@@ -1,3 +1,4 @@
+import PCastIO
 public import PCastMedia
 import Synchronization
 
@@ -5,8 +6,7 @@ import Synchronization
 /// begins to read.
 public final class SurfaceEvents: Sendable {
     private struct State {
-        var readers: [Int: AsyncStream<SurfaceEvent>.Continuation] = [:]
-        var lastID = 0
+        var readers = StreamReaders<SurfaceEvent>(.newest(SurfaceEvents.bufferLimit))
         var dimensions: Dimensions?
         var isFinished = false
     }
@@ -22,18 +22,10 @@ public final class SurfaceEvents: Sendable {
 
     /// Events from now on.
     public func read() -> AsyncStream<SurfaceEvent> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(Self.bufferLimit)) { continuation in
-            let id: Int? = state.withLock { state in
-                guard !state.isFinished else { return nil }
-                if let dimensions = state.dimensions { continuation.yield(.ready(dimensions)) }
-                state.lastID += 1
-                state.readers[state.lastID] = continuation
-                return state.lastID
-            }
-            guard let id else { return continuation.finish() }
-            continuation.onTermination = { [weak self] _ in
-                _ = self?.state.withLock { $0.readers.removeValue(forKey: id) }
-            }
+        state.withLock { state in
+            let stream = state.readers.add(beginningWith: state.dimensions.map { .ready($0) })
+            if state.isFinished { state.readers.finish() }
+            return stream
         }
     }
 
@@ -48,18 +40,16 @@ public final class SurfaceEvents: Sendable {
             case .closed, .lost: state.dimensions = nil
             case .key: break
             }
-            for reader in state.readers.values { reader.yield(event) }
+            state.readers.yield(event)
         }
     }
 
     /// Ends every stream.
     public func finish() {
-        let readers = state.withLock { state in
+        state.withLock { state in
             state.isFinished = true
             state.dimensions = nil
-            defer { state.readers = [:] }
-            return Array(state.readers.values)
+            state.readers.finish()
         }
-        for reader in readers { reader.finish() }
     }
 }

@@ -1,0 +1,63 @@
+import Synchronization
+import Testing
+
+@testable import PCastIO
+
+@Suite("Readers of a teller", .timeLimit(.minutes(2)))
+struct StreamReadersTests {
+    @Test("each is told everything from when it came on, in order, and its end")
+    func order() async {
+        var readers = StreamReaders<Int>(.newest(64))
+        readers.yield(0)
+        let first = readers.add()
+        readers.yield(1)
+        let second = readers.add(beginningWith: 10)
+        readers.yield(2)
+        readers.finish()
+        #expect(await first.reduce(into: []) { $0.append($1) } == [1, 2])
+        #expect(await second.reduce(into: []) { $0.append($1) } == [10, 2])
+    }
+
+    @Test("one that falls behind misses the oldest, or is told no more")
+    func backlog() async {
+        var missing = StreamReaders<Int>(.newest(2))
+        let newest = missing.add()
+        for number in 1...5 { missing.yield(number) }
+        missing.finish()
+        #expect(await newest.reduce(into: []) { $0.append($1) } == [4, 5])
+        var ending = StreamReaders<Int>(.everything(2))
+        let oldest = ending.add()
+        for number in 1...5 { ending.yield(number) }
+        #expect(await oldest.reduce(into: []) { $0.append($1) } == [1, 2])
+    }
+
+    /// A task that is cancelled holds what yielding to it waits for while it lets go of its stream. When that waited for the
+    /// teller's lock, both waited for ever.
+    @Test("readers are cancelled in the middle of what they are told, and nobody waits for ever")
+    func cancelled() async throws {
+        let readers = Mutex(StreamReaders<Int>(.newest(1)))
+        let isOver = Atomic(false)
+        let tellers = try (0..<2).map { _ in
+            try WorkerThread(name: "teller") {
+                var number = 0
+                while !isOver.load(ordering: .relaxed) {
+                    readers.withLock { $0.yield(number) }
+                    number += 1
+                }
+            }
+        }
+        for _ in 0..<5_000 {
+            let stream = readers.withLock { $0.add() }
+            let (heard, tell) = AsyncStream.makeStream(of: Int.self)
+            let reader = Task {
+                for await number in stream { tell.yield(number) }
+                tell.finish()
+            }
+            for await _ in heard { break }
+            reader.cancel()
+            await reader.value
+        }
+        isOver.store(true, ordering: .relaxed)
+        for teller in tellers { teller.join() }
+    }
+}

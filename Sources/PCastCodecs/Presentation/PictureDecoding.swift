@@ -1,7 +1,7 @@
 import CFFmpeg
 import PCastMedia
 
-/// Decodes the pictures of a presentation, those alone that begin at or behind a position.
+/// Decodes the pictures of a presentation from a position on: first the one that is seen there, which may have begun before.
 final class PictureDecoding {
     let format: CodedFormat
     private let decoder: AVCodecContextHolder
@@ -83,6 +83,7 @@ final class PictureDecoding {
                 av_frame_move_ref(held.pointer, frame.pointer)
                 isHolding = true
             } else {
+                if isHolding, start > beginning + Self.tolerance { try giveHeld(until: start, &samples) }
                 release()
                 samples.append(try sample(frame.pointer, at: max(start, beginning)))
             }
@@ -95,6 +96,12 @@ final class PictureDecoding {
         samples.append(
             try sample(held.pointer, at: .microseconds(held.pointer.pointee.best_effort_timestamp)))
         release()
+    }
+
+    /// Where the next picture begins behind the position: the one before it is still seen there.
+    private func giveHeld(until next: TimeSpan, _ samples: inout [PresentationSample]) throws(CodecError) {
+        held.pointer.pointee.pkt_duration = (next - beginning).nanoseconds / 1_000
+        samples.append(try sample(held.pointer, at: beginning))
     }
 
     private func sample(

@@ -163,8 +163,9 @@ let package = Package(
             dependencies: [
                 "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
                 "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
-                "PCastRendering", "PCastWindow", "CLinux",
+                "PCastRendering", "PCastWindow", "PCastPlayback", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Hummingbird", package: "hummingbird"),
             ], swiftSettings: settings),
         .executableTarget(
             name: "PublishExample", dependencies: ["PCast"], path: "Examples/Publish", swiftSettings: settings),

@@ -41,8 +41,8 @@ private let allowed: [String: Set<String>] = {
         "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastNetwork", "PCastStage", "PCastWindow", "ArgumentParser",
-        "CLinux",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastNetwork", "PCastStage", "PCastWindow", "ArgumentParser",
+        "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
     ])
     return table
 }()

@@ -7,10 +7,12 @@ import PCastMedia
 struct RenderCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "render",
-        abstract: "A film in a window: pictures that are left out, and processor time beside ffplay.",
+        abstract: "A film in a window: pictures that are left out, processor time beside ffplay, sound and picture.",
         discussion: """
             Both decode the same file of 1280x720 at 60 pictures a second, with its sound, and show it on an X server \
-            whose screen is memory; they take turns. “display” is what that server took meanwhile, in seconds.
+            whose screen is memory; they take turns. “display” is what that server took meanwhile, in seconds. Then pcast \
+            plays a film that flashes and beeps, and somebody else watches that screen and records what is heard: “skew” is \
+            how much later the flash is.
             """)
 
     @Option(help: "Seconds that the film lasts.")
@@ -60,11 +62,21 @@ struct RenderCommand: AsyncParsableCommand {
                     "leftOut": nil,
                 ])
         }
+        let skews = try await SkewMeasurement.run(seconds: seconds)
+        let worst = skews.max { abs($0) < abs($1) }
+        report.row(
+            "sound and picture",
+            ["skew": Percentile.of(skews, 0.5), "worst": worst, "flashes": Double(skews.count)])
         try report.finish(
             [
                 "processor": ours / Double(count * seconds), "ffplayProcessor": theirs / Double(count * seconds),
                 "ratioToFFplay": theirs > 0 ? ours / theirs : nil, "frames": frames, "framesDropped": leftOut,
-            ], targets: [Target("ratioToFFplay", .atMost(1.2)), Target("framesDropped", .exactly(0))])
+                "skewP50": Percentile.of(skews, 0.5), "skewWorst": worst,
+            ],
+            targets: [
+                Target("ratioToFFplay", .atMost(1.2)), Target("framesDropped", .exactly(0)),
+                Target("skewWorst", .within(20)),
+            ])
     }
 
     private func measured(

@@ -1,0 +1,135 @@
+import ArgumentParser
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastPlayback
+
+/// `pcast-bench playback`: how soon a picture is there, and how near to the edge.
+struct PlaybackCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "playback",
+        abstract: "A player on HTTP Live Streaming: start, seeks, and how far behind the edge of a live programme.",
+        discussion: """
+            The film is 1280x720 at 25 pictures a second; each picture says which one it is, and what counts is the picture \
+            that is shown. The origin is our own, on loopback. Live: parts of 0.4 s, played at the default distance of three \
+            parts; “behind” is from the end of the newest part there is to the picture that is shown, “behindCamera” from the \
+            moment whose picture would be taken.
+            """)
+
+    @Option(help: "How often it starts, from each kind of address.")
+    var count = 20
+
+    @Option(help: "Seeks inside the buffer.")
+    var seeks = 40
+
+    @Option(help: "Seconds that the live programme is watched.")
+    var seconds = 15
+
+    @OptionGroup var options: ReportOptions
+
+    /// Of the film.
+    private static let length = 60
+    /// What a live programme has when it is joined.
+    private static let head = TimeSpan.seconds(20 as Int64)
+
+    func validate() throws {
+        guard count >= 1, seeks >= 1, (1...30).contains(seconds) else {
+            throw ValidationError("--count and --seeks are at least 1, --seconds is 1 to 30.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let folder = "/dev/shm/pcast-bench-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let film = try StampedFilm(seconds: Self.length, in: folder)
+        let origin = try await FilmOrigin.open(film, head: Self.head)
+        let file = try await starts(film.file, "start, file", &report)
+        let playlist = try await starts(origin.uri("film.m3u8"), "start, HLS", &report)
+        let sought = try await seeksInBuffer(origin.uri("film.m3u8"), &report)
+        await origin.close()
+        let live = try await liveFigures(film, &report)
+        try report.finish(
+            [
+                "fileStartP50": Percentile.of(file, 0.5), "startP50": Percentile.of(playlist, 0.5),
+                "seekP50": Percentile.of(sought, 0.5), "seekP95": Percentile.of(sought, 0.95),
+                "liveStart": live.start, "behindP50": Percentile.of(live.behind, 0.5), "behindMax": live.behind.max(),
+                "behindCameraMax": live.behindCamera.max(), "livePicturesLeftOut": Double(live.leftOut),
+                "liveLongestPicture": live.longest,
+            ],
+            targets: [
+                Target("startP50", .atMost(250)), Target("seekP95", .atMost(100)), Target("behindMax", .atMost(1_500)),
+                Target("livePicturesLeftOut", .exactly(0)),
+            ])
+    }
+
+    private static func milliseconds(_ time: TimeSpan) -> Double { time.seconds * 1_000 }
+
+    private func starts(_ address: String, _ name: String, _ report: inout Report) async throws -> [Double] {
+        var times: [Double] = []
+        for _ in 0..<count {
+            let playback = MeasuredPlayback()
+            times.append(Self.milliseconds(try await playback.start(address)))
+            await playback.stop()
+        }
+        report.row(name, ["median": Percentile.of(times, 0.5), "worst": times.max(), "count": Double(times.count)])
+        return times
+    }
+
+    /// Ahead and back, within what is loaded: from where it plays to a second before the buffer's end.
+    private func seeksInBuffer(_ address: String, _ report: inout Report) async throws -> [Double] {
+        let playback = MeasuredPlayback()
+        _ = try await playback.start(address)
+        var times: [Double] = []
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<seeks {
+            try await playback.awaitBuffer(.seconds(3 as Int64))
+            let (position, end) = (playback.player.position, playback.player.bufferedPosition)
+            // In the middle of a picture's time, so that it is clear which one is meant.
+            let picture = (Double.random(in: position + 0.5...end - 1, using: &generator) * Double(StampedFilm.rate))
+            let goal = TimeSpan(seconds: (picture.rounded(.down) + 0.5) / Double(StampedFilm.rate))
+            times.append(Self.milliseconds(try await playback.seek(to: goal)))
+            if goal.seconds > Double(Self.length) - 20 { _ = try await playback.seek(to: .milliseconds(20)) }
+        }
+        await playback.stop()
+        report.row(
+            "seek in the buffer",
+            ["median": Percentile.of(times, 0.5), "worst": times.max(), "count": Double(times.count)])
+        return times
+    }
+
+    private func liveFigures(_ film: StampedFilm, _ report: inout Report) async throws -> LiveFigures {
+        let origin = try await FilmOrigin.open(film, head: Self.head)
+        let playback = MeasuredPlayback()
+        var figures = LiveFigures(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
+        let sights = try await playback.watch(.seconds(Int64(seconds)))
+        for sight in sights {
+            let shown = StampedFilm.position(of: sight.counter)
+            figures.behind.append(Self.milliseconds(origin.edge(at: sight.moment) - shown))
+            figures.behindCamera.append(Self.milliseconds(origin.camera(at: sight.moment) - shown))
+        }
+        figures.leftOut = zip(sights, sights.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(0, +)
+        figures.longest = zip(sights, sights.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }.max()
+        await playback.stop()
+        await origin.close()
+        report.row(
+            "live, low latency",
+            [
+                "start": figures.start, "behind": Percentile.of(figures.behind, 0.5), "behindMax": figures.behind.max(),
+                "behindCamera": Percentile.of(figures.behindCamera, 0.5), "pictures": Double(figures.behind.count),
+                "leftOut": Double(figures.leftOut), "longest": figures.longest,
+            ])
+        return figures
+    }
+
+    private struct LiveFigures {
+        var start: Double
+        var behind: [Double] = []
+        var behindCamera: [Double] = []
+        /// Pictures of the programme that were not shown.
+        var leftOut = 0
+        /// From one picture to the next.
+        var longest: Double?
+    }
+}

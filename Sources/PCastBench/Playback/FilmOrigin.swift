@@ -1,0 +1,171 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PCastIO
+import PCastMedia
+import PCastWeb
+
+/// A web server on loopback that has a film as HTTP Live Streaming: whole at `/film.m3u8`, and at `/live.m3u8` as a programme
+/// with parts whose first part was made when the origin began, or as much earlier as it was asked for. A playlist that is
+/// asked for with a part that is not made yet waits for it (RFC 8216bis, section 6.2.5.2).
+final class FilmOrigin: Sendable {
+    /// Segments in a live playlist.
+    private static let window = 6
+    /// Of those, from the end, that are told in parts too.
+    private static let partedSegments = 3
+
+    private let film: StampedFilm
+    /// When the first part's first picture was made.
+    private let beginning: Instant
+    let port: Int
+    private let serving: Task<Void, any Error>
+
+    /// - Parameter head: how much of the programme there is when it begins.
+    static func open(_ film: StampedFilm, head: TimeSpan) async throws -> FilmOrigin {
+        let beginning = MonotonicClock.now() - head
+        let (ports, told) = AsyncStream.makeStream(of: Int.self)
+        let server = Server(film: film, beginning: beginning, date: MonotonicClock.reference().wallTime(at: beginning))
+        let web = WebServer(
+            binding: .init(host: "127.0.0.1", port: 0), router: server.routes(), webSocketPath: "/none",
+            logger: Logger(label: "origin") { _ in SwiftLogNoOpLogHandler() }
+        ) { _ in }
+        let serving = Task { try await web.run { port in told.yield(port) } }
+        for await port in ports { return FilmOrigin(film, beginning, port, serving) }
+        throw BenchFailure("the origin did not begin")
+    }
+
+    private init(_ film: StampedFilm, _ beginning: Instant, _ port: Int, _ serving: Task<Void, any Error>) {
+        (self.film, self.beginning, self.port, self.serving) = (film, beginning, port, serving)
+    }
+
+    func uri(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
+
+    /// The position up to which there are whole parts at a moment.
+    func edge(at now: Instant) -> TimeSpan { Server.edge(beginning, film, at: now) }
+
+    /// The position whose picture would be taken at a moment.
+    func camera(at now: Instant) -> TimeSpan { now - beginning }
+
+    func close() async {
+        serving.cancel()
+        _ = try? await serving.value
+    }
+
+    /// What is answered.
+    private struct Server: Sendable {
+        let film: StampedFilm
+        let beginning: Instant
+        let date: WallTime
+
+        static func edge(_ beginning: Instant, _ film: StampedFilm, at now: Instant) -> TimeSpan {
+            let made = max(0, (now - beginning).nanoseconds / StampedFilm.partLength.nanoseconds)
+            return TimeSpan(
+                nanoseconds: min(made, Int64(film.parts.count)) * StampedFilm.partLength.nanoseconds)
+        }
+
+        /// Whole parts at a moment.
+        private func made(at now: Instant) -> Int {
+            Int(Self.edge(beginning, film, at: now).nanoseconds / StampedFilm.partLength.nanoseconds)
+        }
+
+        func routes() -> Router<WebRequestContext> {
+            let router = Router(context: WebRequestContext.self)
+            router.get("/film.m3u8") { _, _ in playlist(complete) }
+            router.get("/live.m3u8") { request, _ in
+                let query = request.uri.queryParameters
+                if let segment = query["_HLS_msn"].flatMap({ Int(String($0)) }) {
+                    let part = query["_HLS_part"].flatMap { Int(String($0)) } ?? StampedFilm.partsPerSegment - 1
+                    try await awaitPart(segment * StampedFilm.partsPerSegment + part)
+                }
+                return playlist(live(made(at: MonotonicClock.now())))
+            }
+            router.get("/init.mp4") { _, _ in media(film.initialization) }
+            router.get("/segment/:number") { _, context in
+                let number = try context.parameters.require("number", as: Int.self)
+                guard (0..<film.segmentCount).contains(number) else { throw HTTPError(.notFound) }
+                return media(film.segment(number))
+            }
+            router.get("/part/:number") { _, context in
+                let number = try context.parameters.require("number", as: Int.self)
+                guard film.parts.indices.contains(number) else { throw HTTPError(.notFound) }
+                try await awaitPart(number)
+                return media(film.parts[number])
+            }
+            return router
+        }
+
+        /// Waits until a part is made, or the film is over.
+        private func awaitPart(_ number: Int) async throws {
+            let last = min(number, film.parts.count - 1)
+            let due =
+                beginning + TimeSpan(nanoseconds: Int64(last + 1) * StampedFilm.partLength.nanoseconds)
+            let rest = due - MonotonicClock.now()
+            if rest > .zero { try await Task.sleep(for: rest.duration) }
+        }
+
+        private func playlist(_ text: String) -> Response {
+            Response(
+                status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+        }
+
+        private func media(_ bytes: [UInt8]) -> Response {
+            Response(
+                status: .ok, headers: [.contentType: "video/mp4"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+        }
+
+        private var complete: String {
+            var text = head(first: 0, more: "#EXT-X-PLAYLIST-TYPE:VOD\n")
+            for number in 0..<film.segmentCount { text += segmentLines(number) }
+            return text + "#EXT-X-ENDLIST\n"
+        }
+
+        private func live(_ made: Int) -> String {
+            let (whole, rest) = made.quotientAndRemainder(dividingBy: StampedFilm.partsPerSegment)
+            let first = max(0, whole - FilmOrigin.window)
+            let length = StampedFilm.partLength.seconds
+            var text = head(
+                first: first,
+                more: "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(3 * length)\n"
+                    + "#EXT-X-PART-INF:PART-TARGET=\(length)\n")
+            text += "#EXT-X-PROGRAM-DATE-TIME:\(dateText(of: date + position(ofSegment: first)))\n"
+            for number in first..<whole {
+                if number >= whole - FilmOrigin.partedSegments {
+                    text += partLines(of: number, StampedFilm.partsPerSegment)
+                }
+                text += segmentLines(number)
+            }
+            text += partLines(of: whole, rest)
+            guard made < film.parts.count else { return text + "#EXT-X-ENDLIST\n" }
+            return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"part/\(made)\"\n"
+        }
+
+        private func head(first: Int, more: String) -> String {
+            "#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-TARGETDURATION:\(Int(StampedFilm.segmentLength.seconds.rounded()))\n"
+                + "#EXT-X-MEDIA-SEQUENCE:\(first)\n\(more)#EXT-X-MAP:URI=\"init.mp4\"\n"
+        }
+
+        private func segmentLines(_ number: Int) -> String {
+            "#EXTINF:\(StampedFilm.segmentLength.seconds),\nsegment/\(number)\n"
+        }
+
+        private func partLines(of segment: Int, _ count: Int) -> String {
+            (0..<count).map { part in
+                "#EXT-X-PART:DURATION=\(StampedFilm.partLength.seconds),"
+                    + "URI=\"part/\(segment * StampedFilm.partsPerSegment + part)\"\(part == 0 ? ",INDEPENDENT=YES" : "")\n"
+            }.joined()
+        }
+
+        private func dateText(of time: WallTime) -> String {
+            Date(timeIntervalSince1970: Double(time.millisecondsSinceEpoch) / 1_000).formatted(
+                Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        }
+
+        private func position(ofSegment number: Int) -> TimeSpan {
+            TimeSpan(nanoseconds: Int64(number) * StampedFilm.segmentLength.nanoseconds)
+        }
+    }
+}

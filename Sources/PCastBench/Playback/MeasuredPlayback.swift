@@ -1,0 +1,97 @@
+import PCastIO
+import PCastMedia
+import PCastPlayback
+
+/// A player whose pictures are written down, and what is asked of it.
+struct MeasuredPlayback: Sendable {
+    let witness = PictureWitness()
+    let player: Player
+
+    /// How long anything is waited for.
+    private static let patience = TimeSpan.seconds(10 as Int64)
+
+    init() { player = Player(.media(isHeard: false, shownOn: witness)) }
+
+    /// Plays from the beginning, or from where a live programme is joined.
+    ///
+    /// - Returns: how long it took to the first picture.
+    /// - Throws: `BenchFailure` when none comes.
+    func start(_ address: String) async throws -> TimeSpan {
+        let sights = witness.expect { _ in true }
+        let begun = MonotonicClock.now()
+        player.set(video: Video(address), play: true)
+        return try await first(of: sights, "a first picture of \(address)").moment - begun
+    }
+
+    /// Goes elsewhere while it plays.
+    ///
+    /// - Returns: how long it took until the picture of that moment was seen.
+    func seek(to position: TimeSpan) async throws -> TimeSpan {
+        let counter = Int(position.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
+        let sights = witness.expect { $0.counter == counter }
+        let begun = MonotonicClock.now()
+        player.startSeek(to: position)
+        return try await first(of: sights, "picture \(counter)").moment - begun
+    }
+
+    /// Lets it play until so much was shown.
+    ///
+    /// - Returns: all pictures.
+    func watch(_ length: TimeSpan) async throws -> [PictureWitness.Sight] {
+        let begun = witness.sights.first?.counter ?? 0
+        let goal = begun + Int(length.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
+        let sights = witness.expect { $0.counter >= goal }
+        _ = try await first(of: sights, "picture \(goal)", within: length + Self.patience)
+        return witness.sights
+    }
+
+    /// Waits until pictures far enough ahead can be shown without loading.
+    func awaitBuffer(_ length: TimeSpan) async throws {
+        let (player, goal) = (player, length.seconds)
+        let positions = player.positions()
+        try await settle("a buffer of \(length)", within: Self.patience) {
+            for await _ in positions where player.bufferedPosition - player.position >= goal { return true }
+            return nil
+        }
+    }
+
+    /// Ends it, and its threads.
+    func stop() async {
+        player.reset()
+        await player.settled()
+    }
+
+    private func first(
+        of sights: AsyncStream<PictureWitness.Sight>, _ what: String, within patience: TimeSpan = Self.patience
+    ) async throws -> PictureWitness.Sight {
+        try await settle(what, within: patience) {
+            for await sight in sights { return sight }
+            return nil
+        }
+    }
+
+    @discardableResult
+    private func settle<Value: Sendable>(
+        _ what: String, within patience: TimeSpan, _ body: @escaping @Sendable () async -> Value?
+    ) async throws -> Value {
+        let events = player.events()
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { await body() }
+            group.addTask {
+                for await event in events {
+                    if case .error(let error) = event.kind { throw BenchFailure("\(what): \(error)") }
+                }
+                return nil
+            }
+            group.addTask {
+                try await Task.sleep(for: patience.duration)
+                throw BenchFailure("\(what) did not come within \(patience)")
+            }
+            defer { group.cancelAll() }
+            while let value = try await group.next() {
+                if let value { return value }
+            }
+            throw BenchFailure("\(what) did not come")
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import PCastIO
+import PCastMedia
+import PCastRendering
+import Synchronization
+
+/// A surface that nobody sees, and that writes down when it was shown which picture of a ``StampedFilm``.
+final class PictureWitness: RenderSurface {
+    struct Sight: Sendable {
+        var counter: Int
+        var moment: Instant
+    }
+
+    private struct State {
+        var sights: [Sight] = []
+        var waiting: [(wants: @Sendable (Sight) -> Bool, tell: AsyncStream<Sight>.Continuation)] = []
+        var statistics = SurfaceStatistics()
+    }
+
+    private let state = Mutex(State())
+    private let told = SurfaceEvents()
+    private let arranged = Mutex(PictureArrangement())
+
+    init() { told.tell(.ready(StampedFilm.dimensions)) }
+
+    func show(_ frame: VideoFrame) {
+        let moment = MonotonicClock.now()
+        guard let stamp = TestPictureStrip.read(frame) else { return }
+        let sight = Sight(counter: Int(stamp.counter), moment: moment)
+        state.withLock { state in
+            state.sights.append(sight)
+            state.statistics.picturesShown += 1
+            state.waiting.removeAll { waiting in
+                guard waiting.wants(sight) else { return false }
+                waiting.tell.yield(sight)
+                waiting.tell.finish()
+                return true
+            }
+        }
+    }
+
+    var arrangement: PictureArrangement {
+        get { arranged.withLock { $0 } }
+        set { arranged.withLock { $0 = newValue } }
+    }
+
+    var statistics: SurfaceStatistics { state.withLock { $0.statistics } }
+
+    var events: AsyncStream<SurfaceEvent> { told.read() }
+
+    /// All that were shown, in order. The film's length bounds them.
+    var sights: [Sight] { state.withLock { $0.sights } }
+
+    /// The first picture to be shown from now on that is wanted; asked for before what brings it about is begun.
+    func expect(_ wants: @escaping @Sendable (Sight) -> Bool) -> AsyncStream<Sight> {
+        let (stream, tell) = AsyncStream.makeStream(of: Sight.self)
+        state.withLock { $0.waiting.append((wants, tell)) }
+        return stream
+    }
+}

@@ -1,0 +1,68 @@
+import PCastDevices
+import PCastIO
+import PCastMedia
+import Synchronization
+
+/// Sees the screen of an X server and hears what a sound server plays, and notes when the picture becomes white and when a
+/// tone of 1 kHz begins.
+final class ClapperWitness: Sendable {
+    private struct State {
+        var flashes: [WallTime] = []
+        var tones: [WallTime] = []
+        var isWhite = false
+        var detector = ClapperDetector()
+    }
+
+    /// How often it looks: what it sees is half of this late, on average.
+    private static let frameRate = FrameRate(120)
+    private static let meanLateness = TimeSpan.microseconds(1_000_000 / 240)
+
+    private let screen: ScreenSource
+    private let sound: SystemSoundSource
+    private let state = Mutex(State())
+
+    /// - Throws: `DeviceError` when there is no such screen or server.
+    init(display: String, soundServer: String) throws(DeviceError) {
+        screen = try ScreenSource(
+            ScreenSpecification(display: display), frameRate: Self.frameRate, showsPointer: false)
+        sound = try SystemSoundSource(channels: 1, server: soundServer)
+        try screen.start { [weak self] in
+            self?.see($0)
+        } ended: { _ in
+        }
+        try sound.start { [weak self] in
+            self?.hear($0)
+        } ended: { _ in
+        }
+    }
+
+    func stop() {
+        screen.stop()
+        sound.stop()
+    }
+
+    /// How much later than its tone each flash was seen.
+    var skews: [TimeSpan] {
+        let (flashes, tones) = state.withLock { ($0.flashes, $0.tones) }
+        return flashes.compactMap { flash in
+            tones.map { flash - $0 - Self.meanLateness }.min { $0.magnitude < $1.magnitude }
+        }
+    }
+
+    private func see(_ sample: VideoSample) {
+        guard case .picture(let picture) = sample, let time = picture.captureTime else { return }
+        let size = picture.dimensions
+        let isWhite = picture.planeY[size.height / 2 * picture.strideY + size.width / 2] > 128
+        state.withLock { state in
+            if isWhite, !state.isWhite { state.flashes.append(time) }
+            state.isWhite = isWhite
+        }
+    }
+
+    private func hear(_ frame: AudioFrame) {
+        guard let time = frame.captureTime else { return }
+        state.withLock { state in
+            if let onset = state.detector.listen(to: frame) { state.tones.append(time + onset) }
+        }
+    }
+}

@@ -36,6 +36,9 @@ struct SoundPlayback {
     /// Since sound was last put out.
     private var starts = 0
     private var queuedPeriods = SoundPlayback.queuedPeriods.lowerBound
+    /// How long a device has enough that said nevertheless that it is ready. ALSA's plugin for PulseAudio does whenever it
+    /// has room, and asking it again at once, again and again, keeps it from playing (it shares a lock with its own thread).
+    private var rest: TimeSpan?
     private var samples: [Float] = []
     private var chunk: [Int16] = []
 
@@ -98,7 +101,8 @@ struct SoundPlayback {
     private mutating func step(
         on pcm: PlaybackPCM, _ volume: () -> Double, _ next: () -> SoundOrder?
     ) throws(PlaybackFailure) -> Bool {
-        let pause = timekeeper.pause(written: written, at: MonotonicClock.now())
+        let pause = timekeeper.pause(written: written, at: MonotonicClock.now()) ?? rest
+        rest = nil
         let limit = (pause ?? Self.patience).milliseconds.rounded(.up)
         if try pcm.wait(milliseconds: Int32(limit), isPaced: pause != nil) == .signalled { return false }
         var status = try pcm.readStatus()
@@ -128,7 +132,10 @@ struct SoundPlayback {
     private mutating func feed(_ pcm: PlaybackPCM, room: Int, volume: Float) throws(PlaybackFailure) {
         let size = chunk.count / PlaybackPCM.channels
         var room = room
-        while room >= size, pcm.buffer - room <= queued(on: pcm) {
+        let queued = queued(on: pcm)
+        let surplus = pcm.buffer - room - queued
+        if surplus > 0 { rest = max(.milliseconds(1), TimeSpan(seconds: Double(surplus) / Double(pcm.rate))) }
+        while room >= size, pcm.buffer - room <= queued {
             try write(on: pcm, volume: volume)
             room -= size
         }

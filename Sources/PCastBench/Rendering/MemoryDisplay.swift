@@ -1,10 +1,11 @@
 import Foundation
+import PCastIO
 
 /// An X server whose screen is memory (Xvfb), for as long as it is held, under a number that it finds itself.
 final class MemoryDisplay {
     /// `:N`.
     let name: String
-    private let process = Process()
+    private let process: SpawnedProcess
 
     /// - Throws: `BenchFailure` where Xvfb is not installed or does not start.
     init(size: String) throws {
@@ -12,26 +13,32 @@ final class MemoryDisplay {
         guard FileManager.default.isExecutableFile(atPath: path) else {
             throw BenchFailure("Xvfb is needed, which is not installed (apt-get install xvfb)")
         }
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "\(size)x24"]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        let (process, output) = try Self.start(path, size: size)
+        self.process = process
         var text = ""
-        while !text.hasSuffix("\n") {
-            let data = output.fileHandleForReading.availableData
-            if data.isEmpty { throw BenchFailure("Xvfb did not start") }
-            text += String(decoding: data, as: UTF8.self)
+        var byte: UInt8 = 0
+        while !text.hasSuffix("\n"), read(output.number, &byte, 1) == 1 {
+            text.append(Character(Unicode.Scalar(byte)))
         }
+        guard text.hasSuffix("\n") else { throw BenchFailure("Xvfb did not start") }
         name = ":" + text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// - Returns: the server, and what it writes; the other end is the server's alone, so that it ends with it.
+    private static func start(_ path: String, size: String) throws -> (SpawnedProcess, Descriptor) {
+        let (null, output) = (try Descriptor.null(), try ProcessPipe())
+        let process = try SpawnedProcess(
+            path, ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "\(size)x24"],
+            environment: ["PATH": "/usr/bin:/bin"], isApart: true, input: null, output: output.write, messages: null)
+        return (process, output.read)
     }
 
     deinit { end() }
 
     /// What it has taken of the processors, in seconds; nil when nobody knows.
     var processor: Double? {
-        let text = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
+        guard let number = process.processID else { return nil }
+        let text = try? String(contentsOfFile: "/proc/\(number)/stat", encoding: .utf8)
         // The second field is in parentheses, and may hold spaces.
         guard let fields = text?.split(separator: ")").last?.split(separator: " "), fields.count > 12,
             let user = Double(fields[11]), let system = Double(fields[12])
@@ -40,7 +47,8 @@ final class MemoryDisplay {
     }
 
     func end() {
-        if process.isRunning { process.terminate() }
-        process.waitUntilExit()
+        guard process.processID != nil else { return }
+        process.send(SIGTERM)
+        _ = process.wait()
     }
 }

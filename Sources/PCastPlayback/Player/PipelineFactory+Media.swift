@@ -7,20 +7,70 @@ extension PipelineFactory {
     /// - Parameters:
     ///   - isHeard: without a loudspeaker nothing is, whatever was asked for.
     ///   - surface: where pictures are shown; nil for nowhere. It stays the caller's.
-    public static func media(isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil) -> PipelineFactory {
-        PipelineFactory { source, handler throws(PlaybackError) in
-            guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {
-                throw .unsupportedAddress(source.address)
-            }
-            let content = MediaContent.content(
-                at: source.address, isPlaylist: source.deliveryMethod == .hls ? true : nil)
-            let loudspeaker = isHeard ? try? SoundPresenter(name: "default") : nil
-            do throws(IOError) {
-                return try MediaPipeline(
-                    content, sound: loudspeaker ?? NullSoundOutput(), onFrame: { surface?.show($0) }, onEvent: handler)
-            } catch {
-                throw .notPlayable(source.address, reason: error.description)
-            }
+    ///   - configuration: how playlists are played.
+    public static func media(
+        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil,
+        configuration: HLSContent.Configuration = HLSContent.Configuration()
+    ) -> PipelineFactory {
+        let place = MediaPlace(isHeard: isHeard, surface: surface, configuration: configuration)
+        return PipelineFactory(
+            { source, handler throws(PlaybackError) in
+                try place.play(try place.content(of: source), of: source, handler)
+            }, preloading: { place.preload($0) })
+    }
+}
+
+/// Where media are shown and heard, and how they are read.
+private struct MediaPlace: Sendable {
+    var isHeard: Bool
+    var surface: (any RenderSurface)?
+    var configuration: HLSContent.Configuration
+
+    func content(of source: Source) throws(PlaybackError) -> any PlaybackContent {
+        guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {
+            throw .unsupportedAddress(source.address)
+        }
+        return MediaContent.content(
+            at: source.address, isPlaylist: source.deliveryMethod == .hls ? true : nil, configuration: configuration)
+    }
+
+    func play(
+        _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
+    ) throws(PlaybackError) -> any PlaybackPipeline {
+        let loudspeaker = isHeard ? try? SoundPresenter(name: "default") : nil
+        do throws(IOError) {
+            return try MediaPipeline(
+                content, sound: loudspeaker ?? NullSoundOutput(), onFrame: { [surface] in surface?.show($0) },
+                onEvent: handler)
+        } catch {
+            content.close()
+            throw .notPlayable(source.address, reason: error.description)
         }
     }
+
+    func preload(_ source: Source) -> (any PipelinePreload)? {
+        guard let content = try? content(of: source), let preload = try? ContentPreload(content) else { return nil }
+        return MediaPreload(preload, of: source, at: self)
+    }
+}
+
+/// A content that is loaded ahead, and where it will be played.
+private final class MediaPreload: PipelinePreload {
+    private let content: ContentPreload
+    private let source: Source
+    private let place: MediaPlace
+
+    init(_ content: ContentPreload, of source: Source, at place: MediaPlace) {
+        (self.content, self.source, self.place) = (content, source, place)
+    }
+
+    func makePipeline(
+        _ handler: @escaping PipelineFactory.Handler
+    ) throws(PlaybackError) -> any PlaybackPipeline {
+        if content.isUsable { return try place.play(content, of: source, handler) }
+        content.close()
+        return try place.play(try place.content(of: source), of: source, handler)
+    }
+
+    func cancel() { content.close() }
 }

@@ -5,11 +5,15 @@ public struct PipelineFactory: Sendable {
     public typealias Handler = @Sendable (PipelineEvent) -> Void
 
     private let body: @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline
+    private let preloading: @Sendable (Source) -> (any PipelinePreload)?
 
+    /// - Parameter preloading: begins to load a source whose turn comes soon, while another one is played; answers nil for what
+    ///   is not loaded ahead.
     public init(
-        _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline
+        _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
+        preloading: @escaping @Sendable (Source) -> (any PipelinePreload)? = { _ in nil }
     ) {
-        self.body = body
+        (self.body, self.preloading) = (body, preloading)
     }
 
     /// - Throws: `unsupportedAddress` for a source that is of no kind that can be played, or what else is in the way.
@@ -18,4 +22,7 @@ public struct PipelineFactory: Sendable {
     ) throws(PlaybackError) -> any PlaybackPipeline {
         try body(source, handler)
     }
+
+    /// Begins to load a source before its turn; nil for what is not loaded ahead. May be called while a pipeline plays.
+    public func preload(_ source: Source) -> (any PipelinePreload)? { preloading(source) }
 }

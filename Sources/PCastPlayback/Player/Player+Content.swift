@@ -85,12 +85,19 @@ extension Player {
             session.settle()
             if playing { session.play() }
         }
-        build(session, run: 0)
+        var item: NextItem?
+        if let next = state.next, next.source == session.source {
+            (item, state.next) = (next, nil)
+        } else {
+            forgetNext(&state)
+        }
+        build(session, run: 0, from: item)
     }
 
     private func clear(_ state: inout State) {
         guard state.session != nil else { return }
         retire(&state)
+        forgetNext(&state)
         (state.session, state.index) = (nil, nil)
         tell(.videoChanged(nil), &state)
         guard state.toldState != .idle else { return }

@@ -30,10 +30,12 @@ public final class Player: PlayerProtocol {
         var autoPlay: Bool?
         var allowsExternalPlayback = true
         var external: (any ExternalPlayback)?
+        /// What is loaded ahead.
+        var next: NextItem?
         var audience = EventAudience()
     }
 
-    private let pipelines: PipelineFactory
+    let pipelines: PipelineFactory
     private let storage = Mutex(State())
     private let outbox = EventOutbox()
     /// Here pipelines' events are heard, and pipelines made and stopped, which takes a while: one after another.
@@ -46,6 +48,7 @@ public final class Player: PlayerProtocol {
             state.audience.finish()
             return state
         }
+        if let next = state.next { engine.async { next.cancel() } }
         guard let session = state.session else { return }
         session.withState { $0.terminate() }
         stop(session.withState { $0.pipeline })
@@ -101,21 +104,32 @@ public final class Player: PlayerProtocol {
     }
 
     /// Makes the pipeline of a session's run, if it is still wanted then.
-    func build(_ session: PlaybackSession, run: Int) {
-        engine.async { [weak self] in self?.make(session, run: run) }
+    ///
+    /// - Parameter item: what was loaded of it before.
+    func build(_ session: PlaybackSession, run: Int, from item: NextItem? = nil) {
+        engine.async { [weak self] in
+            self?.make(session, run: run, from: item)
+            // Where nobody has taken it.
+            item?.cancel()
+        }
     }
 
-    private func make(_ session: PlaybackSession, run: Int) {
+    private func make(_ session: PlaybackSession, run: Int, from item: NextItem?) {
         guard isWanted(session, run: run) else { return }
         guard let source = session.source else {
             let error = PlaybackError.notPlayable("the video", reason: "it has no source")
             return fail(session, run: run, error, noPlayableSource: true)
         }
+        let handler: PipelineFactory.Handler = { [weak self, weak session] event in
+            guard let self, let session else { return }
+            engine.async { [weak self] in self?.handle(event, of: session, run: run) }
+        }
         let pipeline: any PlaybackPipeline
         do throws(PlaybackError) {
-            pipeline = try pipelines.makePipeline(source) { [weak self, weak session] event in
-                guard let self, let session else { return }
-                engine.async { [weak self] in self?.handle(event, of: session, run: run) }
+            if let preload = item?.take() {
+                pipeline = try preload.makePipeline(handler)
+            } else {
+                pipeline = try pipelines.makePipeline(source, handler)
             }
         } catch {
             return fail(session, run: run, error)
@@ -144,6 +158,7 @@ public final class Player: PlayerProtocol {
             case .failed: stop(session.withState { $0.pipeline })
             case .goesOn, nil: break
             }
+            lookAhead(&state)
         }
     }
 

@@ -41,11 +41,16 @@ final class TestOrigin: Sendable {
     private let connections = Mutex<Set<Int32>>([])
     private let isOver = Atomic(false)
 
-    /// - Parameter handler: called on the connection's thread, which may wait in it; nil is answered by 404.
-    init(_ handler: @escaping Handler) throws {
+    /// - Parameters:
+    ///   - port: that of a server which has stopped, to come back there; 0 for a free one.
+    ///   - handler: called on the connection's thread, which may wait in it; nil is answered by 404.
+    init(port: Int = 0, _ handler: @escaping Handler) throws {
         self.handler = handler
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var reuses: Int32 = 1
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &reuses, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in()
+        address.sin_port = in_port_t(port).bigEndian
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -57,7 +62,7 @@ final class TestOrigin: Sendable {
             }
         }
         guard isBound else { throw POSIXError(.EADDRINUSE) }
-        port = Int(UInt16(bigEndian: address.sin_port))
+        self.port = Int(UInt16(bigEndian: address.sin_port))
         _ = try WorkerThread(name: "origin") { self.accept() }
     }
 

@@ -7,8 +7,15 @@ final class Transcript: PlayerObserver, PlaybackSessionConsumer {
     private let lines = Mutex<[String]>([])
     /// Whether progress and positions are lines as well.
     private let hasProgress: Bool
+    private let changed: @Sendable () -> Void
 
-    init(hasProgress: Bool = false) { self.hasProgress = hasProgress }
+    /// - Parameter changed: called after each line.
+    init(hasProgress: Bool = false, changed: @escaping @Sendable () -> Void = {}) {
+        (self.hasProgress, self.changed) = (hasProgress, changed)
+    }
+
+    /// What was said, and not yet taken.
+    var all: [String] { lines.withLock { $0 } }
 
     /// What was said since this was asked last.
     func take() -> [String] {
@@ -18,7 +25,10 @@ final class Transcript: PlayerObserver, PlaybackSessionConsumer {
         }
     }
 
-    private func say(_ line: String) { lines.withLock { $0.append(line) } }
+    private func say(_ line: String) {
+        lines.withLock { $0.append(line) }
+        changed()
+    }
 
     // MARK: Of the player
 

@@ -18,6 +18,8 @@ final class HLSReading {
     private var given = 0
     private var hasGivenAny = false
     private var isDrained = false
+    /// Why nothing more comes, behind what waits.
+    private var failure: PlaybackError?
     /// Of what was given out.
     private(set) var position = TimeSpan.zero
     private var soundEnd = TimeSpan.zero
@@ -143,7 +145,7 @@ final class HLSReading {
 
     func seek(to position: TimeSpan) -> TimeSpan {
         waiting.removeAll()
-        (given, isDrained) = (0, false)
+        (given, isDrained, failure) = (0, false, nil)
         (self.position, soundEnd) = (position, position)
         toldRanges.removeAll()
         main.seek(to: position)
@@ -157,11 +159,19 @@ final class HLSReading {
         while given == waiting.count {
             waiting.removeAll(keepingCapacity: true)
             given = 0
+            if let failure { throw failure }
             if isDrained {
                 guard hasGivenAny else { throw .notPlayable(name, reason: "nothing in it could be decoded") }
                 return nil
             }
-            try readOn()
+            do throws(PlaybackError) {
+                try readOn()
+            } catch {
+                guard error != .interrupted else { throw error }
+                // What the decoder holds back has come, and is shown before the end is told.
+                failure = error
+                append((try? decoder.drain()) ?? [])
+            }
         }
         let item = waiting[given]
         given += 1

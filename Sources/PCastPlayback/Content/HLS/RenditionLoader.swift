@@ -33,8 +33,8 @@ final class RenditionLoader: Sendable {
     private let hints: PartHints
     private let task = Mutex<Task<Void, Never>?>(nil)
 
-    /// A segment that cannot be had is asked for again for so long.
-    private static let patience = TimeSpan.seconds(20 as Int64)
+    /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
+    private let patience: TimeSpan
     private static let firstPause = TimeSpan.milliseconds(250)
     private static let longestPause = TimeSpan.seconds(4 as Int64)
     /// Places of the same moment in two variants differ by less.
@@ -51,6 +51,7 @@ final class RenditionLoader: Sendable {
             variants, fetcher, bounds, usesParts, wait
         )
         choice = Mutex(variants.choice)
+        patience = TimeSpan(fetcher.patience) * 2
         hints = PartHints(fetcher)
         let now = MonotonicClock.now()
         let rung = choice.withLock { $0?.choose(buffered: .zero, goal: bounds.ahead, at: now) } ?? 0
@@ -300,7 +301,7 @@ final class RenditionLoader: Sendable {
             } catch {
                 guard !Task.isCancelled else { break }
                 let isGone = !isInWindow(piece)
-                guard isGone || error.isFinal || MonotonicClock.now() - began >= Self.patience else {
+                guard isGone || error.isFinal || MonotonicClock.now() - began >= patience else {
                     try? await Task.sleep(for: pause.duration)
                     pause = min(pause * 2, Self.longestPause)
                     continue

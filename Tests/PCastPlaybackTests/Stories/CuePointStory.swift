@@ -1,0 +1,56 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+/// Scenario 3 of the playback reference, section 8.
+@Suite("Cue points are passed in play and in seeks both ways", .enabled(if: Program.hasFFmpeg))
+struct CuePointStory {
+    @Test("each move tells what lies in it, once and in one event", .timeLimit(.minutes(2)))
+    func windows() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 8)
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let story = Story()
+        let player = story.player
+        let points = [CuePoint.beforeContent()] + [2.0, 2.0, 5.0].map { CuePoint(at: TimeSpan(seconds: $0)) }
+        player.set(video: Video(origin.uri("/s.m3u8"), cuePoints: points + [.afterContent()]), play: true)
+        try await story.wait { story.stamp >= 25 }
+        try await story.pause()
+        // From where the playhead was told to be last.
+        let left = try #require(story.positions.last)
+        _ = try await player.seek(to: 6.0)
+        await player.settled()
+        #expect(story.stamp == 150)
+        _ = try await player.seek(to: 1.0)
+        await player.settled()
+        #expect(story.stamp == 25)
+        // Where a cue point stands, a seek that comes there passes it, and one that leaves there does not.
+        _ = try await player.seek(to: 2.0)
+        _ = try await player.seek(to: 1.0)
+        let passages = [
+            "cue points 0.0 from -inf to 0.0", "cue points 2.0 2.0 5.0 from \(left) to 6.0",
+            "cue points 2.0 2.0 5.0 from 6.0 to 1.0", "cue points 2.0 2.0 from 1.0 to 2.0",
+        ]
+        await player.settled()
+        #expect(story.told.filter { $0.hasPrefix("cue") } == passages)
+        player.speed = 4
+        player.play()
+        try await story.wait(for: "+ end")
+        await player.settled()
+        let rest = story.told.filter { $0.hasPrefix("cue") }.dropFirst(passages.count)
+        #expect(rest.count == 3)
+        for (line, expected) in zip(rest, ["cue points 2.0 2.0 from", "cue points 5.0 from", "cue points inf from"]) {
+            #expect(line.hasPrefix(expected))
+        }
+        #expect(rest.last?.hasSuffix("to inf") == true)
+        // In play, a cue point is told with the first picture at it or behind it.
+        let passed = rest.dropLast().compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+        for (place, told) in zip([2.0, 5.0], passed) {
+            #expect(told >= place && told < place + 0.5 && story.positions.contains(told))
+        }
+        await story.finish()
+    }
+}

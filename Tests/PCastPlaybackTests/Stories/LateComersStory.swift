@@ -1,0 +1,55 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+/// Scenario 4 of the playback reference, section 8.
+@Suite("Who comes in the middle of a film", .enabled(if: Program.hasFFmpeg))
+struct LateComersStory {
+    @Test("is told at once what is so, once, and of what happens only what comes", .timeLimit(.minutes(2)))
+    func late() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 4)
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let story = Story()
+        let player = story.player
+        let address = origin.uri("/s.m3u8")
+        player.set(
+            video: Video(address, cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(3 as Int64))]), play: true)
+        try await story.wait { story.stamp >= 30 }
+        let (consumer, observer) = (Transcript(hasProgress: true), Transcript(hasProgress: true))
+        let stamp = story.stamp
+        story.controller.addSessionConsumer(consumer)
+        player.addObserver(observer)
+        story.controller.addSessionConsumer(consumer)
+        player.addObserver(observer)
+        try await story.wait(for: "+ end")
+        await player.settled()
+        let duration = player.duration
+        #expect(
+            consumer.all.prefix(5) == [
+                "session of \(address)", "media type 2", "session's duration \(duration)", "ranges 0.0...\(duration)",
+                "elsewhere false",
+            ])
+        let rest = consumer.all.dropFirst(5)
+        let positions = rest.compactMap { line in
+            line.hasPrefix("progress ") ? Double(line.dropFirst("progress ".count)) : nil
+        }
+        // Progress begins with the next picture, and with nothing of before.
+        #expect(positions.first.map { $0 * 25 >= Double(stamp) } == true && positions.last == .infinity)
+        #expect(rest.filter { !$0.hasPrefix("progress") }.map { String($0.prefix(14)) } == ["cue points 3.0", "+ end"])
+        let seen = observer.all
+        #expect(seen.allSatisfy { $0.hasPrefix("position") || ["paused", "finished"].contains($0) })
+        #expect(seen.suffix(2) == ["paused", "finished"] && seen.count > 20)
+        // Who was told already is not told again, and who leaves is told nothing.
+        player.removeObserver(observer)
+        story.controller.removeSessionConsumer(consumer)
+        let (told, observed) = (consumer.all.count, observer.all.count)
+        _ = try await player.seek(to: 1.0)
+        await player.settled()
+        #expect(consumer.all.count == told && observer.all.count == observed)
+        await story.finish()
+    }
+}

@@ -1,0 +1,114 @@
+import PCastIO
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+/// Scenario 2 of the playback reference, section 8.
+@Suite("A list of a file, a playlist and a playlist of sound is played through", .enabled(if: Program.hasFFmpeg))
+struct PlaylistStory {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+    private let film = StampedFilm(seconds: 2)
+    private let second = StampedFilm(seconds: 2, first: 1_000)
+
+    init() throws {
+        let folder = try TemporaryFolder()
+        try Program.runFFmpeg(
+            "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 2 -g 25 -c:a aac -shortest "
+                + "-movflags +faststart a.mp4", in: folder.path)
+        _ = try HLSFilm(second, segmentSeconds: 1, in: folder, name: "b")
+        try Program.runFFmpeg(
+            "-f lavfi -i sine=f=440:r=48000:d=1 -c:a aac -f hls -hls_time 1 -hls_list_size 0 "
+                + "-hls_segment_filename c%d.ts c.m3u8", in: folder.path)
+        try folder.write("<html>", to: "page.m3u8")
+        self.folder = folder
+        origin = try TestOrigin(serving: folder)
+    }
+
+    private func video(_ name: String) -> Video { Video(origin.uri("/\(name)")) }
+
+    @Test(
+        "by itself: one session each, media types by the rule, the next item loaded once and ahead",
+        .timeLimit(.minutes(2)))
+    func advancing() async throws {
+        defer { origin.stop() }
+        let story = Story()
+        story.controller.autoAdvance = true
+        story.controller.autoPlay = true
+        story.controller.setVideos([video("a.mp4"), video("b.m3u8"), video("c.m3u8")])
+        // Before the first film has ended, the second one's first segment was asked for.
+        try await story.wait { story.stamp >= 40 }
+        try await story.wait { origin.requests.contains("/b0.ts") }
+        #expect(!story.hasTold("+ end"))
+        try await story.wait(for: "playlist of 3 completed")
+        await story.player.settled()
+        #expect(story.told.filter { $0.hasPrefix("media type") } == ["media type 2", "media type 2", "media type 1"])
+        let life = ["bufferEmpty", "playRequest", "play", "ready", "likelyToKeepUp", "end"]
+        #expect(story.life == life + ["terminate"] + life + ["terminate"] + life)
+        for name in ["/b.m3u8", "/b0.ts", "/b1.ts", "/c.m3u8", "/c0.ts"] {
+            #expect(origin.requests.count { $0 == name } == 1, "\(name)")
+        }
+        let stamps = story.stamps
+        #expect(zip(stamps, stamps.dropFirst()).allSatisfy { $0 < $1 })
+        #expect(stamps.contains(film.count - 1) && stamps.contains(1_000) && stamps.last == 1_000 + second.count - 1)
+        // From the last picture of one to the first of the next is no gap that anybody sees: a picture stands for 40 ms.
+        let next = try #require(stamps.firstIndex(of: 1_000))
+        let gap = story.sights[next].instant - story.sights[next - 1].instant
+        #expect(gap < .milliseconds(400), "\(gap)")
+        await story.finish()
+    }
+
+    @Test(
+        "when asked to: nothing goes on by itself, what is inserted is next, and nothing comes behind the last",
+        .timeLimit(.minutes(2)))
+    func stepping() async throws {
+        defer { origin.stop() }
+        let story = Story()
+        let controller = story.controller
+        controller.setVideos([video("a.mp4"), video("b.m3u8")])
+        let first = try #require(controller.session)
+        try await story.wait(for: "+ ready")
+        #expect(story.stamps == [0])
+        controller.play()
+        try await story.wait(for: "+ end")
+        await story.player.settled()
+        #expect(controller.session === first && story.stamp == film.count - 1)
+        #expect(!origin.requests.contains { $0.hasPrefix("/b") }, "nobody asked for the next one")
+        #expect(controller.insert(video("c.m3u8"), afterVideoAt: 0))
+        #expect(controller.advanceToNext())
+        let second = try #require(controller.session)
+        #expect(second !== first && second.source?.address == origin.uri("/c.m3u8"))
+        try await story.wait { second.mediaType == .audio && second.playerState == .paused(buffering: false) }
+        #expect(controller.advanceToNext())
+        try await story.wait { story.stamp == 1_000 && controller.player.state == .paused(buffering: false) }
+        #expect(!controller.advanceToNext())
+        #expect(!story.hasTold("playlist of"))
+        #expect(Set([first.id, second.id, try #require(controller.session).id]).count == 3)
+        await story.finish()
+    }
+
+    @Test("a broken item fails as what it is, and the next one is played", .timeLimit(.minutes(2)))
+    func broken() async throws {
+        defer { origin.stop() }
+        let story = Story()
+        let controller = story.controller
+        controller.autoAdvance = true
+        controller.autoPlay = true
+        controller.setVideos([video("a.mp4"), video("none.m3u8"), video("page.m3u8"), video("b.m3u8")])
+        // What is broken is found out ahead, and told when its turn has come.
+        try await story.wait(for: "+ end")
+        try await story.wait(for: "+ fail")
+        await story.player.settled()
+        #expect(controller.player.state == .idle && story.stamp == film.count - 1)
+        #expect(story.life.suffix(5).prefix(4) == ["terminate", "bufferEmpty", "playRequest", "play"])
+        #expect(story.life.last.map { $0.contains("loadFailed") && $0.contains("404") } == true)
+        controller.advanceToNext()
+        try await story.wait { story.life.count { $0.hasPrefix("fail") } == 2 }
+        #expect(controller.session?.mediaType == .audioVideo)
+        controller.advanceToNext()
+        try await story.wait(for: "playlist of 4 completed")
+        #expect(story.stamp == 1_000 + second.count - 1)
+        await story.finish()
+    }
+}

@@ -1,0 +1,105 @@
+import PCastIO
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+/// A player that plays real media to its end: what its screen showed, what was told, and a place to wait for either. The
+/// decoded pictures are the oracle, not what the player says of itself.
+final class Story: Sendable {
+    /// Of the sessions, as a consumer hears it, positions included.
+    let transcript: Transcript
+    let screen: StoryScreen
+    let judge = EventJudge()
+    let controller: PlaybackController
+    /// Pictures a second of what is played.
+    let rate: Double
+    private let changes = ChangeSignal()
+
+    var player: Player { controller.player }
+
+    /// - Parameter patience: how long nothing of a segment may come.
+    init(rate: Int = 25, patience: Duration = .seconds(10)) {
+        let changes = changes
+        self.rate = Double(rate)
+        transcript = Transcript(hasProgress: true) { changes.raise() }
+        screen = StoryScreen { changes.raise() }
+        let factory = PipelineFactory.media(
+            isHeard: false, shownOn: screen, configuration: HLSContent.Configuration(patience: patience))
+        controller = PlaybackController(factory)
+        controller.addSessionConsumer(transcript)
+        controller.addSessionConsumer(judge)
+        screen.watch(controller.player)
+    }
+
+    /// An observer that can be waited for as well.
+    func observer() -> Transcript { Transcript { [changes] in changes.raise() } }
+
+    /// Ends what is played, and says whether the rules held that hold whatever happens.
+    func finish() async {
+        player.reset()
+        await player.settled()
+        #expect(judge.complaints == [])
+    }
+
+    // MARK: What was shown and told
+
+    var sights: [StoryScreen.Sight] { screen.sights }
+    var stamps: [Int] { sights.map(\.stamp) }
+    /// The number of the picture that stands on the screen; -1 before the first.
+    var stamp: Int { stamps.last ?? -1 }
+
+    /// What was told, without positions.
+    var told: [String] { transcript.all.filter { !$0.hasPrefix("progress") } }
+    /// The events of the sessions' lives, in short.
+    var life: [String] { transcript.all.filter { $0.hasPrefix("+ ") }.map { String($0.dropFirst(2)) } }
+
+    /// Where playback was told to be, infinite at both ends.
+    var positions: [Double] {
+        transcript.all.compactMap { $0.hasPrefix("progress ") ? Double($0.dropFirst("progress ".count)) : nil }
+    }
+
+    func hasTold(_ line: String, after count: Int = 0) -> Bool {
+        transcript.all.dropFirst(count).contains { $0.hasPrefix(line) }
+    }
+
+    /// How many pictures the position is ahead of the one that is shown.
+    func lead(of position: Double, first: Int = 0) -> Double { position * rate - Double(stamp - first) }
+
+    /// What is shown is what is said to be, by a picture.
+    func isInStep(first: Int = 0) -> Bool { abs(lead(of: player.position, first: first)) <= 1.01 }
+
+    // MARK: Waiting
+
+    /// Waits until something is so, which is looked at whenever something was shown or told. The suite's time limit ends it.
+    func wait(
+        _ sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool
+    ) async throws {
+        while true {
+            let count = changes.count
+            if isSo() { return }
+            if Task.isCancelled {
+                Issue.record(
+                    "shown \(stamps.suffix(20)), told \(transcript.all.suffix(30)), \(player.state) at \(player.position)",
+                    sourceLocation: sourceLocation)
+                throw CancellationError()
+            }
+            await changes.wait(since: count)
+        }
+    }
+
+    /// Waits for a line that begins so, of those behind the first `count`.
+    func wait(
+        for line: String, after count: Int = 0, _ sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await wait(sourceLocation) { hasTold(line, after: count) }
+    }
+
+    /// Pauses, and waits until the picture stands that the position names.
+    func pause(first: Int = 0, _ sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        player.pause()
+        await player.settled()
+        try await wait(sourceLocation) { isInStep(first: first) }
+    }
+}

@@ -1,0 +1,49 @@
+import PCastIO
+import PCastMedia
+import PCastRendering
+import Synchronization
+
+@testable import PCastPlayback
+
+/// A screen that reads the number in each picture it is shown, and notes where playback said to be at that moment.
+final class StoryScreen: RenderSurface {
+    struct Sight: Sendable {
+        /// The picture's own number; -1 where it cannot be read.
+        var stamp: Int
+        var instant: Instant
+        /// What the player's playhead was when the picture came.
+        var playhead: Playhead?
+    }
+
+    private struct State {
+        var sights: [Sight] = []
+        weak var player: Player?
+    }
+
+    private let state = Mutex(State())
+    private let changed: @Sendable () -> Void
+
+    init(changed: @escaping @Sendable () -> Void) { self.changed = changed }
+
+    func watch(_ player: Player) { state.withLock { $0.player = player } }
+
+    /// All that was shown, in order.
+    var sights: [Sight] { state.withLock { $0.sights } }
+
+    func show(_ frame: VideoFrame) {
+        let stamp = TestPictureStrip.read(frame).map { Int($0.counter) } ?? -1
+        let playhead = state.withLock { $0.player }?.playhead
+        state.withLock { $0.sights.append(Sight(stamp: stamp, instant: MonotonicClock.now(), playhead: playhead)) }
+        changed()
+    }
+
+    /// Of no effect: nobody sees it.
+    var arrangement: PictureArrangement {
+        get { PictureArrangement() }
+        set {}
+    }
+
+    var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
+}

@@ -42,6 +42,13 @@ public struct ThroughputEstimate: Sendable {
         if samples.count > Self.capacity { samples.removeFirst() }
     }
 
+    /// What came of a download that was left off because it was too slow: then little means that little comes.
+    public mutating func addFragment(bytes: Int64, in span: TimeSpan) {
+        guard (0...(1 << 40)).contains(bytes), span >= Self.leastSpan else { return }
+        // The earlier ones were of another link.
+        samples = [Sample(bits: max(bytes, 1) * 8, span: min(span, .seconds(3_600 as Int64)))]
+    }
+
     private func rate(over window: TimeSpan) -> Bitrate? {
         var span = TimeSpan.zero
         let recent = samples.reversed().prefix { sample in

@@ -53,6 +53,9 @@ public struct VariantChoice: Sendable {
         throughput.add(bytes: bytes, in: span, isPaced: isPaced)
     }
 
+    /// What came of a segment that was left for a lower rung's: the rate is believed, however little it was.
+    public mutating func abandoned(bytes: Int64, in span: TimeSpan) { throughput.addFragment(bytes: bytes, in: span) }
+
     /// Chooses the rung of the next segment.
     ///
     /// - Parameters:

@@ -19,7 +19,7 @@ public struct ContentOverview: Hashable, Sendable {
     public var seekableRange: ClosedRange<TimeSpan>?
     /// What tells wall time, in the order of positions.
     public var anchors: [TimecodeAnchor]
-    /// How far live media are ahead of what is read by default; nil on demand.
+    /// How far live media are ahead of the end of the seekable range, which is where they are read by default; nil on demand.
     public var liveEdge: TimeSpan?
 
     public init(

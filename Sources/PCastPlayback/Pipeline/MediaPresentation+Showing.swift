@@ -139,8 +139,7 @@ extension MediaPresentation {
         else { return }
         let margin = min(Self.evictionMargin, (window.upperBound - window.lowerBound) / 8)
         outputs.append(.interruptReader)
-        _ = seek(to: window.lowerBound + margin, at: now)
-        tell(.evicted(clock.position(at: now)))
+        evict(to: window.lowerBound + margin, at: now)
     }
 
     // MARK: Going on

@@ -134,6 +134,13 @@ struct MediaPresentation {
         return epoch
     }
 
+    /// Goes on where the window begins by now. Told before what follows from it, so that nobody takes it for a stall.
+    mutating func evict(to position: TimeSpan, at now: Instant) {
+        _ = clock.seek(to: position, at: now)
+        tell(.evicted(clock.position(at: now)))
+        leave(at: now)
+    }
+
     mutating func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind, at now: Instant) {
         guard phase != .failed else { return }
         pendingSelections[kind] = track

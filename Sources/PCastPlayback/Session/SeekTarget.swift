@@ -16,7 +16,7 @@ enum SeekTarget: Sendable {
         case .position(let position): return pipeline.seek(to: position)
         case .moment(let moment): return pipeline.seek(to: moment)
         case .beginning: return pipeline.seek(to: range.lowerBound)
-        case .liveEdge: return pipeline.seek(to: max(range.upperBound - (overview.liveEdge ?? .zero), range.lowerBound))
+        case .liveEdge: return pipeline.seek(to: range.upperBound)
         }
     }
 }

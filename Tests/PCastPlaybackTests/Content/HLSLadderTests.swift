@@ -45,6 +45,42 @@ struct HLSLadderTests {
         #expect(origin.requests.dropFirst(before).contains { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
     }
 
+    @Test(
+        "a segment that comes too slowly is left for a lower variant's before what waits is played",
+        .timeLimit(.minutes(1)))
+    func abandoning() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 12, rate: 10)
+        for (name, rate) in [("low", 100), ("high", 600)] {
+            _ = try HLSFilm(
+                film, segmentSeconds: 4, in: folder, name: name,
+                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
+        }
+        try folder.write(
+            """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
+            low.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
+            high.m3u8
+
+            """, to: "main.m3u8")
+        let origin = try TestOrigin { request in
+            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
+            // The second one of the higher variant would take a minute.
+            return .init(body: body, bytesPerSecond: request.path == "/high1.ts" ? body.count / 60 : nil)
+        }
+        defer { origin.stop() }
+        let began = ContinuousClock.now
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        #expect(try await content.readItems(to: .milliseconds(3_500)).stamps.count == 36)
+        while !origin.requests.contains("/low1.ts"), !Task.isCancelled { await Task.yield() }
+        #expect(try await content.readItems().stamps.last == film.count - 1)
+        #expect(origin.requests.contains("/high1.ts") && ContinuousClock.now - began < .seconds(30))
+    }
+
     @Test("what breaks off goes on where it did, and what a server refuses once is asked for again")
     func retries() async throws {
         let folder = try TemporaryFolder()

@@ -183,7 +183,7 @@ struct PresentationSeekTests {
         stage.presentation.play(at: stage.now)
         stage.run(for: .milliseconds(100))
         #expect(stage.seeks == [.seconds(13)])
-        #expect(stage.kinds().suffix(4) == ["buffering", "evicted", "landed", "filled"])
+        #expect(stage.kinds().suffix(4) == ["evicted", "buffering", "landed", "filled"])
         #expect(stage.shown[shown].number == 13 * 30)
         #expect(try #require(stage.events.last).event.epoch > before)
         #expect(!stage.presentation.clock.playhead(at: stage.now).isEvicted)

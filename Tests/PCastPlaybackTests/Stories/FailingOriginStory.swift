@@ -57,18 +57,17 @@ struct FailingOriginStory {
         await player.settled()
         #expect(
             story.transcript.all.dropFirst(count).filter { $0.hasPrefix("+") } == ["+ bufferEmpty", "+ likelyToKeepUp"])
-        try await story.wait { story.stamp >= 50 }
-
-        // The server is gone: what is there is shown, and then it fails.
+        // The server is gone when all was loaded that it had: that is shown, and then it fails.
+        try await story.wait { origin.requests.contains("/s6.ts") }
         origin.stop()
         try await story.wait(for: "+ failedToPlayToEndTime")
         await player.settled()
         #expect(player.state == .idle)
         #expect(story.stamp == 6 * film.rate - 1, "everything that came was shown")
-        // Not a picture was lost or shown twice, wherever it stood still.
+        // Where it stood still nothing was lost and nothing shown twice; a machine that is held up may leave pictures out.
         let seek = try #require(story.stamps.lastIndex(of: 25))
         for part in [story.stamps[..<seek], story.stamps[seek...]] {
-            #expect(zip(part, part.dropFirst()).allSatisfy { $0 < $1 && $1 <= $0 + 3 })
+            #expect(zip(part, part.dropFirst()).allSatisfy { $0 < $1 && $1 <= $0 + film.rate / 2 }, "\(part)")
         }
         let shown = story.stamps.count
 

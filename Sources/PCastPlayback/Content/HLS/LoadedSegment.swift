@@ -1,5 +1,6 @@
 internal import PCastHLS
 internal import PCastMedia
+internal import Synchronization
 
 /// A segment that is loaded, or being loaded.
 final class LoadedSegment: Sendable {
@@ -13,6 +14,8 @@ final class LoadedSegment: Sendable {
     let clock: SegmentClock
     let initialization: [UInt8]
     let bytes: SegmentBytes
+    /// The reader has begun with it: nothing else can take its place any more.
+    let isBegun = Atomic(false)
 
     var end: TimeSpan { start + duration }
 

@@ -52,6 +52,15 @@ final class PlaylistFollower: Sendable {
 
     func stop() { task.withLock { $0?.cancel() } }
 
+    /// Waits until a playlist came, or will not.
+    func loaded() async {
+        while !Task.isCancelled {
+            let count = changes.count
+            if timeline != nil || current.failure != nil { return }
+            await changes.wait(since: count)
+        }
+    }
+
     private func follow(_ aligned: PlaylistTimeline?, _ first: (MediaPlaylist, base: String)?) async {
         var machine = PlaylistReload(mirrors: uris.count, seed: .random(in: 0 ... .max), at: MonotonicClock.now())
         let (events, inbox) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingNewest(16))

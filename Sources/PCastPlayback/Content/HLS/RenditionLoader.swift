@@ -15,11 +15,13 @@ final class RenditionLoader: Sendable {
         var position: TimeSpan?
         var number: Int64?
         var reached = TimeSpan.zero
+        /// Somebody has gone there, and nothing of it was loaded yet.
+        var isLanding = true
         var isAtEnd = false
         var failure: LoadFailure?
         var rung = 0
         var follower: PlaylistFollower?
-        var fetching: Task<Void, Never>?
+        var fetching: Task<SegmentLoad.End, Never>?
     }
 
     let variants: RenditionVariants
@@ -35,8 +37,6 @@ final class RenditionLoader: Sendable {
 
     /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
     private let patience: TimeSpan
-    private static let firstPause = TimeSpan.milliseconds(250)
-    private static let longestPause = TimeSpan.seconds(4 as Int64)
     /// Places of the same moment in two variants differ by less.
     private static let tolerance = TimeSpan.milliseconds(250)
 
@@ -125,6 +125,7 @@ final class RenditionLoader: Sendable {
             if state.isAtEnd { return .end }
             return state.failure.map { .failed($0) }
         }
+        if case .segment(let segment)? = next { segment.isBegun.store(true, ordering: .relaxed) }
         return next ?? failure.map { .failed($0) }
     }
 
@@ -143,15 +144,16 @@ final class RenditionLoader: Sendable {
     ///
     /// - Returns: the segment from which to read, if it is there.
     func seek(to position: TimeSpan) -> LoadedSegment? {
-        let (found, fetching): (LoadedSegment?, Task<Void, Never>?) = state.withLock { state in
+        let (found, fetching): (LoadedSegment?, Task<SegmentLoad.End, Never>?) = state.withLock { state in
             state.reached = position
             state.failure = nil
             if let index = state.segments.firstIndex(where: { $0.start <= position && position < $0.end }) {
+                state.segments[index].isBegun.store(true, ordering: .relaxed)
                 return (state.segments[index], nil)
             }
             state.generation += 1
             state.segments.removeAll()
-            (state.position, state.number, state.isAtEnd) = (position, nil, false)
+            (state.position, state.number, state.isAtEnd, state.isLanding) = (position, nil, false, true)
             return (nil, state.fetching)
         }
         fetching?.cancel()
@@ -161,34 +163,27 @@ final class RenditionLoader: Sendable {
 
     // MARK: Loading
 
-    private struct Piece {
-        var generation: Int
-        var placed: PlacedSegment
-        var segment: MediaSegment
-        var base: URIReference
-        var rung: Int
-        var epoch: Int
-    }
-
     private func run() async {
         while !Task.isCancelled {
             let count = changes.count
             if wantsMore { await chooseRung() }
-            guard let piece = nextPiece() else {
+            guard let load = nextLoad() else {
                 await changes.wait(since: count)
                 continue
             }
-            let loading = Task { await self.load(piece) }
+            let loading = Task { [fetcher, hints, wait, patience] in
+                await load.run(for: self, by: fetcher, hints: hints, wait: wait, patience: patience)
+            }
             state.withLock { state in
                 state.fetching = loading
-                if state.generation != piece.generation { loading.cancel() }
+                if state.generation != load.generation { loading.cancel() }
             }
-            await withTaskCancellationHandler {
+            let end = await withTaskCancellationHandler {
                 await loading.value
             } onCancel: {
                 loading.cancel()
             }
-            state.withLock { $0.fetching = nil }
+            finish(load, end)
         }
     }
 
@@ -202,16 +197,19 @@ final class RenditionLoader: Sendable {
         }
     }
 
-    private func nextPiece() -> Piece? {
+    private func nextLoad() -> SegmentLoad? {
         guard wantsMore else { return nil }
-        let piece: Piece? = state.withLock { state in
+        let load: SegmentLoad? = state.withLock { state in
             guard let follower = state.follower, let position = state.position else { return nil }
             let current = follower.current
             guard let timeline = current.timeline else {
                 if let failure = current.failure { state.failure = failure }
                 return nil
             }
-            guard let segment = Self.segment(state.number, position, timeline, usesParts) else {
+            guard
+                let next = NextSegment(
+                    state.number, at: position, in: timeline, usingParts: usesParts, isLanding: state.isLanding)
+            else {
                 if !timeline.playlist.isLive {
                     state.isAtEnd = true
                 } else if let failure = current.failure {
@@ -219,34 +217,30 @@ final class RenditionLoader: Sendable {
                 }
                 return nil
             }
-            return Piece(
-                generation: state.generation, placed: segment.0, segment: segment.1, base: current.base,
-                rung: state.rung,
-                epoch: timeline.epoch)
+            return SegmentLoad(
+                next: next, generation: state.generation, base: current.base,
+                rung: variants.choice == nil ? nil : state.rung, epoch: timeline.epoch, usesParts: usesParts)
         }
         wait.raise()
-        return piece
+        return load
     }
 
-    /// The segment to load: by its number, or by the position. What has left the window is passed over, as are gaps.
-    private static func segment(
-        _ number: Int64?, _ position: TimeSpan, _ timeline: PlaylistTimeline, _ usesParts: Bool
-    ) -> (PlacedSegment, MediaSegment)? {
-        let playlist = timeline.playlist
-        func media(_ placed: PlacedSegment) -> MediaSegment? {
-            if let segment = playlist.segment(placed.number) { return segment.isGap ? nil : segment }
-            return usesParts && playlist.openSegment?.number == placed.number ? playlist.openSegment : nil
-        }
-        let first = timeline.segments.first { placed in
-            if let number, number >= playlist.mediaSequence {
-                guard placed.number >= number else { return false }
-            } else {
-                guard placed.end > position else { return false }
+    private func finish(_ load: SegmentLoad, _ end: SegmentLoad.End) {
+        state.withLock { state in
+            state.fetching = nil
+            guard state.generation == load.generation else { return }
+            switch end {
+            case .complete, .gone:
+                (state.position, state.number) = (load.next.placed.end, load.next.placed.number + 1)
+                state.isLanding = false
+            case .failed(let failure): state.failure = failure
+            case .leftOff: break
             }
-            return media(placed) != nil
         }
-        return first.flatMap { placed in media(placed).map { (placed, $0) } }
+        wait.raise()
     }
+
+    // MARK: Variants
 
     /// Goes over to another variant between two segments.
     private func chooseRung() async {
@@ -260,7 +254,7 @@ final class RenditionLoader: Sendable {
         }
         guard let chosen, chosen != current else { return }
         let other = self.follower(of: chosen, alignedWith: timeline)
-        await loaded(other)
+        await other.loaded()
         guard other.timeline != nil else {
             // It is not to be had: stay.
             other.stop()
@@ -273,117 +267,41 @@ final class RenditionLoader: Sendable {
             if let end = state.segments.last?.end { state.position = end + Self.tolerance }
         }
     }
+}
 
-    /// Waits until a playlist came, or will not.
-    private func loaded(_ follower: PlaylistFollower) async {
-        while !Task.isCancelled {
-            let count = follower.changes.count
-            if follower.timeline != nil || follower.current.failure != nil { return }
-            await follower.changes.wait(since: count)
-        }
-    }
+extension RenditionLoader: SegmentLoad.Owner {
+    var follower: PlaylistFollower? { state.withLock { $0.follower } }
 
-    private func load(_ piece: Piece) async {
-        let began = MonotonicClock.now()
-        var pause = Self.firstPause
-        var fetch = SegmentFetch(piece.segment, base: piece.base, fetcher: fetcher)
-        var loaded: LoadedSegment?
-        while !Task.isCancelled {
-            do throws(LoadFailure) {
-                if loaded == nil {
-                    loaded = try await begin(piece, &fetch)
-                    guard loaded != nil else { return }
-                }
-                guard let loaded else { return }
-                try await fill(loaded, piece, &fetch)
-                finish(loaded, piece)
-                return
-            } catch {
-                guard !Task.isCancelled else { break }
-                let isGone = !isInWindow(piece)
-                guard isGone || error.isFinal || MonotonicClock.now() - began >= patience else {
-                    try? await Task.sleep(for: pause.duration)
-                    pause = min(pause * 2, Self.longestPause)
-                    continue
-                }
-                loaded?.bytes.finish()
-                giveUp(piece, error, isGone: isGone)
-                return
-            }
-        }
-        loaded?.bytes.finish()
-    }
-
-    private func isInWindow(_ piece: Piece) -> Bool {
-        guard let timeline, timeline.playlist.isLive else { return true }
-        return piece.placed.number >= timeline.playlist.mediaSequence
-    }
-
-    private func giveUp(_ piece: Piece, _ failure: LoadFailure, isGone: Bool) {
-        state.withLock { state in
-            guard state.generation == piece.generation else { return }
-            if isGone {
-                (state.position, state.number) = (piece.placed.end, piece.placed.number + 1)
-            } else {
-                state.failure = failure
-            }
-        }
-        wait.raise()
-    }
-
-    /// Fetches what stands before the segment, and gives the reader its bytes from then on.
-    private func begin(_ piece: Piece, _ fetch: inout SegmentFetch) async throws(LoadFailure) -> LoadedSegment? {
-        let initialization = try await fetch.initialization()
-        let bytes = SegmentBytes(wait)
-        let loaded = LoadedSegment(
-            number: piece.placed.number, rung: variants.choice == nil ? nil : piece.rung, start: piece.placed.start,
-            duration: piece.placed.duration,
-            clock: SegmentClock(epoch: piece.epoch, discontinuity: piece.placed.discontinuity),
-            initialization: initialization, bytes: bytes)
+    func take(_ segment: LoadedSegment, of generation: Int) -> Bool {
         let isTaken = state.withLock { state in
-            guard state.generation == piece.generation else { return false }
-            state.segments.append(loaded)
+            guard state.generation == generation else { return false }
+            state.segments.append(segment)
             return true
         }
         wait.raise()
-        return isTaken ? loaded : nil
+        return isTaken
     }
 
-    private func fill(
-        _ loaded: LoadedSegment, _ piece: Piece, _ fetch: inout SegmentFetch
-    ) async throws(LoadFailure) {
-        // A segment of which only parts are there is loaded by its parts, until it is whole.
-        while !Task.isCancelled {
-            guard let follower = state.withLock({ $0.follower }) else { return }
-            let count = follower.changes.count
-            let current = follower.current
-            if let playlist = current.timeline?.playlist {
-                let open = playlist.openSegment?.number == piece.placed.number ? playlist.openSegment : nil
-                fetch.segment = playlist.segment(piece.placed.number) ?? open ?? fetch.segment
-                if usesParts {
-                    hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
-                }
-            }
-            let progress = try await fetch.next(into: loaded.bytes, hints: hints) { bytes, span, isPaced in
-                self.choice.withLock { $0?.downloaded(bytes: bytes, in: span, isPaced: isPaced) }
-            }
-            switch progress {
-            case .complete: return
-            case .more: continue
-            case .waiting:
-                guard isInWindow(piece) else { return }
-                if let failure = current.failure { throw failure }
-                await follower.changes.wait(since: count)
-            }
-        }
+    func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool) {
+        choice.withLock { $0?.downloaded(bytes: bytes, in: span, isPaced: isPaced) }
     }
 
-    private func finish(_ loaded: LoadedSegment, _ piece: Piece) {
-        loaded.bytes.finish()
-        state.withLock { state in
-            guard state.generation == piece.generation else { return }
-            (state.position, state.number) = (piece.placed.end, piece.placed.number + 1)
+    func weigh(_ segment: LoadedSegment, received: Int64, in elapsed: TimeSpan) {
+        let abandoned: Task<SegmentLoad.End, Never>? = state.withLock { state in
+            guard state.segments.last === segment, !segment.isBegun.load(ordering: .relaxed) else { return nil }
+            let buffered = max(segment.start - state.reached, .zero)
+            let isTooSlow = choice.withLock { choice in
+                guard
+                    choice?.abandons(
+                        received: received, in: elapsed, ofSegment: segment.duration, buffered: buffered) == true
+                else { return false }
+                choice?.abandoned(bytes: received, in: elapsed)
+                return true
+            }
+            guard isTooSlow else { return nil }
+            state.segments.removeLast()
+            return state.fetching
         }
-        wait.raise()
+        abandoned?.cancel()
     }
 }

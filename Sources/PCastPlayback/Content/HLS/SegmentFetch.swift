@@ -20,13 +20,17 @@ struct SegmentFetch {
     private let base: URIReference
     private let fetcher: HLSFetcher
     private let number: Int64
-    private var parts = 0
+    /// Fetched, or left out at the beginning.
+    private var parts: Int
+    private let firstPart: Int
     private var received: Int64 = 0
     private var decryption: SegmentDecryption?
     private var isPrepared = false
 
-    init(_ segment: MediaSegment, base: URIReference, fetcher: HLSFetcher) {
+    /// - Parameter firstPart: from which on it is fetched, as long as its playlist lists its parts.
+    init(_ segment: MediaSegment, from firstPart: Int = 0, base: URIReference, fetcher: HLSFetcher) {
         (self.segment, self.base, self.fetcher, number) = (segment, base, fetcher, segment.number)
+        (parts, self.firstPart) = (firstPart, firstPart)
     }
 
     private func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
@@ -38,15 +42,18 @@ struct SegmentFetch {
     }
 
     /// Fetches what is next of it.
+    ///
+    /// - Parameter arrived: is told of each piece of a whole as it comes.
     mutating func next(
-        into bytes: SegmentBytes, hints: PartHints, measure: @escaping Measure
+        into bytes: SegmentBytes, hints: PartHints, arrived: @escaping @Sendable (Int) -> Void,
+        measure: @escaping Measure
     ) async throws(LoadFailure) -> Progress {
         if !isPrepared {
             decryption = try await fetcher.decryption(segment.keys, of: number, base: base)
             isPrepared = true
         }
         if let uri = segment.uri, parts == 0 || segment.parts.isEmpty {
-            try await whole(uri, into: bytes, measure)
+            try await whole(uri, into: bytes, arrived, measure)
             return try finish(bytes)
         }
         guard parts < segment.parts.count else {
@@ -62,11 +69,14 @@ struct SegmentFetch {
     }
 
     private mutating func whole(
-        _ uri: String, into bytes: SegmentBytes, _ measure: @escaping Measure
+        _ uri: String, into bytes: SegmentBytes, _ arrived: @escaping @Sendable (Int) -> Void,
+        _ measure: @escaping Measure
     ) async throws(LoadFailure) {
         let range = segment.byteRange
         let tally = Tally(decryption: decryption)
         let began = MonotonicClock.now()
+        // What lies before the part that was begun with comes again; whoever reads passes over it.
+        if firstPart > 0, parts > 0 { (parts, received) = (0, 0) }
         defer { received += tally.count }
         var request: (offset: Int64, length: Int64?)?
         if let range { request = (range.offset + received, range.length - received) }
@@ -74,6 +84,7 @@ struct SegmentFetch {
         if let length = request?.length, length <= 0 { return }
         try await fetcher.stream(resolved(uri), range: request, limit: HLSFetcher.segmentLimit) { piece in
             bytes.append(tally.take(piece))
+            arrived(piece.count)
         }
         measure(tally.count, MonotonicClock.now() - began, false)
     }

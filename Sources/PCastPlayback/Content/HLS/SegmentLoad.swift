@@ -1,0 +1,142 @@
+internal import PCastHLS
+internal import PCastIO
+internal import PCastMedia
+internal import Synchronization
+
+/// One segment on its way from a server: asked for again while that may help, fetched part by part while it is made, and left
+/// off when a lower variant's would be there sooner.
+struct SegmentLoad {
+    /// Whom it is loaded for.
+    protocol Owner: AnyObject, Sendable {
+        /// Of the variant that is loaded now.
+        var follower: PlaylistFollower? { get }
+        /// Lets the reader have its bytes from now on.
+        ///
+        /// - Returns: whether it is still wanted.
+        func take(_ segment: LoadedSegment, of generation: Int) -> Bool
+        func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
+        /// So much of it came: leaves it for a lower variant's, by cancelling this task, if that would be there sooner.
+        func weigh(_ segment: LoadedSegment, received: Int64, in elapsed: TimeSpan)
+    }
+
+    enum End {
+        case complete
+        /// It was cancelled, left off, or is not wanted any more.
+        case leftOff
+        /// It has left the window.
+        case gone
+        case failed(LoadFailure)
+    }
+
+    let next: NextSegment
+    /// In which somebody went elsewhere last.
+    let generation: Int
+    let base: URIReference
+    let rung: Int?
+    let epoch: Int
+    let usesParts: Bool
+
+    private static let firstPause = TimeSpan.milliseconds(250)
+    private static let longestPause = TimeSpan.seconds(4 as Int64)
+
+    /// - Parameter patience: for so long it is asked for again.
+    func run(
+        for owner: any Owner, by fetcher: HLSFetcher, hints: PartHints, wait: ReaderWait, patience: TimeSpan
+    ) async -> End {
+        let began = MonotonicClock.now()
+        var pause = Self.firstPause
+        var fetch = SegmentFetch(next.segment, from: next.firstPart, base: base, fetcher: fetcher)
+        var loaded: LoadedSegment?
+        defer { loaded?.bytes.finish() }
+        while !Task.isCancelled {
+            do throws(LoadFailure) {
+                if loaded == nil { loaded = try await begin(&fetch, for: owner, wait) }
+                guard let loaded else { return .leftOff }
+                return try await fill(loaded, &fetch, for: owner, hints)
+            } catch {
+                guard !Task.isCancelled else { return .leftOff }
+                if !isInWindow(owner) { return .gone }
+                guard !error.isFinal, MonotonicClock.now() - began < patience else { return .failed(error) }
+                try? await Task.sleep(for: pause.duration)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+        return .leftOff
+    }
+
+    private func isInWindow(_ owner: any Owner) -> Bool {
+        guard let timeline = owner.follower?.timeline, timeline.playlist.isLive else { return true }
+        return next.placed.number >= timeline.playlist.mediaSequence
+    }
+
+    /// Fetches what stands before the segment, and gives the reader its bytes from then on.
+    private func begin(
+        _ fetch: inout SegmentFetch, for owner: any Owner, _ wait: ReaderWait
+    ) async throws(LoadFailure) -> LoadedSegment? {
+        let initialization = try await fetch.initialization()
+        let loaded = LoadedSegment(
+            number: next.placed.number, rung: rung, start: next.start, duration: next.duration,
+            clock: SegmentClock(epoch: epoch, discontinuity: next.placed.discontinuity),
+            initialization: initialization, bytes: SegmentBytes(wait))
+        return owner.take(loaded, of: generation) ? loaded : nil
+    }
+
+    private func fill(
+        _ loaded: LoadedSegment, _ fetch: inout SegmentFetch, for owner: any Owner, _ hints: PartHints
+    ) async throws(LoadFailure) -> End {
+        // A segment of which only parts are there is loaded by its parts, until it is whole.
+        while !Task.isCancelled {
+            guard let follower = owner.follower else { return .leftOff }
+            let count = follower.changes.count
+            let current = follower.current
+            if let playlist = current.timeline?.playlist {
+                let open = playlist.openSegment?.number == next.placed.number ? playlist.openSegment : nil
+                fetch.segment = playlist.segment(next.placed.number) ?? open ?? fetch.segment
+                if usesParts {
+                    hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
+                }
+            }
+            let watch = SlownessWatch { owner.weigh(loaded, received: $0, in: $1) }
+            let progress = try await fetch.next(
+                into: loaded.bytes, hints: hints, arrived: { watch.arrived($0) },
+                measure: { owner.downloaded($0, in: $1, isPaced: $2) })
+            switch progress {
+            case .complete: return .complete
+            case .more: continue
+            case .waiting:
+                guard isInWindow(owner) else { return .complete }
+                if let failure = current.failure { throw failure }
+                await follower.changes.wait(since: count)
+            }
+        }
+        return .leftOff
+    }
+}
+
+/// Looks, while a segment comes, whether it comes too slowly.
+private final class SlownessWatch: Sendable {
+    private struct State {
+        var received: Int64 = 0
+        var looked: Instant?
+    }
+
+    private let began = MonotonicClock.now()
+    private let weigh: @Sendable (Int64, TimeSpan) -> Void
+    private let state = Mutex(State())
+
+    /// Not with each piece.
+    private static let interval = TimeSpan.milliseconds(250)
+
+    init(_ weigh: @escaping @Sendable (Int64, TimeSpan) -> Void) { self.weigh = weigh }
+
+    func arrived(_ count: Int) {
+        let now = MonotonicClock.now()
+        let received: Int64? = state.withLock { state in
+            state.received += Int64(count)
+            guard state.looked.map({ now - $0 >= Self.interval }) ?? true else { return nil }
+            state.looked = now
+            return state.received
+        }
+        if let received { weigh(received, now - began) }
+    }
+}

@@ -1,0 +1,108 @@
+import PCastIO
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+/// A live programme by parts (RFC 8216bis), made as time goes: each part is there when its last picture was.
+@Suite("A live programme with low latency", .enabled(if: Program.hasFFmpeg))
+struct LowLatencyStory {
+    private static let partSeconds = 0.25
+    private static let partsPerSegment = 8
+    /// How much there is when the test begins.
+    private static let head = 12
+    private let film = StampedFilm(seconds: 24, rate: 20)
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try Program.runFFmpeg(
+            "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 0 -g 5 -keyint_min 5 -sc_threshold 0 "
+                + "-c:a aac -shortest -f hls -hls_time 0.25 -hls_list_size 0 -hls_segment_type fmp4 "
+                + "-hls_fmp4_init_filename init.mp4 -hls_segment_filename p%d.m4s all.m3u8", in: folder.path)
+    }
+
+    /// How many parts there are.
+    private static func count(since began: Instant) -> Int {
+        head + Int((MonotonicClock.now() - began).seconds / partSeconds)
+    }
+
+    /// Waits, on a thread of the server's, until a part is there.
+    private static func wait(for part: Int, since began: Instant) {
+        let signal = WakeSignal()
+        let due = began + TimeSpan(seconds: Double(part + 1 - head) * partSeconds) + .milliseconds(1)
+        while MonotonicClock.now() < due { signal.wait(until: due) }
+    }
+
+    private static func playlist(_ count: Int) -> String {
+        var text =
+            "#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-TARGETDURATION:2\n#EXT-X-PART-INF:PART-TARGET=\(partSeconds)\n"
+            + "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(partSeconds * 3)\n"
+            + "#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-MAP:URI=\"init.mp4\"\n"
+        for part in 0..<count {
+            if part % partsPerSegment == 0 {
+                let date = HLSFilm.date(StampedFilm.captureTime + TimeSpan(seconds: Double(part) * partSeconds))
+                text += "#EXT-X-PROGRAM-DATE-TIME:\(date)\n"
+            }
+            text += "#EXT-X-PART:DURATION=\(partSeconds),URI=\"p\(part).m4s\",INDEPENDENT=YES\n"
+            if part % partsPerSegment == partsPerSegment - 1 {
+                text += "#EXTINF:2,\ns\(part / partsPerSegment).m4s\n"
+            }
+        }
+        return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p\(count).m4s\"\n"
+    }
+
+    private func origin(_ began: Instant) throws -> TestOrigin {
+        let folder = folder
+        return try TestOrigin { request in
+            switch request.path {
+            case "/live.m3u8":
+                if let number = request.query["_HLS_msn"].flatMap(Int.init) {
+                    let part = request.query["_HLS_part"].flatMap(Int.init) ?? Self.partsPerSegment - 1
+                    Self.wait(for: number * Self.partsPerSegment + part, since: began)
+                }
+                return .text(Self.playlist(Self.count(since: began)))
+            case let path where path.hasPrefix("/p"):
+                guard let part = Int(path.dropFirst(2).dropLast(4)) else { return nil }
+                Self.wait(for: part, since: began)
+                return (try? folder.read(String(path.dropFirst()))).map { .init(body: $0) }
+            case let path where path.hasPrefix("/s"):
+                guard let number = Int(path.dropFirst(2).dropLast(4)) else { return nil }
+                let parts = (0..<Self.partsPerSegment).compactMap {
+                    try? folder.read("p\(number * Self.partsPerSegment + $0).m4s")
+                }
+                return .init(body: Array(parts.joined()))
+            default: return (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
+            }
+        }
+    }
+
+    @Test(
+        "it is joined in the middle of a segment, and what is shown is a second and a half old at most",
+        .timeLimit(.minutes(2)))
+    func latency() async throws {
+        let began = MonotonicClock.now()
+        let origin = try origin(began)
+        defer { origin.stop() }
+        let story = Story(rate: film.rate)
+        story.player.set(video: Video(origin.uri("/live.m3u8")), play: true)
+        try await story.wait(for: "+ ready")
+        let first = story.stamp
+        try await story.wait { story.stamp >= first + 4 * film.rate }
+        story.player.pause()
+        // How old each picture was: the programme's edge is where time has come to.
+        let ages = story.sights.map { sight in
+            Double(Self.head) * Self.partSeconds + (sight.instant - began).seconds
+                - Double(sight.stamp) / Double(film.rate)
+        }
+        let late = ages.dropFirst().count { $0 > 1.5 }
+        #expect(late * 20 <= ages.count, "\(ages.map { ($0 * 100).rounded() / 100 })")
+        #expect(!story.hasTold("+ stalled"), "\(story.life)")
+        // What lies before the place where it was joined was not asked for.
+        let asked = origin.requests.compactMap { $0.hasPrefix("/p") ? Int($0.dropFirst(2).dropLast(4)) : nil }
+        let joined = first / (film.rate / 4)
+        #expect(asked.allSatisfy { $0 >= joined }, "\(asked), joined at \(joined)")
+        #expect(!origin.requests.contains { $0.hasPrefix("/s") })
+        await story.finish()
+    }
+}

@@ -260,7 +260,8 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlatform", "PCastEdgeAuth", "PCastIO", "PCastMedia", "PCastDevices", "PCastWindow",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastEdgeAuth", "PCastIO", "PCastMedia", "PCastDevices",
+                "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"],
             // They run other programs; and LLVM, as Swift 6.3.1 brings it, crashes on some of their coroutines.

@@ -7,17 +7,19 @@ import PCastPlayback
 struct PlayCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "play",
-        abstract: "Play files, HTTP Live Streaming and addresses, one after another.",
+        abstract: "Play files, HTTP Live Streaming and streams of platforms, one after another.",
         discussion: """
-            Of an address that ends in .m3u8 the playlist is followed, live or not; everything else is read as a file. \
-            Streams of a platform are watched with “pcast subscribe”.
+            Of an address that ends in .m3u8 the playlist is followed, live or not; pcast://HOST:PORT/STREAM, pcasts: with \
+            TLS, and the link that “pcast publish” prints are streams of a platform, with #token=TOKEN behind them where \
+            it is not on this computer; everything else is read as a file.
 
             In a window or in the terminal, space plays and pauses, left and right go back and on by ten seconds, up and \
             down change the volume, m mutes and unmutes, s takes a picture, f fills the display, and q ends it.
             """)
 
     @Argument(
-        help: ArgumentHelp("A file, or an address of http or https; several are played in turn.", valueName: "uri"))
+        help: ArgumentHelp(
+            "A file, or an address of http, https or pcast; several are played in turn.", valueName: "uri"))
     var uri: [String]
 
     @Option(

@@ -15,7 +15,7 @@ struct PlayFields {
 
     init?(_ kind: PlayerEvent.Kind) {
         switch kind {
-        case .videoChanged(let video): self.init("video", ["uri": .text(video?.preferredSource?.address)])
+        case .videoChanged(let video): self.init("video", ["uri": .text(video?.preferredSource?.name)])
         case .stateChanged(let state):
             self.init("state", ["state": .string(Self.name(of: state)), "buffering": .boolean(state.isBuffering)])
         case .error(let error): self.init("error", ["description": .string("\(error)")])

@@ -24,7 +24,7 @@ struct PlayRun: Sendable {
         let end = end
         let interruption = Interruption { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
-        let showing = try await ShowingPlace.open(plan.render, title: plan.addresses[0])
+        let showing = try await ShowingPlace.open(plan.render, title: Source(plan.addresses[0]).name)
         if showing?.coversTerminal == true { console.cover() }
         let cause: PlayEnd.Cause
         do {
@@ -39,7 +39,8 @@ struct PlayRun: Sendable {
     }
 
     private func play(at showing: ShowingPlace?) async throws -> PlayEnd.Cause {
-        let player = Player(.media(isHeard: showing != nil, shownOn: showing?.surface))
+        let player = Player(
+            .media(isHeard: showing != nil, shownOn: showing?.surface, subscribe: PlayStreams.subscribe))
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
@@ -112,7 +113,7 @@ struct PlayRun: Sendable {
         for await event in events {
             if let line = PlayFields(event.kind) { console.event(line.name, line.fields) }
             switch event.kind {
-            case .videoChanged(let video?): console.say("Playing \(video.preferredSource?.address ?? "nothing").")
+            case .videoChanged(let video?): console.say("Playing \(video.preferredSource?.name ?? "nothing").")
             case .error(let error): end.end(.failed(error))
             case .playlistCompleted where !plan.isLooping: end.end(.completed)
             case .subtitleChanged(let text?): console.say("“\(text)”")

@@ -38,18 +38,17 @@ public final class StreamPipeline: PlaybackPipeline {
         named name: String, options: RendererOptions = RendererOptions(),
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
         onEvent: @escaping @Sendable (PipelineEvent) -> Void = { _ in },
-        subscribe: @escaping @Sendable () async throws(PCastError) -> MediaStream
+        subscribe: @escaping @Sendable () async throws(PlaybackError) -> MediaStream
     ) throws(IOError) {
         (self.name, self.options) = (name, options)
         (self.onFrame, self.onEvent) = (onFrame, onEvent)
         let worker = try WorkerThread(name: "tell-stream") { [self] in tell() }
         thread.withLock { $0 = worker }
         let task = Task { [self] in
-            do throws(PCastError) {
+            do throws(PlaybackError) {
                 begin(try await subscribe())
             } catch {
-                let reason = error.description
-                change { [name] in $0.failed(.unreachable(name, reason: reason), at: $1) }
+                change { $0.failed(error, at: $1) }
             }
         }
         state.withLock { $0.subscribing = task }
@@ -129,9 +128,8 @@ public final class StreamPipeline: PlaybackPipeline {
     // MARK: The stream
 
     private func begin(_ stream: MediaStream) {
-        let renderer = stream.createRenderer(options)
         let isStopped = state.withLock { state in
-            (state.stream, state.renderer) = (stream, renderer)
+            state.stream = stream
             return state.isStopped
         }
         guard !isStopped else { return stream.stop() }
@@ -139,22 +137,41 @@ public final class StreamPipeline: PlaybackPipeline {
             ContentTrack(id: .init(rawValue: track.mediaType.rawValue), kind: track.mediaType.kind)
         }
         change { presentation, _ in presentation.opened(tracks) }
-        apply()
         stream.setStreamEndedCallback { [weak self, name] _, reason, description in
             self?.change { presentation, now in
                 let info = StreamEndedInfo(ender: .platform, reason: reason, reasonDescription: description)
                 presentation.ended(info, name: name, at: now)
             }
         }
-        let status = renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
+        var status = start(stream, options)
+        if status == .failed, !options.useNullAudioDevice {
+            // Without a loudspeaker it can be seen all the same.
+            var silent = options
+            silent.useNullAudioDevice = true
+            status = start(stream, silent)
+        }
         if status == .ok {
             // What has no pictures has landed when it is heard, and goes on with time.
             if stream.videoTracks.isEmpty {
                 change { $0.presented(MediaTime(ticks: 0, rate: .opus), captured: nil, at: $1) }
             }
-            return
+        } else if stream.endedInfo == nil {
+            change { [name] in $0.failed(.notPlayable(name, reason: "the renderer does not start: \(status)"), at: $1) }
         }
-        change { [name] in $0.failed(.notPlayable(name, reason: "the renderer does not start: \(status)"), at: $1) }
+    }
+
+    private func start(_ stream: MediaStream, _ options: RendererOptions) -> RendererStartStatus {
+        let renderer = stream.createRenderer(options)
+        let isStopped = state.withLock { state in
+            state.renderer = renderer
+            return state.isStopped
+        }
+        guard !isStopped else { return .conflict }
+        apply()
+        let status = renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
+        // Whoever has stopped it meanwhile may not have seen it.
+        if state.withLock({ $0.isStopped }) { renderer.stop() }
+        return status
     }
 
     private func show(_ frame: VideoFrame) {

@@ -1,22 +1,34 @@
+public import PCast
 import PCastIO
 public import PCastRendering
 
 extension PipelineFactory {
-    /// Plays files and HTTP Live Streaming: a source's pictures on a surface, its sound through the loudspeaker.
+    /// Plays files, HTTP Live Streaming and streams of platforms: a source's pictures on a surface, its sound through the
+    /// loudspeaker.
     ///
     /// - Parameters:
     ///   - isHeard: without a loudspeaker nothing is, whatever was asked for.
     ///   - surface: where pictures are shown; nil for nowhere. It stays the caller's.
     ///   - configuration: how playlists are played.
+    ///   - subscribe: gets a stream; by what its address says (``StreamAddress``), unless somebody knows better.
     public static func media(
         isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil,
-        configuration: HLSContent.Configuration = HLSContent.Configuration()
+        configuration: HLSContent.Configuration = HLSContent.Configuration(),
+        subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
     ) -> PipelineFactory {
-        let place = MediaPlace(isHeard: isHeard, surface: surface, configuration: configuration)
+        let place = MediaPlace(
+            isHeard: isHeard, surface: surface, configuration: configuration, subscribe: subscribe)
         return PipelineFactory(
             { source, handler throws(PlaybackError) in
-                try place.play(try place.content(of: source), of: source, handler)
+                if source.deliveryMethod == .pcast { return try place.playStream(source, handler) }
+                return try place.play(try place.content(of: source), of: source, handler)
             }, preloading: { place.preload($0) })
+    }
+
+    /// Watches the stream that a source's address names, by the token that stands there.
+    @Sendable public static func subscribe(_ source: Source) async throws(PlaybackError) -> MediaStream {
+        guard let address = StreamAddress(source.address) else { throw .unsupportedAddress(source.name) }
+        return try await address.subscribe()
     }
 }
 
@@ -25,10 +37,11 @@ private struct MediaPlace: Sendable {
     var isHeard: Bool
     var surface: (any RenderSurface)?
     var configuration: HLSContent.Configuration
+    var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
 
     func content(of source: Source) throws(PlaybackError) -> any PlaybackContent {
         guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {
-            throw .unsupportedAddress(source.address)
+            throw .unsupportedAddress(source.name)
         }
         return MediaContent.content(
             at: source.address, isPlaylist: source.deliveryMethod == .hls ? true : nil, configuration: configuration)
@@ -44,7 +57,20 @@ private struct MediaPlace: Sendable {
                 onEvent: handler)
         } catch {
             content.close()
-            throw .notPlayable(source.address, reason: error.description)
+            throw .notPlayable(source.name, reason: error.description)
+        }
+    }
+
+    func playStream(
+        _ source: Source, _ handler: @escaping PipelineFactory.Handler
+    ) throws(PlaybackError) -> any PlaybackPipeline {
+        let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !isHeard)
+        do throws(IOError) {
+            return try StreamPipeline(
+                named: source.name, options: options, onFrame: { [surface] in surface?.show($0) }, onEvent: handler
+            ) { [subscribe] () throws(PlaybackError) in try await subscribe(source) }
+        } catch {
+            throw .notPlayable(source.name, reason: error.description)
         }
     }
 

@@ -8,9 +8,9 @@ public enum DeliveryMethod: String, Hashable, Sendable, CaseIterable {
     /// Anything else.
     case other
 
-    /// As the address says it: by its scheme, else by the extension of its path.
+    /// As the address says it: by its scheme, a link to a platform's page, else by the extension of its path.
     public init(address: String) {
-        if address.lowercased().hasPrefix("pcast") {
+        if address.lowercased().hasPrefix("pcast:") || StreamAddress(address) != nil {
             self = .pcast
             return
         }

@@ -1,6 +1,6 @@
 /// Where the media of a video are. A value (Brightcove's `BCOVSource`).
 public struct Source: Hashable, Sendable {
-    /// A path, or an address of http, https or pcast.
+    /// A path, or an address of http, https or pcast (``StreamAddress``).
     public var address: String
     public var deliveryMethod: DeliveryMethod
     public var properties: [String: JSONValue]
@@ -11,6 +11,9 @@ public struct Source: Hashable, Sendable {
         self.deliveryMethod = deliveryMethod ?? DeliveryMethod(address: address)
         self.properties = properties
     }
+
+    /// The address for people: without what it may hold in secret.
+    public var name: String { StreamAddress(address)?.name ?? ContentAddress(address).name }
 
     var isEncrypted: Bool { address.lowercased().hasPrefix("https:") }
 

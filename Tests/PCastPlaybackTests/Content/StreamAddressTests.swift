@@ -1,0 +1,41 @@
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Addresses of streams")
+struct StreamAddressTests {
+    @Test("a pcast address, one with TLS, a link for browsers, with tokens or without")
+    func addresses() {
+        let cases: [(String, String, String?, String?)] = [
+            ("pcast://127.0.0.1:8080/abc", "http://127.0.0.1:8080", "abc", nil),
+            ("PCASTS://a.example/s%20t#token=DIGEST%3Ax%3D", "https://a.example", "s t", "DIGEST:x="),
+            ("pcast://a.example", "http://a.example", nil, nil), ("pcast://a.example/", "http://a.example", nil, nil),
+            ("pcast://a.example/below/it/abc", "http://a.example/below/it", "abc", nil),
+            ("http://127.0.0.1:8080/watch/abc#token=t", "http://127.0.0.1:8080", "abc", "t"),
+            ("https://a.example/p/watch/abc", "https://a.example/p", "abc", nil),
+        ]
+        for (text, platform, stream, token) in cases {
+            #expect(StreamAddress(text) == StreamAddress(platform: platform, stream: stream, token: token))
+            #expect(Source(text).deliveryMethod == .pcast)
+        }
+    }
+
+    @Test("what is none is played as what it is")
+    func others() {
+        for text in [
+            "https://a.example/watch/film.mp4", "https://a.example/watch", "film.mp4", "https://a.example/main.m3u8",
+            "/watch/abc", "",
+        ] {
+            #expect(StreamAddress(text) == nil && Source(text).deliveryMethod != .pcast)
+        }
+    }
+
+    @Test("the token is told to nobody")
+    func secrets() {
+        let source = Source("pcast://user:pass@a.example/abc#token=secret")
+        #expect(source.name == "http://a.example/abc")
+        let address = StreamAddress(source.address)
+        #expect(!String(describing: address).contains("secret") && !String(reflecting: address).contains("secret"))
+        #expect(Source("https://a.example/a.mp4?token=secret").name == "https://a.example/a.mp4")
+    }
+}

@@ -62,6 +62,7 @@ extension MediaPresentation {
         }
         if phase == .showing, !hasEnded {
             showPicture(at: now)
+            showWhatStands(at: now)
             tellText(at: now)
             handSound(at: now)
             tellPosition(at: now)
@@ -168,6 +169,19 @@ extension MediaPresentation {
             isChanged = true
             return
         }
+    }
+
+    /// What was due when it was paused, and was late, stands there from then on: the position is of the picture that is seen.
+    private mutating func showWhatStands(at now: Instant) {
+        guard !clock.isPlaying, !clock.isBuffering else { return }
+        let position = clock.position(at: now)
+        while let second = pictures.second, second.position <= position {
+            statistics.picturesDropped += 1
+            _ = pictures.removeFirst()
+        }
+        guard let first = pictures.first, first.position <= position else { return }
+        show(pictures.removeFirst())
+        statistics.picturesShown += 1
     }
 
     private mutating func tellText(at now: Instant) {

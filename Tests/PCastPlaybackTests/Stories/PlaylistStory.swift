@@ -45,7 +45,7 @@ struct PlaylistStory {
         await story.player.settled()
         #expect(story.told.filter { $0.hasPrefix("media type") } == ["media type 2", "media type 2", "media type 1"])
         let life = ["bufferEmpty", "playRequest", "play", "ready", "likelyToKeepUp", "end"]
-        #expect(story.life == life + ["terminate"] + life + ["terminate"] + life)
+        #expect(story.withoutStalls(story.life) == life + ["terminate"] + life + ["terminate"] + life)
         for name in ["/b.m3u8", "/b0.ts", "/b1.ts", "/c.m3u8", "/c0.ts"] {
             #expect(origin.requests.count { $0 == name } == 1, "\(name)")
         }

@@ -60,6 +60,23 @@ final class Story: Sendable {
         transcript.all.compactMap { $0.hasPrefix("progress ") ? Double($0.dropFirst("progress ".count)) : nil }
     }
 
+    /// What was told but for stalls: the test's machine may be busy with others, and stand still for a moment.
+    func withoutStalls(_ lines: [String]) -> [String] {
+        var left: [String] = []
+        for line in lines {
+            left.append(line)
+            for stall in [
+                ["bufferEmpty", "stalled", "likelyToKeepUp", "recovered"], ["playing, buffering", "playing"],
+            ]
+            where left.count > stall.count {
+                let last = left.suffix(stall.count).map { $0.hasPrefix("+ ") ? String($0.dropFirst(2)) : $0 }
+                let isPlaying = stall.count == 4 || left[left.count - 3] == "playing"
+                if last == stall, isPlaying { left.removeLast(stall.count) }
+            }
+        }
+        return left
+    }
+
     func hasTold(_ line: String, after count: Int = 0) -> Bool {
         transcript.all.dropFirst(count).contains { $0.hasPrefix(line) }
     }

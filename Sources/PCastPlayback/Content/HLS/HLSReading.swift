@@ -54,10 +54,19 @@ final class HLSReading {
     func open() throws(PlaybackError) -> TimeSpan {
         let timeline = try waitForTimeline()
         let usesParts = timeline.playlist.partTargetDuration != nil
-        let start = timeline.startPosition(usingParts: usesParts, default: presentation.start)
+        var start = timeline.startPosition(usingParts: usesParts, default: presentation.start)
         if let usual = presentation.usualSound { try choose(sound: usual, at: start, of: timeline) }
         _ = seek(to: start)
         _ = try main.head(&clocks, name)
+        // While the first part came, the edge went on, and who begins behind it stays behind it.
+        if usesParts, let now = main.loader.timeline, now.playlist.isLive {
+            let later = now.startPosition(usingParts: true, default: presentation.start)
+            if later >= start + (now.playlist.partTargetDuration ?? .zero) {
+                start = later
+                _ = seek(to: start)
+                _ = try main.head(&clocks, name)
+            }
+        }
         selected[.video] = main.media.contains(.picture) ? 0 : nil
         if presentation.sounds.isEmpty, main.media.contains(.sound) { selected[.audio] = 0 }
         return start

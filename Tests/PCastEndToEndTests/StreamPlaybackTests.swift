@@ -2,47 +2,12 @@ import Foundation
 import PCastIO
 import PCastMedia
 import PCastPlayback
-import PCastRendering
-import Synchronization
 import Testing
 
 extension EndToEnd {
     /// Streams of platforms in the player, scenario 11 of the playback reference, section 8.
     @Suite("Playing streams", .timeLimit(.minutes(5)))
     struct StreamPlaybackTests {
-        /// Reads the strip of each picture it is shown, and notes what the player said of it at that moment.
-        private final class StampScreen: RenderSurface {
-            struct Sight: Sendable {
-                var stamp: TestPictureStamp
-                var timecode: WallTime?
-                var shown: WallTime
-            }
-
-            let sights = Awaited<Sight>()
-            private let player = Mutex<@Sendable () -> Player?>({ nil })
-
-            func watch(_ watched: Player) {
-                weak let player = watched
-                self.player.withLock { $0 = { player } }
-            }
-
-            func show(_ frame: VideoFrame) {
-                guard let stamp = TestPictureStrip.read(frame) else { return }
-                let timecode = player.withLock { $0 }()?.playhead?.timecode
-                let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))
-                sights.add(Sight(stamp: stamp, timecode: timecode, shown: now))
-            }
-
-            var arrangement: PictureArrangement {
-                get { PictureArrangement() }
-                set {}
-            }
-
-            var statistics: SurfaceStatistics { SurfaceStatistics() }
-
-            var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
-        }
-
         @Test(
             "The timecode is the sender's capture time of the picture that is seen, and the publisher's end is the end")
         func timecode() async throws {
@@ -132,12 +97,5 @@ extension EndToEnd {
                 try await platform.program.end()
             }
         }
-    }
-}
-
-extension String {
-    /// As it stands in the fragment of an address.
-    fileprivate var addingPercentEncoding: String {
-        addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? self
     }
 }

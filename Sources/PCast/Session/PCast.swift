@@ -153,7 +153,8 @@ public final class PCast: Sendable {
     ///
     /// - Parameters:
     ///   - streamToken: made with EdgeAuth, for publishing.
-    ///   - mediaStream: a ``UserMediaStream/mediaStream``, or a stream that was subscribed to. Of the latter H.264 is passed
+    ///   - mediaStream: a ``UserMediaStream/mediaStream``, an ``ApplicationMedia/mediaStream``, or a stream that was subscribed
+    ///     to. Of the latter H.264 is passed
     ///     on as it is coded, where the options do not ask for anything else, as is the sound; other pictures are decoded,
     ///     and encoded anew. Such a publication ends with the stream that it is made of.
     ///   - tags: are handed on with the platform's notifications, and matched by tokens that require one.
@@ -166,6 +167,7 @@ public final class PCast: Sendable {
         let media: any PublishedMedia
         switch mediaStream.origin {
         case .local(let own): media = own
+        case .application(let pushed): media = pushed
         case .remote(let viewed):
             if let ended = mediaStream.endedInfo {
                 throw PCastError(.gone, .usage, "the subscribed stream has ended: \(ended.reasonDescription)")

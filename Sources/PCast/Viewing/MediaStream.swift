@@ -5,6 +5,7 @@ public import PCastMedia
 public final class MediaStream: Sendable {
     enum Origin: Sendable {
         case local(LocalMedia)
+        case application(PushedMedia)
         case remote(RemoteMedia)
     }
 
@@ -27,6 +28,16 @@ public final class MediaStream: Sendable {
         tracks =
             (media.video == nil ? [] : [MediaStreamTrack(.video)])
             + (media.audio == nil ? [] : [MediaStreamTrack(.audio)])
+    }
+
+    init(application media: PushedMedia) {
+        origin = .application(media)
+        life = media.life
+        streamID = nil
+        codecs = []
+        tracks =
+            (media.videoRate == nil ? [] : [MediaStreamTrack(.video)])
+            + (media.hasSound ? [MediaStreamTrack(.audio)] : [])
     }
 
     init(remote media: RemoteMedia, codecs: [Codec]) {
@@ -71,6 +82,7 @@ public final class MediaStream: Sendable {
     public func stop() {
         switch origin {
         case .local(let media): media.stop()
+        case .application(let media): media.stop()
         case .remote: life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "ended"))
         }
     }

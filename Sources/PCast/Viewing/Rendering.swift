@@ -36,13 +36,26 @@ final class Rendering: Sendable {
             let leave = take(from: media, stream)
             state.withLock { $0.leave = leave }
         case .local(let media):
-            // What is captured here waits for nothing.
-            rendering.synchronization = .immediate
             self.media = nil
-            renderer = try Self.renderer(rendering, callbacks) { [weak media] in media?.requestKeyFrame() }
+            renderer = try Self.renderer(of: media, rendering, callbacks)
+            let leave = try take(from: media, stream)
+            state.withLock { $0.leave = leave }
+        case .application(let media):
+            self.media = nil
+            renderer = try Self.renderer(of: media, rendering, callbacks)
             let leave = try take(from: media, stream)
             state.withLock { $0.leave = leave }
         }
+    }
+
+    /// Of what is of this machine.
+    private static func renderer(
+        of media: any PublishedMedia, _ options: PCastRendering.RendererOptions, _ callbacks: RendererCallbacks
+    ) throws -> StreamRenderer {
+        var options = options
+        // What is captured here waits for nothing.
+        options.synchronization = .immediate
+        return try renderer(options, callbacks) { [weak media] in media?.requestKeyFrame() }
     }
 
     private static func renderer(
@@ -69,7 +82,8 @@ final class Rendering: Sendable {
     }
 
     /// Answers what ends it.
-    private func take(from media: LocalMedia, _ stream: MediaStream) throws(PCastError) -> @Sendable () -> Void {
+    private func take(from media: any PublishedMedia, _ stream: MediaStream) throws(PCastError) -> @Sendable () -> Void
+    {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
         let id = try media.add { [renderer] frame in
             switch frame {

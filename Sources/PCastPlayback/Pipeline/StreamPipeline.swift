@@ -73,6 +73,9 @@ public final class StreamPipeline: PlaybackPipeline {
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
+    /// What it shows; nil before it was subscribed to.
+    var stream: MediaStream? { state.withLock { $0.stream } }
+
     public var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
 
     /// What comes is shown when it is due.

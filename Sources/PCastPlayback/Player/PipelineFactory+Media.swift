@@ -1,5 +1,6 @@
 public import PCast
 import PCastIO
+internal import PCastMedia
 public import PCastRendering
 
 extension PipelineFactory {
@@ -9,15 +10,16 @@ extension PipelineFactory {
     /// - Parameters:
     ///   - isHeard: without a loudspeaker nothing is, whatever was asked for.
     ///   - surface: where pictures are shown; nil for nowhere. It stays the caller's.
+    ///   - outlet: takes pictures and sound as well, to be published.
     ///   - configuration: how playlists are played.
     ///   - subscribe: gets a stream; by what its address says (``StreamAddress``), unless somebody knows better.
     public static func media(
-        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil,
+        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil, by outlet: PlaybackOutlet? = nil,
         configuration: HLSContent.Configuration = HLSContent.Configuration(),
         subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
     ) -> PipelineFactory {
         let place = MediaPlace(
-            isHeard: isHeard, surface: surface, configuration: configuration, subscribe: subscribe)
+            isHeard: isHeard, surface: surface, outlet: outlet, configuration: configuration, subscribe: subscribe)
         return PipelineFactory(
             { source, handler throws(PlaybackError) in
                 if source.deliveryMethod == .pcast { return try place.playStream(source, handler) }
@@ -36,8 +38,13 @@ extension PipelineFactory {
 private struct MediaPlace: Sendable {
     var isHeard: Bool
     var surface: (any RenderSurface)?
+    var outlet: PlaybackOutlet?
     var configuration: HLSContent.Configuration
     var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
+
+    @Sendable private func show(_ frame: VideoFrame) {
+        if let outlet { outlet.show(frame, on: surface) } else { surface?.show(frame) }
+    }
 
     func content(of source: Source) throws(PlaybackError) -> any PlaybackContent {
         guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {
@@ -51,10 +58,10 @@ private struct MediaPlace: Sendable {
         _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
         let loudspeaker = isHeard ? try? SoundPresenter(name: "default") : nil
+        var sound: any SoundOutput = loudspeaker ?? NullSoundOutput()
+        if let outlet { sound = OutletSound(outlet, beside: sound) }
         do throws(IOError) {
-            return try MediaPipeline(
-                content, sound: loudspeaker ?? NullSoundOutput(), onFrame: { [surface] in surface?.show($0) },
-                onEvent: handler)
+            return try MediaPipeline(content, sound: sound, onFrame: show, onEvent: handler)
         } catch {
             content.close()
             throw .notPlayable(source.name, reason: error.description)
@@ -67,7 +74,7 @@ private struct MediaPlace: Sendable {
         let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !isHeard)
         do throws(IOError) {
             return try StreamPipeline(
-                named: source.name, options: options, onFrame: { [surface] in surface?.show($0) }, onEvent: handler
+                named: source.name, options: options, onFrame: show, onEvent: handler
             ) { [subscribe] () throws(PlaybackError) in try await subscribe(source) }
         } catch {
             throw .notPlayable(source.name, reason: error.description)

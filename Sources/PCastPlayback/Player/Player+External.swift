@@ -30,12 +30,16 @@ extension Player {
             await external.stop(session)
             throw CancellationError()
         }
+        if external.hasEnded { await stopExternalPlayback(by: external) }
     }
 
     /// Harmless while nothing is played elsewhere.
-    public func stopExternalPlayback() async {
+    public func stopExternalPlayback() async { await stopExternalPlayback(by: nil) }
+
+    /// - Parameter ended: of this one only; nil for whichever it is.
+    func stopExternalPlayback(by ended: (any ExternalPlayback)?) async {
         let (external, session) = change { state in
-            let external = state.external
+            let external = ended == nil || state.external === ended ? state.external : nil
             guard external != nil else { return (external, state.session) }
             state.external = nil
             _ = changeSession(&state) { $0.setPlayedElsewhere(false) }

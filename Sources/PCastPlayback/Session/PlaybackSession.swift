@@ -1,3 +1,4 @@
+internal import PCast
 public import PCastMedia
 import Synchronization
 
@@ -76,6 +77,9 @@ public final class PlaybackSession: Sendable, Identifiable {
 
     /// The end of what could be shown without loading more; nil where nobody knows.
     public var bufferedPosition: TimeSpan? { state.withLock { $0.pipeline }?.bufferedPosition }
+
+    /// The stream that it plays, where it is one of a platform.
+    var subscribedStream: MediaStream? { (state.withLock { $0.pipeline } as? StreamPipeline)?.stream }
 
     /// Ends it, and leaves the player without content. Harmless when it is over.
     public func terminate() { player?.terminate(self) }

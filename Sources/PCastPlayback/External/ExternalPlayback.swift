@@ -6,4 +6,11 @@ public protocol ExternalPlayback: AnyObject, Sendable {
 
     /// Ends there. Told once for each start that succeeded: by whoever asks for it, or when the session is over.
     func stop(_ session: PlaybackSession) async
+
+    /// Whether what began there is over, whoever ended it.
+    var hasEnded: Bool { get }
+}
+
+extension ExternalPlayback {
+    public var hasEnded: Bool { false }
 }

@@ -1,0 +1,93 @@
+public import PCast
+internal import PCastCodecs
+internal import PCastIO
+internal import PCastMedia
+internal import PCastRendering
+internal import Synchronization
+
+/// What a player plays, as one stream that can be published: its pictures as they are shown and its sound as it is heard,
+/// whatever items they are of. It is made before the player, whose pipelines give to it (``PipelineFactory/media``).
+///
+/// Of a stream of a platform it has the pictures alone: whoever wants its sound as well passes on that stream itself.
+public final class PlaybackOutlet: Sendable {
+    private struct State {
+        /// Another place plays it, and here it is dark.
+        var isAway = false
+        /// What would be seen here, and where.
+        var last: (picture: VideoFrame, surface: (any RenderSurface)?)?
+        /// Up to where sound was given out.
+        var soundEnd: Instant?
+    }
+
+    private let media: ApplicationMedia
+    private let began = MonotonicClock.now()
+    private let state = Mutex(State())
+    private let pool = VideoFramePool(capacity: 1)
+
+    /// - Parameter frameRate: pictures a second at most, as far as that is known beforehand: what encoders are told.
+    public init(frameRate: Double = 30) { media = ApplicationMedia(frameRate: frameRate, channels: 2) }
+
+    /// What is published. It goes on from item to item, and ends with the outlet.
+    public var mediaStream: MediaStream { media.mediaStream }
+
+    // MARK: What comes
+
+    func show(_ picture: VideoFrame, on surface: (any RenderSurface)?) {
+        let isAway = state.withLock { state in
+            state.last = (picture, surface)
+            return state.isAway
+        }
+        let now = MonotonicClock.now()
+        media.push(
+            picture.retimed(
+                captureTime: MonotonicClock.wallTime(),
+                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: now - began), rate: .video)))
+        if !isAway { surface?.show(picture) }
+    }
+
+    func hear(_ sound: AudioFrame, at due: Instant) {
+        // What was given out before a seek cannot be taken back: what follows begins behind it.
+        let overlap = state.withLock { state in
+            let overlap = state.soundEnd.map { $0 - due } ?? .zero
+            // By so much instants are rounded.
+            guard overlap > .milliseconds(2) else {
+                state.soundEnd = due + sound.length
+                return TimeSpan.zero
+            }
+            return overlap
+        }
+        guard overlap < sound.length, media.isTaken else { return }
+        var rest = overlap > .zero ? sound.dropping(overlap) : sound
+        let start = due + overlap
+        if overlap > .zero { state.withLock { $0.soundEnd = start + rest.length } }
+        rest.timestamp = MediaTime(ticks: ClockRate.opus.ticks(in: start - began), rate: .opus)
+        rest.captureTime = MonotonicClock.wallTime() + (start - MonotonicClock.now())
+        media.push(rest)
+    }
+
+    // MARK: Away
+
+    /// Shows black here for as long as another place plays it, and then what is played.
+    func setAway(_ isAway: Bool) {
+        let last = state.withLock { state in
+            defer { state.isAway = isAway }
+            return state.isAway == isAway ? nil : state.last
+        }
+        guard let (picture, surface) = last, let surface else { return }
+        surface.show(isAway ? black(like: picture) : picture)
+    }
+
+    private func black(like picture: VideoFrame) -> VideoFrame {
+        let frame = pool.frame(
+            dimensions: picture.dimensions, captureTime: nil, timestamp: picture.timestamp, matrix: picture.matrix)
+        let (width, height) = (frame.dimensions.width, frame.dimensions.height)
+        // Limited range, as all pictures here (ITU-R BT.601-7, section 2.5.3).
+        for row in 0..<height { (frame.planeY + row * frame.strideY).update(repeating: 16, count: width) }
+        for plane in [frame.planeU, frame.planeV] {
+            for row in 0..<(height + 1) / 2 {
+                (plane + row * frame.strideUV).update(repeating: 128, count: (width + 1) / 2)
+            }
+        }
+        return frame
+    }
+}

@@ -1,0 +1,233 @@
+import Foundation
+import PCast
+import PCastMedia
+import PCastPlayback
+import Testing
+
+extension EndToEnd {
+    /// Playing elsewhere: another device watches through a platform what a player here plays, and steers.
+    @Suite("Handing off", .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
+    struct HandOffTests {
+        private static let rate = 30.0
+
+        /// What another device of the user does when it is invited.
+        private final class Device: Sendable {
+            let screen = StampScreen()
+            let player: Player
+            let told = Awaited<PlayerEvent.Kind>()
+            private let following: Task<Void, Never>
+
+            init() {
+                player = Player(.media(isHeard: false, shownOn: screen))
+                let (events, told) = (player.events(), told)
+                following = Task { for await event in events { told.add(event.kind) } }
+            }
+
+            /// Returns when it shows the stream.
+            func watch(_ stream: StreamID, by token: String, at platform: String) async throws {
+                let address = "\(platform)/watch/\(stream)#token=\(token.addingPercentEncoding)"
+                player.set(video: Video(address), play: true)
+                guard await told.first(where: { $0 == .ready }) != nil else {
+                    throw EndToEndFailure("the device shows nothing: \(told.values)")
+                }
+            }
+
+            func close() async {
+                player.reset()
+                await player.settled()
+                following.cancel()
+            }
+        }
+
+        @Test("A film goes on at another device, is steered from here, and comes back when it is stopped")
+        func handOff() async throws {
+            try await Workplace.run { place in
+                let film = try await StampedRecording.make("film.mp4", seconds: 6, in: place)
+                let platform = try await URIPlatform.start(in: place)
+                let (screen, outlet) = (StampScreen(), PlaybackOutlet())
+                let player = Player(.media(isHeard: false, shownOn: screen, by: outlet))
+                screen.watch(player)
+                player.loop = true
+                let told = Awaited<PlayerEvent.Kind>()
+                let events = player.events()
+                let following = Task { for await event in events { told.add(event.kind) } }
+                player.set(video: Video(film.path), play: true)
+                let first = try #require(await screen.sights.first())
+                _ = await screen.sights.first { _ in screen.sights.values.count >= 30 }
+
+                let device = Device()
+                let uri = platform.local.uri
+                let local = platform.local
+                let handOff = StreamHandOff(
+                    of: outlet, through: platform.pcast, token: try await local.publishingToken()
+                ) { publisher in
+                    let token = try await local.viewingToken("\(publisher.streamID)")
+                    try await device.watch(publisher.streamID, by: token, at: uri)
+                }
+                try await player.startExternalPlayback(handOff)
+                await player.settled()
+                #expect(player.isExternalPlaybackActive && told.values.contains(.externalPlaybackChanged(true)))
+                #expect(told.values.contains(.lifecycle(.startCastSession)))
+                #expect(screen.isDark && player.session?.playerState == .playing(buffering: false))
+
+                // What plays here is seen there, a little later, and here nothing is.
+                let (seenHere, seenThere) = (screen.sights.values.count, device.screen.sights.values.count)
+                _ = await device.screen.sights.first { _ in device.screen.sights.values.count >= seenThere + 90 }
+                #expect(screen.sights.values.count == seenHere && screen.isDark)
+                let stamps = device.screen.sights.values.suffix(80).map { Int($0.stamp.counter) }
+                let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }
+                // The film may have begun again among them.
+                #expect(steps.count { $0 < 1 || $0 > 3 } <= 1, "\(stamps)")
+
+                // It has its sound.
+                let name = place.path("there.mp4")
+                let stream = try #require(handOff.streamID)
+                let viewer = try place.pcast(
+                    "subscribe", "--uri", uri, "--token", try await local.viewingToken("\(stream)"), "--record", name,
+                    "--for", "4s")
+                #expect(try await viewer.exitStatus() == 0)
+                let recording = MediaFile(path: name, place: place)
+                #expect(try await recording.loudness() > -60)
+                #expect(abs(try await recording.track("video").duration - recording.track("audio").duration) < 0.5)
+
+                // Paused and sought here, that picture stands there.
+                player.pause()
+                let landed = try await player.seek(to: 2.0)
+                let counter = Int(first.stamp.counter) + Int((landed * Self.rate).rounded())
+                let isThere: @Sendable (StampScreen.Sight) -> Bool = { abs(Int($0.stamp.counter) - counter) <= 1 }
+                let before = device.screen.sights.values.count
+                _ = await device.screen.sights.first { sight in
+                    device.screen.sights.values.count > before && isThere(sight)
+                }
+                #expect(device.screen.sights.values.last.map(isThere) == true, "\(landed), \(counter)")
+                #expect(screen.isDark)
+
+                await player.stopExternalPlayback()
+                await player.settled()
+                #expect(!player.isExternalPlaybackActive && told.values.contains(.externalPlaybackChanged(false)))
+                #expect(told.values.contains(.lifecycle(.endCastSession)))
+                #expect(!screen.isDark && screen.sights.values.last.map(isThere) == true, "it stands here now")
+                #expect(await device.told.first { $0 == .finished } != nil, "there it is over")
+                let count = screen.sights.values.count
+                player.play()
+                #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
+
+                await device.close()
+                player.reset()
+                await player.settled()
+                following.cancel()
+                await platform.pcast.shutdown()
+                try await local.program.end()
+            }
+        }
+
+        @Test("An uninvited device, and a stream that somebody else ends, leave it here")
+        func refused() async throws {
+            try await Workplace.run { place in
+                let film = try await StampedRecording.make("film.mp4", seconds: 3, in: place)
+                let platform = try await URIPlatform.start(in: place)
+                let (screen, outlet) = (StampScreen(), PlaybackOutlet())
+                let player = Player(.media(isHeard: false, shownOn: screen, by: outlet))
+                player.loop = true
+                player.set(video: Video(film.path), play: true)
+                _ = try #require(await screen.sights.first())
+                let told = Awaited<PlayerEvent.Kind>()
+                let events = player.events()
+                let following = Task { for await event in events { told.add(event.kind) } }
+                let (pcast, local) = (platform.pcast, platform.local)
+                let token = try await local.publishingToken()
+                await #expect(throws: EndToEndFailure.self) {
+                    try await player.startExternalPlayback(
+                        StreamHandOff(of: outlet, through: pcast, token: token) { _ in
+                            throw EndToEndFailure("the television is off")
+                        })
+                }
+                await #expect(throws: PCastError.self) {
+                    try await player.startExternalPlayback(StreamHandOff(of: outlet, through: pcast, token: "no token"))
+                }
+                #expect(!player.isExternalPlaybackActive && !screen.isDark)
+
+                let handOff = StreamHandOff(of: outlet, through: pcast, token: token)
+                try await player.startExternalPlayback(handOff)
+                #expect(player.isExternalPlaybackActive && screen.isDark)
+                try await local.end("\(try #require(handOff.streamID))")
+                #expect(await told.first { $0 == .externalPlaybackChanged(false) } != nil)
+                let count = screen.sights.values.count
+                #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
+                #expect(!player.isExternalPlaybackActive && !told.values.contains { $0.isError })
+
+                // It is over with the item that was handed off.
+                try await player.startExternalPlayback(handOff)
+                let stream = try #require(handOff.streamID)
+                player.reset()
+                await player.settled()
+                #expect(await told.first { $0 == .videoChanged(nil) } != nil)
+                let token2 = try await local.viewingToken("\(stream)")
+                _ = try? await pcast.subscribe(streamToken: token2).ended
+                #expect(!player.isExternalPlaybackActive)
+                following.cancel()
+                await pcast.shutdown()
+                try await local.program.end()
+            }
+        }
+
+        @Test(
+            "A list that plays for ever is a channel, which a browser watches", .enabled(if: ThisMachine.hasChromium))
+        func channel() async throws {
+            try await Workplace.run { place in
+                let load = ForeignLoad()
+                let films = [
+                    try await StampedRecording.make("one.mp4", seconds: 3, in: place),
+                    try await StampedRecording.make("two.mp4", seconds: 3, in: place),
+                ]
+                let seconds = ThisMachine.isFull ? 120 : 12
+                let page = place.path("page.png")
+                let browser = try Peer(
+                    "watch_chromium.py", ["-", "--screenshot", page], in: nil, of: place, seconds: seconds, hears: true)
+                try await browser.awaitReadiness()
+                let platform = try await URIPlatform.start(in: place)
+                let (screen, outlet) = (StampScreen(), PlaybackOutlet())
+                let player = Player(.media(isHeard: false, shownOn: screen, by: outlet))
+                player.loop = true
+                let told = Awaited<PlayerEvent.Kind>()
+                let events = player.events()
+                let following = Task { for await event in events { told.add(event.kind) } }
+                let token = try await platform.local.publishingToken()
+                let publisher = try await platform.pcast.publish(streamToken: token, mediaStream: outlet.mediaStream)
+                player.set(videos: films.map { Video($0.path) }, play: true)
+
+                let viewing = try await platform.local.viewingToken("\(publisher.streamID)")
+                try browser.program.tell(
+                    "\(platform.local.uri)/watch/\(publisher.streamID)#token=\(viewing.addingPercentEncoding)")
+                let figures = try await browser.figures(judging: load)
+                #expect(figures["size"] == .list([.number(640), .number(360)]))
+                // The page's picture is one of those that were shown.
+                let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
+                try #require(box.count == 4)
+                let cut = place.path("video.png")
+                try await place.run(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-nostdin", "-i", page, "-vf",
+                        "crop=\(box[2]):\(box[3]):\(box[0]):\(box[1]),scale=640:360:flags=area", cut,
+                    ])
+                let seen = try await MediaFile(path: cut, place: place).stamps().first ?? nil
+                let stamp = try #require(seen)
+                #expect(screen.sights.values.contains { $0.stamp.counter == stamp.counter })
+                let rounds = told.values.count { if case .playlistCompleted = $0 { true } else { false } }
+                #expect(rounds >= 1 && !told.values.contains { $0.isError } && !publisher.hasEnded)
+                print("a channel: \(rounds) rounds in a browser, \(figures["freezeCount"]) freezes")
+                publisher.stop()
+                player.reset()
+                await player.settled()
+                following.cancel()
+                await platform.pcast.shutdown()
+                try await platform.local.program.end()
+            }
+        }
+    }
+}
+
+extension PlayerEvent.Kind {
+    fileprivate var isError: Bool { if case .error = self { true } else { false } }
+}

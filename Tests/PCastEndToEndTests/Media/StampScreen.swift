@@ -1,0 +1,46 @@
+import Foundation
+import PCastMedia
+import PCastPlayback
+import PCastRendering
+import Synchronization
+
+/// Reads the strip of each picture it is shown, and notes what the player said of it at that moment.
+final class StampScreen: RenderSurface {
+    struct Sight: Sendable {
+        var stamp: TestPictureStamp
+        var timecode: WallTime?
+        var position: TimeSpan?
+        var shown: WallTime
+    }
+
+    /// Of pictures with a strip.
+    let sights = Awaited<Sight>()
+    private let isDarkNow = Mutex(false)
+    private let player = Mutex<@Sendable () -> Player?>({ nil })
+
+    /// Whether the last picture had no strip.
+    var isDark: Bool { isDarkNow.withLock { $0 } }
+
+    func watch(_ watched: Player) {
+        weak let player = watched
+        self.player.withLock { $0 = { player } }
+    }
+
+    func show(_ frame: VideoFrame) {
+        let stamp = TestPictureStrip.read(frame)
+        isDarkNow.withLock { $0 = stamp == nil }
+        guard let stamp else { return }
+        let playhead = player.withLock { $0 }()?.playhead
+        let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))
+        sights.add(Sight(stamp: stamp, timecode: playhead?.timecode, position: playhead?.position, shown: now))
+    }
+
+    var arrangement: PictureArrangement {
+        get { PictureArrangement() }
+        set {}
+    }
+
+    var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
+}

@@ -1,0 +1,17 @@
+import PCastMedia
+import Testing
+
+/// The test picture and its sound as a file, recorded from a stream of this system.
+enum StampedRecording {
+    /// - Parameter seconds: about so long.
+    static func make(_ name: String, seconds: Int, in place: Workplace) async throws -> MediaFile {
+        let path = place.path(name)
+        let publisher = try place.pcast(
+            "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")
+        _ = try await publisher.event("publishing")
+        let viewer = try place.pcast("subscribe", "--record", path, "--for", "\(seconds)s")
+        #expect(try await viewer.exitStatus() == 0)
+        try await publisher.end()
+        return MediaFile(path: path, place: place)
+    }
+}

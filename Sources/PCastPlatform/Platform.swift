@@ -56,7 +56,8 @@ public struct Platform: Sendable {
         }
         let histories = StreamHistories()
         let routes = routes(router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics)
-        let talk = talk(gatekeeper, directory, registry, workers, relay, admission)
+        let clock = SessionClock()
+        let talk = talk(gatekeeper, directory, registry, workers, relay, admission, clock)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
         if let secure { opened = try await SecureServing.begin(secure) }
@@ -84,7 +85,7 @@ public struct Platform: Sendable {
         let history = Task { await histories.run(of: router) }
         defer { history.cancel() }
         let following = Task { await directory.follow(router.events) }
-        let absences = Task { await Self.endAbsent(registry, directory) }
+        let absences = Task { await Self.endAbsent(registry, directory, clock) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
             await serving.result
@@ -126,12 +127,15 @@ public struct Platform: Sendable {
         await directory.restore(kept.interrupted, at: now) { end, session in await registry.ended(end, in: session) }
     }
 
-    /// Ends sessions and streams that stay away for too long, as long as the platform runs, and gives back the memory of
-    /// those that were many.
-    private static func endAbsent(_ registry: SessionRegistry, _ directory: StreamDirectory) async {
+    /// Tells sessions the time, and ends sessions and streams that stay away for too long, as long as the platform runs;
+    /// gives back the memory of those that were many.
+    private static func endAbsent(
+        _ registry: SessionRegistry, _ directory: StreamDirectory, _ clock: SessionClock
+    ) async {
         var ebb = EbbMark()
         while (try? await Task.sleep(for: .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
+            await clock.advance(to: now)
             for expired in await registry.endAbsent(at: now) {
                 for stream in expired.streams { await directory.end(stream, reason: .failed, description: "") }
             }
@@ -183,14 +187,14 @@ public struct Platform: Sendable {
 
     private func talk(
         _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ workers: StreamWorkers, _ relay: RelayOffers?, _ admission: Admission
+        _ workers: StreamWorkers, _ relay: RelayOffers?, _ admission: Admission, _ clock: SessionClock
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
         return { connection in
             guard let place = await admission.place(for: connection) else { return }
             await SignalingSession(
                 connection, gatekeeper: gatekeeper, directory: directory, registry: registry, workers: workers,
-                relay: relay, admission: admission, logger: logger
+                relay: relay, admission: admission, clock: clock, logger: logger
             ).run()
             withExtendedLifetime(place) {}
         }

@@ -102,6 +102,9 @@ public struct WebSocketConnection: Sendable {
         try? await outbound.write(frame(.connectionClose, ByteBuffer(integer: status)))
     }
 
+    /// Ends the connection without a word, whatever waits.
+    public func cut() { channel.close(promise: nil) }
+
     private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
         WebSocketFrame(fin: true, opcode: opcode, maskKey: masksFrames ? .random() : nil, data: data)
     }

@@ -16,6 +16,7 @@ actor SignalingSession {
     private let workers: StreamWorkers
     private let relay: RelayOffers?
     private let admission: Admission
+    private let clock: SessionClock
     private let logger: Logger
     private let remoteAddress: IPAddress?
 
@@ -28,8 +29,12 @@ actor SignalingSession {
     private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
     private let queue: AsyncStream<Outgoing>
-    private var isClosing = false
+    /// The last words are on their way; until then they may be taken.
+    private var closesUntil: Instant?
+    private var isClosing: Bool { closesUntil != nil }
     private var isOver = false
+    /// When the clock tells.
+    private var wakesAt: Instant?
 
     private enum Outgoing: Sendable {
         case frame(SignalingFrame)
@@ -46,7 +51,8 @@ actor SignalingSession {
 
     init(
         _ connection: WebSocketConnection, gatekeeper: Gatekeeper, directory: StreamDirectory,
-        registry: SessionRegistry, workers: StreamWorkers, relay: RelayOffers?, admission: Admission, logger: Logger
+        registry: SessionRegistry, workers: StreamWorkers, relay: RelayOffers?, admission: Admission,
+        clock: SessionClock, logger: Logger
     ) {
         self.connection = connection
         self.gatekeeper = gatekeeper
@@ -55,6 +61,7 @@ actor SignalingSession {
         self.workers = workers
         self.relay = relay
         self.admission = admission
+        self.clock = clock
         self.logger = logger
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         remoteAddress = admission.address(of: peer, fields: connection.request?.fields ?? { _ in [] })
@@ -64,15 +71,16 @@ actor SignalingSession {
 
     /// Runs as long as the connection.
     func run() async {
+        keepTime()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.write() }
-            group.addTask { await self.keepTime() }
             group.addTask { await self.read() }
             _ = await group.next()
             group.cancelAll()
             outgoing.finish()
         }
         isOver = true
+        clock.forget(self)
         await leaveSession()
     }
 
@@ -113,24 +121,37 @@ actor SignalingSession {
         }
     }
 
-    /// Advances the conversation whenever its deadline comes; a new deadline is noticed within a second.
-    private func keepTime() async {
-        while !Task.isCancelled, !isClosing {
-            let now = MonotonicClock.now()
-            let wait = min(conversation.deadline.map { $0 - now } ?? .seconds(1), .seconds(1))
-            if wait > .zero {
-                guard (try? await Task.sleep(for: wait.duration)) != nil else { return }
-            }
-            conversation.advance(to: MonotonicClock.now())
+    /// What was to be said before the end has this long to be taken.
+    private static let closingTime = TimeSpan.seconds(1)
+
+    /// The clock tells that a deadline has come.
+    func advance(to now: Instant) {
+        wakesAt = nil
+        if let closesUntil {
+            if closesUntil <= now { return connection.cut() }
+        } else {
+            conversation.advance(to: now)
             drain()
         }
-        // What was to be said before the end has this long to be taken.
-        try? await Task.sleep(for: .seconds(1))
+        keepTime()
+    }
+
+    /// Has the clock tell when the next deadline comes, unless it tells before that.
+    private func keepTime() {
+        guard !isOver, let due = closesUntil ?? conversation.deadline, wakesAt.map({ due < $0 }) ?? true else { return }
+        wakesAt = due
+        clock.wake(self, at: due)
+    }
+
+    private func beginClosing() {
+        if closesUntil == nil { closesUntil = MonotonicClock.now() + Self.closingTime }
+        keepTime()
     }
 
     private func feed(_ input: ServerConversation.Input) {
         conversation.handle(input, at: MonotonicClock.now())
         drain()
+        keepTime()
     }
 
     private func drain() {
@@ -148,14 +169,14 @@ actor SignalingSession {
 
     /// Says what waits, and goodbye.
     private func close(status: UInt16) {
-        isClosing = true
+        beginClosing()
         put(.close(status: status))
     }
 
     private func put(_ item: Outgoing) {
         guard case .dropped = outgoing.yield(item) else { return }
         logger.info("a client does not take its messages")
-        isClosing = true
+        beginClosing()
         outgoing.finish()
     }
 

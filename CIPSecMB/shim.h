@@ -67,4 +67,10 @@ static inline int pcast_imb_load(pcast_imb_library *library)
     return 1;
 }
 
+// Has memory brought into the processor's nearest cache, without waiting for it.
+static inline void pcast_prefetch(const void *start, size_t size)
+{
+    for (size_t offset = 0; offset < size; offset += 64) __builtin_prefetch((const char *)start + offset);
+}
+
 #endif

@@ -31,6 +31,8 @@ struct PublishedStream: ~Copyable {
     var firstViewer = 0
 
     var hasPackets = false
+    /// While the rest of a picture is waited for, until when.
+    var gathersUntil: Instant?
     var hasControl = false
     var hasMedia = false
     var isAway = false
@@ -84,6 +86,7 @@ struct PublishedStream: ~Copyable {
         var checks = Instant.earlier(transport.deadline, quality.nextLook)
         checks = Instant.earlier(checks, deadlines.next)
         checks = Instant.earlier(checks, quality.nextLinksLook)
+        checks = Instant.earlier(checks, gathersUntil)
         return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks
     }
 

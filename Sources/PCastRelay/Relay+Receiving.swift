@@ -100,11 +100,22 @@ extension Relay {
             if startsKeyFrame {
                 streams[index].receiver.keyFrameArrived(layer: layer, sequence: packet.sequence, at: now)
             }
+            if !packet.marker { return gather(stream: index, at: now) }
         } else {
             guard streams[index].audio.append(packet, payload: payload, at: now) != nil else { return }
         }
         notePackets(stream: index)
     }
+
+    /// The packets of a picture come one behind the other, and leave together when the last is there: nobody shows a part of
+    /// one, and each message costs as much as the packets in it (IO2). One that is long in coming is not waited for.
+    private mutating func gather(stream index: Int, at now: Instant) {
+        guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }
+        streams[index].gathersUntil = now + Self.gatheringTime
+        schedule(publisher: index)
+    }
+
+    static let gatheringTime = TimeSpan.milliseconds(1)
 
     /// The source started over: viewers of its video go on with its next key frame.
     private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {

@@ -80,6 +80,7 @@ public struct Relay: ~Copyable, DatagramMachine {
                     end(publisher: index, reason: .failed, at: now)
                     continue
                 }
+                if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
                 streams[index].transport.advance(to: now)
                 lookAtLinks(stream: index, at: now)
                 lookAtQuality(stream: index, at: now)
@@ -152,6 +153,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     }
 
     mutating func notePackets(stream index: Int) {
+        streams[index].gathersUntil = nil
         guard !streams[index].hasPackets else { return }
         streams[index].hasPackets = true
         busyStreams.append(index)
@@ -216,7 +218,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             case .openConnection: break
             }
         }
-        noteControl(.viewer(index))
+        if viewers[index].wantsToSpeak(at: now) { noteControl(.viewer(index)) }
         schedule(viewer: index)
     }
 

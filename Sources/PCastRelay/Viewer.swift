@@ -77,6 +77,9 @@ struct Viewer: ~Copyable {
         return sender.pollReports(through: &transport, into: &batch, wallTime: wallTime, at: now)
     }
 
+    /// Whether `poll` has anything to write.
+    mutating func wantsToSpeak(at now: Instant) -> Bool { transport.hasOutput || sender.isReportDue(at: now) }
+
     // MARK: Media
 
     /// What its link carries, sound and all, as far as is known.

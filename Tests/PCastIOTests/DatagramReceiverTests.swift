@@ -59,8 +59,8 @@ struct DatagramReceiverTests {
         #expect(received == Self.sizes.enumerated().map { Self.content($0, $1) })
         if !coalesces { #expect(receiver.coalescedMessages == 0) }
         if target.coalesces {
-            // 1200 1200 1200 700 | 900 900 | 16 + 16 + 8 of 1000
-            #expect(receiver.coalescedMessages == 5)
+            // 1200 1200 1200 700 | 900 900 | 40 of 1000
+            #expect(receiver.coalescedMessages == 3)
             #expect(receiver.coalesced == 4 + 2 + 40)
         }
     }

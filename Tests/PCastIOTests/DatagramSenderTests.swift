@@ -43,13 +43,14 @@ struct DatagramSenderTests {
         expectArrival(sizes)
     }
 
-    @Test("IO3: a burst is at most sixteen segments")
-    func io3() {
+    @Test("IO4: a message has at most sixty-four segments and 65,000 bytes", arguments: [(100, 2), (1200, 3)])
+    func limits(size: Int, messages: Int) {
         var sender = DatagramSender()
-        sender.send(batch(Array(repeating: 1200, count: 40)), over: [socket], at: now)
-        #expect(sender.counts.segmentedMessages == 3)
-        #expect(sender.counts.sent == 40)
-        expectArrival(Array(repeating: 1200, count: 40))
+        sender.send(batch(Array(repeating: size, count: 120)), over: [socket], at: now)
+        #expect(sender.counts.segmentedMessages == messages)
+        #expect(sender.counts.segments == 120)
+        #expect(sender.counts.sent == 120)
+        expectArrival(Array(repeating: size, count: 120))
     }
 
     @Test("a run ends where the path changes")

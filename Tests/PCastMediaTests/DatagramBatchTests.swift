@@ -33,6 +33,32 @@ import Testing
         #expect(batch.byteCount == 0)
     }
 
+    @Test func neighboursForOnePathAreKnownAsSuch() {
+        var batch = DatagramBatch(byteCapacity: 65_536, datagramCapacity: 9)
+        let other = NetworkPath(local: path.remote, remote: path.local)
+        batch.commit(length: 10, to: path)
+        batch.commitMore(length: 20)
+        batch.commit(length: 30, to: path)
+        batch.commit(length: 40, to: other)
+        batch.commit(length: 50, to: path)
+        let lengths = (0..<batch.count).map { batch.lengthOfMore($0) }
+        #expect(lengths == [nil, 20, 30, nil, nil])
+        let entries = (0..<batch.count).map { batch[$0] }
+        #expect(entries.map(\.path) == [path, path, path, other, path])
+        #expect(entries.map(\.offset) == [0, 10, 30, 60, 100])
+    }
+
+    @Test func whatBelongsTogetherIsBegunWhereItHasRoom() {
+        var batch = DatagramBatch(byteCapacity: 8 * DatagramBatch.maximumDatagramSize, datagramCapacity: 9)
+        #expect(batch.hasRoom(forAll: 100) == true, "there is no better one than an empty one")
+        batch.commit(length: 1, to: path)
+        #expect(batch.hasRoom(forAll: 7) == true)
+        #expect(batch.hasRoom(forAll: 8) == false, "too few bytes")
+        for _ in 0..<5 { batch.commit(length: 1, to: path) }
+        #expect(batch.hasRoom(forAll: 3) == true)
+        #expect(batch.hasRoom(forAll: 4) == false, "too few entries")
+    }
+
     @Test func aBatchIsFullWhenTheLargestDatagramHasNoRoom() {
         var batch = DatagramBatch(byteCapacity: DatagramBatch.maximumDatagramSize + 1, datagramCapacity: 9)
         let room = batch.reserve()

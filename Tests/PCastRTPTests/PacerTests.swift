@@ -45,6 +45,42 @@ import Testing
         #expect(Set(times).count <= 20)
     }
 
+    /// How many of so many neighbours leave at once.
+    private func whole(_ count: Int, by pacer: inout Pacer, at now: Instant) -> Int {
+        let granted = pacer.grant(queued: count, waited: .zero, bytes: count * 1_250, at: now)
+        guard let granted else { return 0 }
+        var sent = 0
+        while sent < count, sent * 1_250 <= granted { sent += 1 }
+        pacer.sent(bytes: sent * 1_250, at: now)
+        return sent
+    }
+
+    @Test("a picture that is hardly more than a burst leaves whole, and a larger one in bursts of 5 ms")
+    func wholePictures() {
+        // 12.5 Mbit/s: 7,812 bytes in 5 ms, 12,500 in eight.
+        var pacer = Pacer(target: .kilobits(5_000))
+        #expect(whole(8, by: &pacer, at: Self.start) == 8)
+        #expect(whole(3, by: &pacer, at: Self.start) == 0, "nothing behind it, before its time")
+        #expect(whole(8, by: &pacer, at: Self.start + .milliseconds(10)) == 8)
+        #expect(whole(11, by: &pacer, at: Self.start + .milliseconds(100)) == 6)
+        // No more than sixteen packets, however wide the path (IO3).
+        var wide = Pacer(target: .kilobits(8_000))
+        #expect(whole(16, by: &wide, at: Self.start) == 16)
+        #expect(whole(17, by: &wide, at: Self.start + .seconds(1)) == 10)
+    }
+
+    @Test("on a path that carries less than is wanted no picture leaves whole", arguments: [true, false])
+    func narrow(isCongested: Bool) {
+        var pacer = Pacer(target: .kilobits(2_500))
+        // 1.25 times 5 Mbit/s: 3,906 bytes in 5 ms; without that factor 3,125.
+        pacer.setTarget(
+            .kilobits(5_000), wanted: .kilobits(6_000), pressure: isCongested ? .congested : .limited)
+        #expect(whole(5, by: &pacer, at: Self.start) == (isCongested ? 2 : 3))
+        // Nor while the path is known to carry no more than the pictures are.
+        var slow = Pacer(target: .kilobits(2_300))
+        #expect(whole(8, by: &slow, at: Self.start) == 2)
+    }
+
     @Test("a packet a frame passes at once, however low the target")
     func single() {
         var pacer = Pacer(target: .kilobits(100))

@@ -59,6 +59,68 @@ struct PacingTests {
         #expect(Set(last).count == 1)
     }
 
+    /// Says a picture of packets of one size, and has the relay hear all of them before it may speak.
+    private func give(
+        _ count: Int, of size: Int, from publisher: ScriptedPeer, to network: VirtualNetwork, sequence: UInt16,
+        timestamp: UInt32, isKeyFrame: Bool
+    ) {
+        for index in 0..<count {
+            let start: [UInt8] =
+                index == 0
+                ? isKeyFrame
+                    ? [0x10, 0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01] : [0x10, 0x11] : [0x00]
+            publisher.say(
+                .video, sequence: sequence &+ UInt16(index), timestamp: timestamp,
+                payload: start + [UInt8](repeating: 7, count: size - start.count), marker: index == count - 1)
+        }
+        network.injectUnpolled(publisher.takeQueue(), from: publisher)
+        network.settleRelay()
+    }
+
+    @Test("IO2: the packets of a picture that came together leave side by side for each viewer, and in order")
+    func sideBySide() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewers = try (0..<3).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        for viewer in viewers {
+            // With the first report the pace of the beginning ends.
+            viewer.report { $0.receiverReport(ssrc: 9) }
+            network.settle(viewer)
+        }
+        give(2, of: 1_000, from: publisher, to: network, sequence: 1_000, timestamp: 90_000, isKeyFrame: true)
+        network.run(for: .milliseconds(500))
+        var sent: [(remote: TransportAddress, sequence: UInt16, size: Int)] = []
+        network.onSending = { bytes, path in
+            guard DatagramKind(bytes.span) == .rtp, let header = RTPHeader.parseProtected(bytes.span),
+                bytes.count > 1_000
+            else { return }
+            sent.append((path.remote, header.sequenceNumber, bytes.count))
+        }
+        // Of what is taken for granted of a path 6.2 kB may leave at once.
+        for (picture, count) in [2, 5, 4].enumerated() {
+            sent = []
+            let number = 1_010 + 10 * UInt16(picture)
+            give(
+                count, of: 1_100, from: publisher, to: network, sequence: number,
+                timestamp: 180_000 + 3_000 * UInt32(picture), isKeyFrame: false)
+            #expect(sent.count == 3 * count, "at once")
+            for index in sent.indices where index % count != 0 {
+                #expect(sent[index].remote == sent[index - 1].remote)
+                #expect(sent[index].sequence == sent[index - 1].sequence &+ 1)
+            }
+            #expect(Set(sent.map(\.remote)).count == 3)
+            #expect(Set(sent.map(\.size)).count == 1)
+            network.run(for: .milliseconds(33))
+        }
+        // Twice as much leaves in bursts.
+        sent = []
+        give(10, of: 1_100, from: publisher, to: network, sequence: 1_050, timestamp: 200_000, isKeyFrame: false)
+        #expect(sent.count == 3 * 3)
+        network.run(for: .milliseconds(200))
+        #expect(sent.count == 3 * 10)
+    }
+
     @Test("NACK3: what is asked for again in masses leaves at the pace, and sound does not wait for it")
     func nack3() throws {
         let network = VirtualNetwork()

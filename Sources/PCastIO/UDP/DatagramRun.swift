@@ -18,13 +18,12 @@ struct DatagramRun {
         // An empty datagram has no size to cut by.
         guard entry.length > 0 else { return }
         while count < limit, first + count < batch.count {
-            let next = batch[first + count]
-            guard next.length > 0, next.length <= segmentSize, byteCount + next.length <= byteLimit,
-                next.path == path
+            guard let length = batch.lengthOfMore(first + count), length > 0, length <= segmentSize,
+                byteCount + length <= byteLimit
             else { return }
-            byteCount += next.length
+            byteCount += length
             count += 1
-            if next.length < segmentSize { return }
+            if length < segmentSize { return }
         }
     }
 }

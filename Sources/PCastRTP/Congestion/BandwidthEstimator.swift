@@ -117,14 +117,34 @@ public struct BandwidthEstimator: Sendable {
     ///   - cluster: the probe that it belongs to, or 0.
     @inline(__always)
     public mutating func sent(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
-        let size = size + Self.datagramOverhead
-        application.sent(size, target: target, at: now)
+        note(number, size: size, cluster: cluster, at: now)
+        finishRun(bytes: size + Self.datagramOverhead, at: now)
+    }
+
+    /// A packet of a run leaves, which is counted with the others in `finishRun`.
+    ///
+    /// - Parameters: see `sent`.
+    @inline(__always)
+    public mutating func note(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
         guard reportsArrivals else { return }
+        let size = size + Self.datagramOverhead
         if let number {
             history.sent(number, size: size, cluster: cluster, at: now)
         } else {
             history.sentUnnumbered(size: size)
         }
+    }
+
+    /// Where the next packet is noted; nil before the first.
+    @inline(__always)
+    public var nextRecord: UnsafeRawPointer? { history.nextRecord }
+
+    /// The packets of a run left.
+    ///
+    /// - Parameter bytes: all of theirs, on the wire.
+    @inline(__always)
+    public mutating func finishRun(bytes: Int, at now: Instant) {
+        application.sent(bytes, target: target, at: now)
     }
 
     private var ceiling: Double {

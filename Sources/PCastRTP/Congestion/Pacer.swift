@@ -2,6 +2,7 @@ public import PCastMedia
 
 /// Spreads what leaves over time: at two and a half times the target, in bursts of at most 5 ms of that. What is held
 /// back waits until half a burst may leave at once, for neighbours leave in one system call and single ones do not (IO2).
+/// A picture that is hardly more than a burst leaves whole for the same reason, where the path is not known to be narrow.
 ///
 /// It holds no packets: whoever has some asks whether the next may pass, and if not, comes again at the deadline. Sound
 /// is not asked about, and counts all the same. A frame that would wait for longer than 200 ms is paced faster, so
@@ -12,6 +13,10 @@ public struct Pacer: Sendable {
     private static let headroom = 2.0
     private static let limitedFactor = 1.25
     static let burst = TimeSpan.milliseconds(5)
+    /// What waits leaves whole if it is not more than this of the pace, which is 20 ms of what the path is known to carry,
+    /// nor more than sixteen packets (IO3).
+    static let whole = TimeSpan.milliseconds(8)
+    private static let wholeSize = 16 * packetSize
     static let longestWait = TimeSpan.milliseconds(200)
     static let longestLimitedWait = TimeSpan.milliseconds(600)
     /// What is not asked about may exceed the pace; the rest is not held back for longer than this, in seconds.
@@ -27,6 +32,7 @@ public struct Pacer: Sendable {
     /// By which bursts are measured: what the path is known to carry, where that is more than is asked of it.
     private var burstRate: Double
     private var longestWait = Self.longestWait
+    private var sendsWhole = true
     /// At which the debt is worked off: the rate, or more while much waits.
     private var pace: Double
     /// What left and is not yet worked off, in bytes.
@@ -82,35 +88,50 @@ public struct Pacer: Sendable {
         }
         burstRate = pressure == .none ? Self.rate(target) : rate
         longestWait = pressure == .none ? Self.longestWait : Self.longestLimitedWait
+        sendsWhole = pressure == .none
     }
 
     private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
 
     /// Whether the next packet may leave now; if not, it is asked again at the deadline.
     ///
+    /// - Parameters: see `grant`.
+    @inline(__always)
+    public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
+        probe != nil ? mayProbe(at: now) : grant(queued: queued, waited: waited, at: now) != nil
+    }
+
+    /// How much may leave now; nil if nothing may, and then it is asked again at the deadline. Packets leave while those
+    /// before them are no more than that, so one may always.
+    ///
     /// - Parameters:
     ///   - queued: packets that wait.
     ///   - waited: how long the oldest of them has.
+    ///   - bytes: of all of them on the wire, where they may leave together; nil where not.
+    /// - Returns: bytes on the wire.
+    /// - Precondition: no probe goes on.
     @inline(__always)
-    public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
-        if probe != nil { return mayProbe(at: now) }
+    public mutating func grant(queued: Int, waited: TimeSpan, bytes: Int? = nil, at now: Instant) -> Int? {
+        precondition(probe == nil, "a probe has its own pace")
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
         // What has to leave within the longest wait sets the pace when the target does not.
         let left = max(longestWait - waited, .milliseconds(5))
         pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
-        let burst = max(pace, burstRate) * Self.burst.seconds
+        let fastest = max(pace, burstRate)
+        let burst = fastest * Self.burst.seconds
         let limit = max(burst - Self.packetSize, 0)
-        guard debt > limit else {
-            heldUntil = nil
-            return true
-        }
+        // What has left of the picture counts as debt, so that this holds for all of it or for nothing.
+        let whole = sendsWhole ? min(fastest * Self.whole.seconds, Self.wholeSize) : 0
+        heldUntil = nil
+        if let bytes, debt + Double(bytes) <= whole { return bytes }
+        if debt <= limit { return Int(limit - debt) }
         let excess = debt - max(limit - burst / 2, 0)
         heldUntil = now + TimeSpan(seconds: excess / pace) + .nanoseconds(1)
-        return false
+        return nil
     }
 
-    /// A packet leaves, paced or not.
+    /// Packets leave, paced or not.
     ///
     /// - Parameter bytes: on the wire.
     @inline(__always)

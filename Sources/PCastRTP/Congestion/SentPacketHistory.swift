@@ -65,6 +65,14 @@ struct SentPacketHistory: Sendable {
     var count: Int { newest < 0 ? 0 : Int(newest - oldest + 1) }
     var capacity: Int { entries.count }
 
+    /// Where the next packet is noted; nil before the first.
+    @inline(__always)
+    var nextRecord: UnsafeRawPointer? {
+        entries.withUnsafeBytes { bytes in
+            bytes.baseAddress.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride }
+        }
+    }
+
     /// Notes a packet that has no number, as a stream's whose section did not agree on any.
     mutating func sentUnnumbered(size: Int) { unnumberedSize += size }
 
@@ -76,7 +84,9 @@ struct SentPacketHistory: Sendable {
         let index = newest + Int64(UInt16(truncatingIfNeeded: Int64(number) &- newest))
         // Numbers that were passed over were never sent.
         if index != newest + 1 { oldest = index }
-        if count == entries.count { makeRoom(at: now) }
+        if count == entries.count, entries.isEmpty || entries[Int(oldest & mask)].state == .unknown {
+            makeRoom(at: now)
+        }
         if index - oldest >= Int64(entries.count) { oldest = index - Int64(entries.count) + 1 }
         newest = index
         entries[Int(index & mask)] = Entry(
@@ -86,11 +96,8 @@ struct SentPacketHistory: Sendable {
     }
 
     private mutating func makeRoom(at now: Instant) {
-        if !entries.isEmpty {
-            // What was reported on makes room; each viewer of a relay has one of these.
-            let first = entries[Int(oldest & mask)]
-            guard first.state == .unknown, now - first.sentAt < Self.reach else { return }
-        }
+        // What was reported on makes room; each viewer of a relay has one of these.
+        if !entries.isEmpty, now - entries[Int(oldest & mask)].sentAt >= Self.reach { return }
         guard entries.count < Self.maximumCapacity else { return }
         let capacity = entries.isEmpty ? Self.initialCapacity : 2 * entries.count
         let blank = Entry(sentAt: now, size: 0, unnumberedSize: 0, cluster: 0, state: .arrived)

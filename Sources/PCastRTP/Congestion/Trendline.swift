@@ -36,8 +36,8 @@ struct Trendline: Sendable {
         if filled == Self.window, let fit = fit() { slope = fit }
     }
 
-    /// Least squares; nil when all groups arrived at once.
-    private func fit() -> Double? {
+    /// Least squares; nil when all groups arrived at once. It changes nothing; but nothing is asked of a copy.
+    private mutating func fit() -> Double? {
         var meanTime = 0.0
         var meanDelay = 0.0
         for index in 0..<Self.window {

@@ -55,7 +55,10 @@ struct HeaderTemplate {
         start.storeBytes(of: (first | second | UInt32(sequenceNumber)).bigEndian, as: UInt32.self)
         start.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
         start.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
-        start.storeBytes(of: block, toByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
+        // Word by word: a whole copy of so few is a call.
+        for word in 0..<8 {
+            start.storeBytes(of: block[word], toByteOffset: RTPHeader.fixedSize + 8 * word, as: UInt64.self)
+        }
         if let offset = transportSequenceNumberOffset {
             start.storeBytes(of: transportSequenceNumber.bigEndian, toByteOffset: offset, as: UInt16.self)
         }

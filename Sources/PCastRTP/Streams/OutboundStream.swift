@@ -319,13 +319,29 @@ public struct OutboundStream: Sendable {
         return position < log.end || hasResends
     }
 
-    /// How many packets wait, and since when the first of the log's has; nil where none does. It changes nothing; but what
-    /// is asked for each packet is not asked of a copy.
-    public mutating func waiting(in log: borrowing PacketLog) -> (count: Int, since: Instant?)? {
+    /// What waits to be sent.
+    public struct Waiting: Sendable {
+        /// Packets, those that were asked for again as well.
+        public var count: Int
+        /// Since when the first of the log's has waited; nil where all were sent before.
+        public var since: Instant?
+        /// Bytes on the wire, about, of the log's; nil where something is to be sent again, which goes first.
+        public var bytes: Int?
+    }
+
+    /// Bytes of a packet on the wire beside its payload, about: IPv4, UDP, header, extensions and tag.
+    static let overhead = 80
+
+    /// What waits; nil where nothing does. It changes nothing; but what is asked for each packet is not asked of a copy.
+    @inline(__always)
+    public mutating func waiting(in log: borrowing PacketLog) -> Waiting? {
         guard let position, position >= log.start else { return nil }
         let count = Int(log.end - position)
-        if count > 0 { return (count + resends.count, log.address(of: position).pointee.arrival) }
-        return resends.isEmpty ? nil : (resends.count, nil)
+        guard count > 0 else { return resends.isEmpty ? nil : Waiting(count: resends.count) }
+        let since = log.address(of: position).pointee.arrival
+        guard resends.isEmpty else { return Waiting(count: count + resends.count, since: since) }
+        return Waiting(
+            count: count, since: since, bytes: log.payloadSize(from: position) + count * Self.overhead)
     }
 
     public var hasResends: Bool { !resends.isEmpty }
@@ -352,6 +368,16 @@ public struct OutboundStream: Sendable {
                 of: log[position], at: position, by: mapping, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: room)
         }
+        return nextNew(
+            in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+    }
+
+    /// Like `next`, of what was never sent.
+    @inline(__always)
+    public mutating func nextNew(
+        in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
+        into room: UnsafeMutableRawBufferPointer
+    ) -> Packet? {
         while let position, position < log.end {
             let entry = log.address(of: position)
             self.position = position + 1

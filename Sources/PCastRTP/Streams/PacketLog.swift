@@ -23,6 +23,8 @@ public struct PacketLog: ~Copyable {
         public var length: Int
         /// Whether `forwarded` has anything at all.
         let isForwarding: Bool
+        /// Payload bytes of all packets of the log before it.
+        fileprivate(set) var payloadBefore: Int64 = 0
         /// Header extensions that pass on unchanged (SW9).
         public let forwarded: RTPExtensionValues
 
@@ -53,6 +55,8 @@ public struct PacketLog: ~Copyable {
 
     /// The position after the newest packet. Positions count from zero and never return.
     public private(set) var end: Int64 = 0
+    /// Payload bytes of all packets that were ever in it.
+    private var payloadTotal: Int64 = 0
 
     /// Where the newest key frame begins, if it is still in the log.
     public var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
@@ -105,7 +109,10 @@ public struct PacketLog: ~Copyable {
     public mutating func append(_ entry: Entry) -> Int64 {
         precondition(entry.length <= Self.maximumPayloadSize)
         let position = end
-        (entries + Int(position & mask)).initialize(to: entry)
+        let place = entries + Int(position & mask)
+        place.initialize(to: entry)
+        place.pointee.payloadBefore = payloadTotal
+        payloadTotal += Int64(entry.length)
         positions[Int(entry.sequence & mask)] = position
         end += 1
         newestSequence = max(newestSequence ?? entry.sequence, entry.sequence)
@@ -145,6 +152,12 @@ public struct PacketLog: ~Copyable {
     public func payload(at position: Int64) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: slot(position)[..<address(of: position).pointee.length])
     }
+
+    /// Payload bytes of the packet at `position` and of all behind it.
+    ///
+    /// - Precondition: `position` is in `start..<end`.
+    @inline(__always)
+    func payloadSize(from position: Int64) -> Int { Int(payloadTotal - address(of: position).pointee.payloadBefore) }
 
     /// Where the packet with that (unwrapped) sequence number is, if it is still there.
     public func position(ofSequence sequence: Int64) -> Int64? {

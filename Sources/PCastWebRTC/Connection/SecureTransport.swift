@@ -48,6 +48,8 @@ public struct SecureTransport: ~Copyable {
     private var controlling: ICEControllingAgent?
     private let handshake: any DTLSHandshake
     private var sender: SRTPSender?
+    /// Where it stands: to look there is what it is to be spared from.
+    private var senderAddress: UnsafeRawPointer?
     private var receiver: SRTPReceiver?
     private var transactions: TransactionIDGenerator
 
@@ -256,7 +258,9 @@ public struct SecureTransport: ~Copyable {
         case .new, .handshaking: break
         case .established(let keys):
             guard sender == nil else { return }
-            sender = SRTPSender(keys)
+            let sender = SRTPSender(keys)
+            self.sender = sender
+            senderAddress = sender.address
             receiver = SRTPReceiver(keys)
             events.append(.connected(keys.profile))
         case .failed(let reason): end(.failed(.handshake("\(reason)")))
@@ -356,6 +360,20 @@ public struct SecureTransport: ~Copyable {
     public mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         sender?.protectRTCP(packet, length: length) ?? 0
     }
+
+    /// See `Nearness`.
+    @inline(__always)
+    public mutating func bringNear(_ step: Nearness) {
+        switch step {
+        case .own: break
+        case .objects: if let senderAddress { Nearness.bring(senderAddress, SRTPSender.size) }
+        case .tables, .keys: sender?.bringNear(step)
+        }
+    }
+
+    /// Whether `poll` has anything to give, as far as that is known without asking.
+    @inline(__always)
+    public var hasOutput: Bool { !outgoing.isEmpty || controlling != nil }
 
     // MARK: Paths and restarts
 

@@ -22,6 +22,16 @@ extension MediaSender {
     /// Packets go another way from now on: what was known of the old path's rate says little of the new one's.
     public mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
 
+    /// See `Nearness`.
+    @inline(__always)
+    public mutating func bringNear(_ step: Nearness) {
+        switch step {
+        case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+        case .keys: if let next = bandwidth.nextRecord { Nearness.bring(next, 128) }
+        case .own, .tables: break
+        }
+    }
+
     /// Padding that a probe wants while no media waits.
     mutating func sendProbe(
         from log: borrowing PacketLog, through transport: inout SecureTransport, into batch: inout DatagramBatch,

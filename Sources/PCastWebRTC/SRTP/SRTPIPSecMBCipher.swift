@@ -95,6 +95,12 @@ final class SRTPIPSecMBCipher {
         }
     }
 
+    /// See `Nearness`; not before the first packet.
+    func bringNear(_ step: Nearness) {
+        if step == .tables { Nearness.bring(Unmanaged.passUnretained(self).toOpaque(), 128) }
+        if step == .keys, let expanded { Nearness.bring(expanded, Int(PCAST_IMB_KEY_SIZE)) }
+    }
+
     private func rtpKeys() -> UnsafeRawPointer {
         if let expanded { return UnsafeRawPointer(expanded) }
         let keys = UnsafeMutableRawPointer.allocate(

@@ -84,7 +84,20 @@ public final class SRTPSender {
         header.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian
     }
 
+    /// See `Nearness`.
+    func bringNear(_ step: Nearness) {
+        streams.bringNear(step)
+        if case .vectorGCM(let cipher) = cipher { cipher.bringNear(step) }
+    }
+
+    /// Where it stands.
+    var address: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+    /// Bytes that it takes, about.
+    static let size = 64
+
     /// The packet's index, which is thereby used; nil when it may not be.
+    @inline(__always)
     private func claimIndex(_ header: UnsafeRawBufferPointer) -> UInt64? {
         let ssrc = Self.ssrc(of: header)
         let sequenceNumber = header.loadUnaligned(fromByteOffset: 2, as: UInt16.self).bigEndian

@@ -44,6 +44,7 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
         return header.pointee.states! + position
     }
 
+    @inline(__always)
     func position(of ssrc: UInt32) -> Int? {
         let count = header.pointee.count
         guard count > 0, let ssrcs = header.pointee.ssrcs else { return nil }
@@ -54,6 +55,14 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
             return position
         }
         return nil
+    }
+
+    /// See `Nearness`.
+    func bringNear(_ step: Nearness) {
+        if step == .tables { return Nearness.bring(header, MemoryLayout<Header>.size) }
+        guard step == .keys, let ssrcs = header.pointee.ssrcs, let states = header.pointee.states else { return }
+        Nearness.bring(ssrcs, MemoryLayout<UInt32>.size)
+        Nearness.bring(states + header.pointee.lastFound, MemoryLayout<State>.size)
     }
 
     /// Adds a stream, which must not be there, to a table that is not full.

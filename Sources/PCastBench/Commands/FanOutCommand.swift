@@ -13,7 +13,9 @@ struct FanOutCommand: AsyncParsableCommand {
             of its threads. One light publisher sends packets of given sizes; real viewers decrypt what comes, look \
             whether it is authentic, in order and complete, and report as viewers do: a receiver report each second, \
             arrivals each 100 ms. In turns with it a program in C does the same work and nothing else, for the same \
-            addresses: it encrypts the same sizes, and sends the packets of a frame together.
+            addresses: it encrypts the same sizes, and sends the packets of a frame together. Where Janus is installed, \
+            it forwards the same packets to the same kind of viewers in turns with both, in a network of its own \
+            (needs root).
             """)
 
     @Option(help: "How many viewers.")
@@ -37,6 +39,11 @@ struct FanOutCommand: AsyncParsableCommand {
     @Flag(help: "Without the program in C.")
     var alone = false
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Janus in turns with it; up to 200 viewers where it is installed, if not told otherwise.")
+    var janus: Bool?
+
     @Option(help: "Where the program in C is.")
     var source = "scripts/fanout-limit.c"
 
@@ -51,14 +58,18 @@ struct FanOutCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
+        if janus == true, !JanusServer.isInstalled { throw ValidationError("Janus is not installed.") }
         guard (1...20_000).contains(viewers), rounds > 0, seconds > 0, decryptEach ?? 1 > 0 else {
             throw ValidationError("--viewers is from 1 to 20000; --rounds, --seconds and --decrypt-each at least 1.")
         }
     }
 
+    private var hasJanus: Bool { janus ?? (JanusServer.isInstalled && geteuid() == 0 && viewers <= 200) }
+
     private var sample: Int { decryptEach ?? (viewers > 1_000 ? 8 : 1) }
 
     func run() async throws {
+        if hasJanus { try SealedNetwork.enter() }
         var report = Report(options)
         let broadcast = try await Broadcast.start(
             of: try sizes.shape(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned)
@@ -66,7 +77,12 @@ struct FanOutCommand: AsyncParsableCommand {
         var measured = FanOutMeasurement(broadcast, seconds: seconds, sample: sample)
         let limit = alone ? nil : try LimitProgram(source, shape: broadcast.arrivals.text)
         defer { limit?.remove() }
-        try await measured.run(rounds: rounds, limit: limit, &report)
+        let rival =
+            hasJanus
+            ? try await JanusBroadcast.start(
+                of: sizes.shape(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned) : nil
+        defer { rival?.stop() }
+        try await measured.run(rounds: rounds, limit: limit, janus: rival, &report)
         try report.finish(
             measured.figures + [
                 ("bytesPerPacket", broadcast.arrivals.meanSize), ("memoryPerViewer", broadcast.memoryPerViewer),
@@ -77,5 +93,6 @@ struct FanOutCommand: AsyncParsableCommand {
         [
             Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
         ] + (alone ? [] : [Target("ratioToC", .atMost(1.35))])
+            + (hasJanus ? [Target("ratioToJanus", .atLeast(15))] : [])
     }
 }

@@ -65,18 +65,19 @@ struct Broadcast: Sendable {
     func measure(seconds: Int) async throws -> Turn {
         await audience.begin()
         await publishers.begin()
-        let (start, load, drops) = (MonotonicClock.now(), loadTime, ownDrops)
+        let (start, load, drops, received) = (MonotonicClock.now(), loadTime, ownDrops, audience.received)
         let (time, wakes) = (stage.processorTime, Processor.wakeUps(of: stage.platform.processID))
         try await Task.sleep(for: .seconds(seconds))
         let (taken, woken) = (stage.processorTime - time, Processor.wakeUps(of: stage.platform.processID) - wakes)
         let elapsed = MonotonicClock.now() - start
         let loadShare = (loadTime - load).seconds / elapsed.seconds
+        let perMessage = FanOutRound.perMessage(received, audience.received)
         let (figures, publishing) = (await audience.figures(), await publishers.figures())
         return Turn(
             round: FanOutRound(
                 processorTime: taken, packets: figures.packets, missing: figures.missing + figures.overtaken,
                 unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
-                loadShare: loadShare, elapsed: elapsed),
+                loadShare: loadShare, perMessage: perMessage, elapsed: elapsed),
             wakeUps: Double(woken) / elapsed.seconds, publishing: publishing, delays: figures.delays)
     }
 

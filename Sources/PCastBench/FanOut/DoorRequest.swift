@@ -22,19 +22,25 @@ enum DoorRequest {
             "POST \(path) HTTP/1.1", "Host: \(server)", "Authorization: Bearer \(token)",
             "Content-Type: application/sdp", "Content-Length: \(body.utf8.count)", "Connection: close", "", "",
         ].joined(separator: "\r\n")
-        let text = try await withCheckedThrowingContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(with: Result { try exchange(head + body, with: server) })
-            }
-        }
-        guard let split = text.range(of: "\r\n\r\n") else { throw BenchFailure("\(path) did not answer") }
-        let lines = text[..<split.lowerBound].components(separatedBy: "\r\n")
+        let (lines, answer) = try await ask(head + body, of: server)
         guard lines[0].contains(" 201 ") else { throw BenchFailure("\(path) answered “\(lines[0])”") }
         let stream = lines.first { $0.lowercased().hasPrefix("pcast-stream-id:") }?.split(separator: ":", maxSplits: 1)
             .last?.trimmingCharacters(in: .whitespaces)
         return Answer(
-            description: try SessionDescription(parsing: String(text[split.upperBound...])),
-            streamID: stream.map { StreamID($0) })
+            description: try SessionDescription(parsing: answer), streamID: stream.map { StreamID($0) })
+    }
+
+    /// A whole request that ends its connection, on a thread of its own.
+    ///
+    /// - Returns: the lines of the answer's head, and its body.
+    static func ask(_ request: String, of server: TransportAddress) async throws -> (head: [String], body: String) {
+        let text = try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try exchange(request, with: server) })
+            }
+        }
+        guard let split = text.range(of: "\r\n\r\n") else { throw BenchFailure("\(server) did not answer") }
+        return (text[..<split.lowerBound].components(separatedBy: "\r\n"), String(text[split.upperBound...]))
     }
 
     private static func exchange(_ request: String, with server: TransportAddress) throws -> String {
@@ -58,6 +64,6 @@ enum DoorRequest {
             if count > 0 { answer += buffer[..<count] }
             if count < 0, errno != EAGAIN, errno != EINTR { break }
         }
-        throw BenchFailure("the platform at \(server) does not answer")
+        throw BenchFailure("\(server) does not answer")
     }
 }

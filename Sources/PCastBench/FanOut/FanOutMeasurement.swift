@@ -8,6 +8,7 @@ struct FanOutMeasurement {
     let sample: Int
 
     private var relay: [FanOutRound] = []
+    private var janus: [FanOutRound] = []
     private var limits: [(cipher: LimitProgram.Cipher, round: FanOutRound)] = []
 
     init(_ broadcast: Broadcast, seconds: Int, sample: Int) {
@@ -19,7 +20,7 @@ struct FanOutMeasurement {
     private var viewers: Int { broadcast.viewers }
 
     mutating func run(
-        rounds: Int, limit: LimitProgram?, _ report: inout Report
+        rounds: Int, limit: LimitProgram?, janus rival: JanusBroadcast?, _ report: inout Report
     ) async throws {
         let ciphers = limit.map { program in LimitProgram.Cipher.allCases.filter { program.has($0) } } ?? []
         let sink = try limit.map { _ in
@@ -33,12 +34,19 @@ struct FanOutMeasurement {
             let turn = try await broadcast.measure(seconds: seconds).round
             relay.append(turn)
             report.row("\(number): relay", turn.row, pass: !turn.isVoid)
-            guard let limit, let sink else { continue }
+            guard limit != nil || rival != nil else { continue }
             await broadcast.publishers.run(false)
-            for cipher in ciphers {
-                let turn = try await limitTurn(limit, cipher, into: sink)
-                limits.append((cipher, turn))
-                report.row("\(number): C, \(cipher.rawValue)", turn.row, pass: !turn.isVoid)
+            if let limit, let sink {
+                for cipher in ciphers {
+                    let turn = try await limitTurn(limit, cipher, into: sink)
+                    limits.append((cipher, turn))
+                    report.row("\(number): C, \(cipher.rawValue)", turn.row, pass: !turn.isVoid)
+                }
+            }
+            if let rival {
+                let turn = try await rival.measure(seconds: seconds)
+                janus.append(turn)
+                report.row("\(number): Janus", turn.row, pass: !turn.isVoid)
             }
             await broadcast.publishers.run()
             try await Task.sleep(for: .seconds(1))
@@ -50,7 +58,9 @@ struct FanOutMeasurement {
     ) async throws -> FanOutRound {
         let (viewers, rate) = (viewers, broadcast.shape.rate)
         await sink.call { sink, _ in sink.renew(viewers) }
-        let (drops, ownTime, start) = (sink.ownDrops, sink.processorTime, MonotonicClock.now())
+        let (drops, ownTime, start, received) = (
+            sink.ownDrops, sink.processorTime, MonotonicClock.now(), sink.received
+        )
         let figures = try limit.run(
             cipher, viewers: viewers, port: sink.port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
@@ -65,7 +75,7 @@ struct FanOutMeasurement {
             processorTime: figures.processorTime, packets: figures.packets,
             missing: figures.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,
             ownDrops: sink.ownDrops - drops, loadShare: (sink.processorTime - ownTime).seconds / elapsed.seconds,
-            elapsed: elapsed)
+            perMessage: FanOutRound.perMessage(received, sink.received), elapsed: elapsed)
     }
 
     private func limit(_ cipher: LimitProgram.Cipher) -> Double? {
@@ -75,12 +85,14 @@ struct FanOutMeasurement {
     var figures: [(key: String, value: Double?)] {
         let all = LimitProgram.Cipher.allCases.compactMap { limit($0) }
         let own = FanOutRound.median(relay)
-        let rounds = relay + limits.map(\.round)
+        let rounds = relay + limits.map(\.round) + janus
         return [
             ("viewers", Double(viewers)), ("relayPerPacket", own), ("evpPerPacket", limit(.evp)),
             ("ipsecPerPacket", limit(.ipsecMB)),
             ("ratioToEVP", limit(.evp).flatMap { limit in own.map { $0 / limit } }),
             ("ratioToC", all.min().flatMap { limit in own.map { $0 / limit } }),
+            ("janusPerPacket", FanOutRound.median(janus)),
+            ("ratioToJanus", FanOutRound.median(janus).flatMap { janus in own.map { janus / $0 } }),
             ("missing", Double(relay.reduce(0) { $0 + $1.missing })),
             ("idle", Double(relay.reduce(0) { $0 + $1.idle })),
             ("unauthentic", Double(relay.reduce(0) { $0 + $1.unauthentic })),

@@ -12,6 +12,8 @@ struct FanOutRound: Sendable {
     /// What the load lost itself, and its share of its own processor: of more than 0.7 a turn is void (BEN2).
     let ownDrops: Int
     let loadShare: Double
+    /// Datagrams of a message, as they came.
+    let perMessage: Double
     let elapsed: TimeSpan
 
     var nanosecondsPerPacket: Double { Double(processorTime.nanoseconds) / Double(max(1, packets)) }
@@ -21,11 +23,18 @@ struct FanOutRound: Sendable {
 
     var row: [(key: String, value: Double?)] {
         [
-            ("nsPerPacket", nanosecondsPerPacket), ("packets", Double(packets)), ("ofProcessor", share),
+            ("nsPerPacket", nanosecondsPerPacket), ("packets", Double(packets)), ("perMessage", perMessage),
+            ("ofProcessor", share),
             ("missing", Double(missing)), ("unauthentic", Double(unauthentic)),
             ("idle", Double(idle)), ("ownDrops", Double(ownDrops)),
             ("loadOfProcessor", loadShare),
         ]
+    }
+
+    /// - Parameters: what had come before, and has now; see `LoadLoop`.
+    static func perMessage(_ before: (datagrams: Int, messages: Int), _ now: (datagrams: Int, messages: Int)) -> Double
+    {
+        Double(now.datagrams - before.datagrams) / Double(max(1, now.messages - before.messages))
     }
 
     /// The median of several.

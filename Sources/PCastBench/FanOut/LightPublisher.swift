@@ -207,7 +207,7 @@ final class LightPublisher: LightPeer {
 
     /// One NAL unit, or at a key frame's start both parameter sets in front of one (RFC 6184, section 5.7.1). Behind its
     /// first bytes it tells when it left.
-    private static func writePayload(
+    static func writePayload(
         into payload: UnsafeMutableRawBufferPointer, startsKeyFrame: Bool, isKeyFrame: Bool, at now: Instant
     ) {
         _ = payload.initializeMemory(as: UInt8.self, repeating: 0x5A)

@@ -21,6 +21,9 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         /// See `LoadSocket.Arrival`.
         let drops = Atomic<UInt32>(0)
         let unsent = Atomic<Int>(0)
+        /// What came, and in how many messages.
+        let datagrams = Atomic<Int>(0)
+        let messages = Atomic<Int>(0)
         let processorTime = Atomic<Int64>(0)
         let wake = clinux_eventfd()
 
@@ -32,9 +35,15 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         }
     }
 
-    init(name: String, makeMachine: @escaping @Sendable () -> sending M) throws {
+    convenience init(name: String, makeMachine: @escaping @Sendable () -> sending M) throws {
+        try self.init(name: name) { _ in makeMachine() }
+    }
+
+    /// - Parameter makeMachine: is told the port.
+    init(name: String, makeMachine: @escaping @Sendable (UInt16) -> sending M) throws {
         let socket = try LoadSocket()
-        port = socket.port
+        let port = socket.port
+        self.port = port
         let mail = Mail()
         self.mail = mail
         // Handed to the thread, which alone has it from then on.
@@ -42,7 +51,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         nonisolated(unsafe) let reference = passed.toOpaque()
         thread = try WorkerThread(name: name) {
             let driver = Driver(
-                Unmanaged<LoadSocket>.fromOpaque(reference).takeRetainedValue(), mail, makeMachine())
+                Unmanaged<LoadSocket>.fromOpaque(reference).takeRetainedValue(), mail, makeMachine(port))
             driver.run()
         }
     }
@@ -63,6 +72,11 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
 
     /// Datagrams that this end lost because it was late, or could not send.
     var ownDrops: Int { Int(mail.drops.load(ordering: .relaxed)) + mail.unsent.load(ordering: .relaxed) }
+
+    /// Datagrams that came, and the messages that they came in: as those that they left in, on one machine (UDP_GRO).
+    var received: (datagrams: Int, messages: Int) {
+        (mail.datagrams.load(ordering: .relaxed), mail.messages.load(ordering: .relaxed))
+    }
 
     /// What the thread has taken of its processor.
     var processorTime: TimeSpan { .nanoseconds(mail.processorTime.load(ordering: .relaxed)) }
@@ -143,6 +157,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             let count = socket.receive()
             guard count > 0 else { return 0 }
             let clocks = MonotonicClock.reference()
+            var datagrams = 0
             for index in 0..<count {
                 let arrival = socket.arrival(index)
                 if arrival.drops > 0 { mail.drops.store(arrival.drops, ordering: .relaxed) }
@@ -155,8 +170,11 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
                         UnsafeMutableRawBufferPointer(rebasing: arrival.bytes[offset..<end]), from: arrival.path,
                         at: now)
                     offset = end
+                    datagrams += 1
                 }
             }
+            mail.messages.wrappingAdd(count, ordering: .relaxed)
+            mail.datagrams.wrappingAdd(datagrams, ordering: .relaxed)
             return count
         }
 

@@ -64,11 +64,32 @@ final class LoadViewers: Sendable {
         _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, asked: Instant
     ) async throws {
         let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
+        try await add(own.identity, try own.offer.accept(answer), address: address, asked: asked)
+    }
+
+    /// Answers a server's offer, and takes what it sends.
+    ///
+    /// - Parameter start: is given the answer before anything is sent.
+    func answer(
+        _ offer: SessionDescription, number: Int, _ start: (SessionDescription) async throws -> Void
+    ) async throws {
+        let asked = MonotonicClock.now()
+        var generator = SystemRandomNumberGenerator()
+        let identity = LightIdentity(certificate: certificate, using: &generator)
+        let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
+        let answer = try identity.answer(offer, from: address, using: &generator)
+        try await start(answer.description)
+        try await add(identity, answer.session, address: address, asked: asked)
+    }
+
+    private func add(
+        _ identity: LightIdentity, _ session: NegotiatedSession, address: TransportAddress, asked: Instant
+    ) async throws {
         let refusal = await loop.call { [clock, decryptsEach] audience, now -> SDPError? in
             do throws(SDPError) {
                 let viewer = try LightViewer(
-                    own, answer: answer, address: address, clock: clock, decryptsEach: decryptsEach, asked: asked,
-                    at: now)
+                    identity, session: session, wantsSound: false, address: address, clock: clock,
+                    decryptsEach: decryptsEach, asked: asked, at: now)
                 audience.add(viewer, at: address)
                 return nil
             } catch {
@@ -87,6 +108,11 @@ final class LoadViewers: Sendable {
             guard MonotonicClock.now() < limit else { throw BenchFailure("\(watching) of \(count) viewers watch") }
             try await Task.sleep(for: .milliseconds(20))
         }
+    }
+
+    /// What each of them is sent its packets with, once.
+    func profiles() async -> Set<SRTPProfile> {
+        await loop.call { audience, _ in Set(audience.peers.compactMap { $0.profile }) }
     }
 
     func begin() async { await loop.call { audience, _ in audience.forEach { $0.beginCounting() } } }
@@ -136,6 +162,8 @@ final class LoadViewers: Sendable {
         }
     }
 
+    /// See `LoadLoop`.
+    var received: (datagrams: Int, messages: Int) { loop.received }
     var processorTime: TimeSpan { loop.processorTime }
     var ownDrops: Int { loop.ownDrops }
 

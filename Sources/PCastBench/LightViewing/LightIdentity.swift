@@ -14,14 +14,34 @@ struct LightIdentity: Sendable {
 
     /// Pauses are not offered, so that what is measured is sent all the time.
     func offer(_ sections: [OfferSection], using generator: inout some RandomNumberGenerator) -> Offer {
-        let transport = TransportDescription(
+        Offer(
+            sections: sections, originSessionID: generator.next() >> 1, transport: description([], isWhole: false),
+            capabilities: Self.capabilities)
+    }
+
+    /// Answers another server's offer of video, which is taken.
+    ///
+    /// - Parameter address: of this peer, for servers that make checks themselves.
+    /// - Throws: `SDPError` when it is none that can be taken.
+    func answer(
+        _ offer: SessionDescription, from address: TransportAddress, using generator: inout some RandomNumberGenerator
+    ) throws(SDPError) -> Answer {
+        try Answer(
+            to: offer, originSessionID: generator.next() >> 1,
+            transport: description(["\(ICECandidate.host(address))"], isWhole: true), capabilities: Self.capabilities
+        ) { type, _ in type == .video ? .receive : nil }
+    }
+
+    private func description(_ candidates: [String], isWhole: Bool) -> TransportDescription {
+        TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password, fingerprint: certificate.fingerprint.attribute,
-            candidates: [], hasAllCandidates: false)
+            candidates: candidates, hasAllCandidates: isWhole)
+    }
+
+    private static var capabilities: MediaCapabilities {
         var capabilities = MediaCapabilities()
         capabilities.feedback.subtract([.pause, .pauseWithoutWait])
-        return Offer(
-            sections: sections, originSessionID: generator.next() >> 1, transport: transport,
-            capabilities: capabilities)
+        return capabilities
     }
 
     /// The way to whoever has answered.

@@ -28,23 +28,35 @@ final class LightViewer: LightPeer {
     ///   - address: of this viewer's socket.
     ///   - decryptsEach: 1 decrypts every packet, 8 one of eight.
     /// - Throws: `SDPError` when the answer does not fit the offer.
-    init(
+    convenience init(
         _ own: LightViewerOffer, answer: SessionDescription, address: TransportAddress, clock: WallClockReference,
         decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
     ) throws(SDPError) {
-        let session = try own.offer.accept(answer)
+        try self.init(
+            own.identity, session: try own.offer.accept(answer), wantsSound: own.wantsSound, address: address,
+            clock: clock, decryptsEach: decryptsEach, asked: asked, at: now)
+    }
+
+    /// - Parameter session: what was agreed on, whoever made the offer.
+    init(
+        _ identity: LightIdentity, session: NegotiatedSession, wantsSound: Bool, address: TransportAddress,
+        clock: WallClockReference, decryptsEach: Int, asked: Instant?, at now: Instant
+    ) throws(SDPError) {
         var generator = SystemRandomNumberGenerator()
-        transport = try own.identity.transport(to: session, from: address, using: &generator, at: now)
+        transport = try identity.transport(to: session, from: address, using: &generator, at: now)
         receiver = MediaReceiver(
             session.media, reporterSSRC: generator.next() | 1, cname: "light", measuresRoundTrip: true)
         self.clock = clock
         self.decryptsEach = decryptsEach
         self.asked = asked ?? now
-        wantsSound = own.wantsSound
+        self.wantsSound = wantsSound
     }
 
     /// Whether pictures and sound have come.
     var isWatching: Bool { end == nil && video.frames > 0 && (audio.frames > 0 || !wantsSound) }
+
+    /// What packets are protected with; nil before the handshake.
+    var profile: SRTPProfile? { transport.profile }
 
     /// Datagrams that were not authentic.
     var rejected: Int { transport.rejected - rejectedBefore }

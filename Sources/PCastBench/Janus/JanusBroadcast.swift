@@ -1,0 +1,100 @@
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+
+/// Janus, what feeds it and viewers who watch it, beside a `Broadcast` of the same packets to as many.
+final class JanusBroadcast: Sendable {
+    private let server: JanusServer
+    private let feed: LoadLoop<JanusFeed>
+    private let audience: LoadViewers
+    private let viewers: Int
+    private let rate: Int64
+    private static let feedAddress = IPAddress(v4: 0x7F04_0001)
+    /// Janus gives its packets the shorter header: 12 bytes, with its extensions 12 more, and GCM's tag.
+    private static let overhead = 12 + 12 + 16
+
+    /// - Parameter decryptsEach: see `LightViewer`.
+    static func start(
+        of shape: StreamShape, viewers: Int, decryptsEach: Int, isPinned: Bool
+    ) async throws -> JanusBroadcast {
+        let server = try JanusServer(isPinned: isPinned)
+        do {
+            let broadcast = try JanusBroadcast(server, shape, viewers: viewers, decryptsEach: decryptsEach)
+            try await broadcast.join()
+            return broadcast
+        } catch {
+            server.stop()
+            throw error
+        }
+    }
+
+    private init(_ server: JanusServer, _ shape: StreamShape, viewers: Int, decryptsEach: Int) throws {
+        self.server = server
+        self.viewers = viewers
+        rate = shape.rate
+        audience = try LoadViewers(decryptsEach: decryptsEach, firstAddress: SealedNetwork.viewersBegin)
+        let mountpoint = server.mountpoint
+        feed = try LoadLoop(name: "feed") { port in
+            JanusFeed(
+                shape, from: TransportAddress(ip: Self.feedAddress, port: port), to: mountpoint,
+                overhead: Self.overhead, at: MonotonicClock.now())
+        }
+    }
+
+    private func join() async throws {
+        var first: JanusHandle?
+        let patience = MonotonicClock.now() + .seconds(20)
+        while first == nil {
+            do {
+                first = try await JanusHandle(at: server.api)
+            } catch {
+                guard MonotonicClock.now() < patience else { throw error }
+                try await Task.sleep(for: .milliseconds(100))
+            }
+        }
+        await run()
+        for number in 0..<viewers {
+            let handle: JanusHandle
+            if let made = first { handle = made } else { handle = try await JanusHandle(at: server.api) }
+            first = nil
+            try await audience.answer(try await handle.watch(), number: number) { try await handle.start($0) }
+        }
+        try await audience.watching(viewers, within: .seconds(60))
+        let profiles = await audience.profiles()
+        guard profiles == [.aeadAES128GCM] else { throw BenchFailure("Janus protects packets by \(profiles)") }
+        await run(false)
+    }
+
+    private func run(_ isRunning: Bool = true) async {
+        await feed.call { feed, _ in feed.isRunning = isRunning }
+    }
+
+    /// A turn like those of the relay.
+    func measure(seconds: Int) async throws -> FanOutRound {
+        await run()
+        try await Task.sleep(for: .seconds(1))
+        await audience.begin()
+        let (start, load, drops, received) = (MonotonicClock.now(), loadTime, ownDrops, audience.received)
+        let time = server.processorTime
+        try await Task.sleep(for: .seconds(seconds))
+        let taken = server.processorTime - time
+        let elapsed = MonotonicClock.now() - start
+        let loadShare = (loadTime - load).seconds / elapsed.seconds
+        let perMessage = FanOutRound.perMessage(received, audience.received)
+        let figures = await audience.figures()
+        await run(false)
+        return FanOutRound(
+            processorTime: taken, packets: figures.packets, missing: figures.missing + figures.overtaken,
+            unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
+            loadShare: loadShare, perMessage: perMessage, elapsed: elapsed)
+    }
+
+    private var loadTime: TimeSpan { audience.processorTime + feed.processorTime }
+    private var ownDrops: Int { audience.ownDrops + feed.ownDrops }
+
+    func stop() {
+        audience.leave()
+        feed.stop()
+        server.stop()
+    }
+}

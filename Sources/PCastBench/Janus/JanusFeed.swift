@@ -1,0 +1,66 @@
+import PCastMedia
+import PCastRTP
+
+/// What Janus is fed: the packets of a `StreamShape` as plain RTP, a frame at once when its time has come, as
+/// `LightPublisher` sends them.
+struct JanusFeed: ~Copyable, DatagramMachine {
+    private let shape: StreamShape
+    private let path: NetworkPath
+    private let begun: Instant
+    /// Bytes of a datagram that are not payload on the way to a viewer: header, extensions and tag.
+    private let overhead: Int
+    private var frame: Int64 = 0
+    private var sequence: UInt16 = 1_000
+    private var leaving: ArraySlice<Int> = []
+    private var leavesKeyFrame = false
+    private var hasBegun = false
+    var isRunning = false
+
+    init(
+        _ shape: StreamShape, from local: TransportAddress, to remote: TransportAddress, overhead: Int, at now: Instant
+    ) {
+        self.shape = shape
+        self.overhead = overhead
+        path = NetworkPath(local: local, remote: remote)
+        begun = now
+    }
+
+    private func due(_ frame: Int64) -> Instant { begun + .nanoseconds(frame * 1_000_000_000 / shape.rate) }
+
+    var deadline: Instant? { due(frame) }
+
+    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {}
+    mutating func advance(to now: Instant) {}
+    mutating func pathClosed(_ path: NetworkPath, at now: Instant) {}
+
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        if leaving.isEmpty, due(frame) <= now {
+            let number = frame
+            while due(frame) <= now { frame += 1 }
+            guard isRunning else { return false }
+            leavesKeyFrame = !hasBegun
+            hasBegun = true
+            leaving = (leavesKeyFrame ? shape.keyFrame : shape.frames[Int(number) % shape.frames.count])[...]
+        }
+        while let size = leaving.first {
+            guard let room = batch.reserve() else { return true }
+            leaving.removeFirst()
+            batch.commit(length: write(size, into: room, at: now), to: path)
+        }
+        return false
+    }
+
+    private mutating func write(_ size: Int, into room: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+        let header = RTPHeader(
+            marker: leaving.isEmpty, payloadType: JanusServer.payloadType, sequenceNumber: sequence,
+            timestamp: UInt32(truncatingIfNeeded: (frame - 1) * 90_000 / shape.rate), ssrc: 0x4A41_4E55)
+        sequence &+= 1
+        let start = header.write(into: room).size
+        let payload = max(24, size - overhead)
+        LightPublisher.writePayload(
+            into: UnsafeMutableRawBufferPointer(rebasing: room[start..<start + payload]),
+            startsKeyFrame: leavesKeyFrame && leaving.count == shape.keyFrame.count - 1, isKeyFrame: leavesKeyFrame,
+            at: now)
+        return start + payload
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import PCastMedia
+
+/// Debian's Janus as a process of its own, with its streaming plugin, one mountpoint of H.264 and the interface over HTTP,
+/// and nothing else of it.
+///
+/// It has two event loops for all viewers, which is its better setting, and is ICE-lite as the platform is. Which SRTP
+/// profile packets are protected by is the viewers' choice, who answer its offers as DTLS servers.
+final class JanusServer: Sendable {
+    static let program = "/usr/bin/janus"
+    static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
+
+    let api = TransportAddress(ip: .loopbackV4, port: 18_088)
+    /// Where the mountpoint takes packets.
+    let mountpoint = TransportAddress(ip: .loopbackV4, port: 15_004)
+    static let payloadType: UInt8 = 96
+    private let process = Process()
+    private let folder: URL
+
+    /// Starts it where the platform runs, too.
+    ///
+    /// - Throws: `BenchFailure` when it cannot be started.
+    init(isPinned: Bool) throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-janus-\(getpid())")
+        try Self.write(to: folder, api: api, mountpoint: mountpoint)
+        let command = (isPinned ? Processor.prefix(FanOutStage.relayProcessor) : []) + [Self.program]
+        process.executableURL = try SystemProgram.url(of: command[0] == Self.program ? "janus" : command[0])
+        process.arguments = Array(command.dropFirst()) + ["-F", folder.path]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        do {
+            try process.run()
+        } catch {
+            try? FileManager.default.removeItem(at: folder)
+            throw error
+        }
+    }
+
+    private static func write(to folder: URL, api: TransportAddress, mountpoint: TransportAddress) throws {
+        let libraries = "/usr/lib/x86_64-linux-gnu/janus"
+        let files = FileManager.default
+        // Only what is used is loaded.
+        for (name, library) in [("plugins", "libjanus_streaming.so"), ("transports", "libjanus_http.so")] {
+            let place = folder.appendingPathComponent(name)
+            try files.createDirectory(at: place, withIntermediateDirectories: true)
+            try files.createSymbolicLink(
+                atPath: place.appendingPathComponent(library).path,
+                withDestinationPath: "\(libraries)/\(name)/\(library)")
+        }
+        try files.createDirectory(at: folder.appendingPathComponent("none"), withIntermediateDirectories: true)
+        let configurations = [
+            "janus": """
+            general: {
+                configs_folder = "\(folder.path)"
+                plugins_folder = "\(folder.path)/plugins"
+                transports_folder = "\(folder.path)/transports"
+                events_folder = "\(folder.path)/none"
+                loggers_folder = "\(folder.path)/none"
+                debug_level = 2
+                session_timeout = 0
+                event_loops = 2
+            }
+            nat: { ice_lite = true; ice_enforce_list = "\(SealedNetwork.address)" }
+            """,
+            "janus.transport.http": """
+            general: { json = "compact"; base_path = "/janus"; http = true; port = \(api.port); ip = "\(api.ip)" }
+            """,
+            "janus.plugin.streaming": """
+            fanout: {
+                type = "rtp"; id = 1; audio = false; video = true; videoport = \(mountpoint.port)
+                videopt = \(payloadType); videocodec = "h264"
+                videofmtp = "profile-level-id=42e01f;packetization-mode=1"
+            }
+            """,
+        ]
+        for (name, text) in configurations {
+            try text.write(
+                to: folder.appendingPathComponent("\(name).jcfg"), atomically: false, encoding: .utf8)
+        }
+    }
+
+    var processID: Int32 { process.processIdentifier }
+
+    /// What its process has taken of its processor.
+    var processorTime: TimeSpan { Processor.time(of: processID) }
+
+    func stop() {
+        // It has nothing to lose, and would take its time for its goodbyes.
+        kill(processID, SIGKILL)
+        process.waitUntilExit()
+        try? FileManager.default.removeItem(at: folder)
+    }
+}

@@ -53,16 +53,19 @@ public final class FileContent: PlaybackContent {
     }
 
     public func read() throws(PlaybackError) -> ContentItem? {
-        if isStale.exchange(false, ordering: .relaxed), let overview { return .overview(overview) }
-        let sample: PresentationSample?
-        let duration = reader.duration
-        do throws(SeekableFailure) { sample = try reader.next() } catch { throw playbackError(error) }
-        if reader.duration != duration {
-            refresh()
-            isStale.store(true, ordering: .relaxed)
-            if sample == nil { return try read() }
+        while true {
+            if isStale.exchange(false, ordering: .relaxed), let overview { return .overview(overview) }
+            let sample: PresentationSample?
+            let duration = reader.duration
+            do throws(SeekableFailure) { sample = try reader.next() } catch { throw playbackError(error) }
+            if reader.duration != duration {
+                refresh()
+                isStale.store(true, ordering: .relaxed)
+            }
+            // What says nothing that is understood is no end.
+            if let item = sample.flatMap({ ContentItem($0) }) { return item }
+            if sample == nil, !isStale.load(ordering: .relaxed) { return nil }
         }
-        return sample.flatMap { ContentItem($0) }
     }
 
     public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {

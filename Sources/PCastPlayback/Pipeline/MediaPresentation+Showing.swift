@@ -60,6 +60,7 @@ extension MediaPresentation {
             fill(at: now)
             evict(at: now)
         }
+        if phase == .showing, !hasEnded { pursueEdge(at: now) }
         if phase == .showing, !hasEnded {
             showPicture(at: now)
             showWhatStands(at: now)
@@ -95,6 +96,7 @@ extension MediaPresentation {
         clock.setBuffering(true, of: clock.epoch, at: now)
         sounds.discard(before: position)
         lastTold = now
+        beginPursuit(at: now)
     }
 
     private mutating func show(_ entry: PictureQueue.Entry) {
@@ -259,6 +261,7 @@ extension MediaPresentation {
         guard pictures.first.flatMap({ clock.instant(of: $0.position) }).map({ $0 > now }) ?? true else { return }
         stalledAt = now
         statistics.stalls += 1
+        endPursuit(at: now)
         setBuffering(true, at: now)
         withdrawSound(at: now)
     }

@@ -75,6 +75,7 @@ struct MediaPresentation {
     var dimensions: Dimensions?
     var subtitle: String?
     var statistics = PresentationStatistics()
+    var pursuit = EdgePursuit()
 
     // Sound on its way.
     /// How long before it is heard sound must be there.
@@ -97,6 +98,7 @@ struct MediaPresentation {
     mutating func play(at now: Instant) {
         guard !clock.isPlaying else { return }
         clock.play(at: beginningOfPlay(at: now))
+        beginPursuit(at: now)
         isChanged = true
     }
 
@@ -108,6 +110,11 @@ struct MediaPresentation {
     }
 
     mutating func setRate(_ rate: Double, at now: Instant) {
+        endPursuit(at: now)
+        play(at: rate, now)
+    }
+
+    mutating func play(at rate: Double, _ now: Instant) {
         let before = clock.playbackRate
         clock.setRate(rate, at: now)
         guard clock.playbackRate != before else { return }
@@ -158,6 +165,7 @@ struct MediaPresentation {
 
     /// Everything of the epoch before is void.
     private mutating func leave(at now: Instant) {
+        endPursuit(at: now)
         pendingSeek = clock.position(at: now)
         outputs.removeAll { $0.isVoidAfterSeek }
         withdrawSound(at: now)

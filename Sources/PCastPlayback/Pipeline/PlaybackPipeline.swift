@@ -56,8 +56,8 @@ public struct PipelineEvent: Sendable {
         case subtitle(String?)
         case metadata(TimedMetadata)
         case dimensions(Dimensions)
-        /// A live window has moved on past what would come next; the pipeline goes on by itself in the window, from about
-        /// here, by a seek of this event's epoch.
+        /// A live window has moved on past what would come next, or the edge of one with low latency far away; the pipeline
+        /// goes on by itself in the window, from about here, by a seek of this event's epoch.
         case evicted(TimeSpan)
         /// The last picture and the last sound were shown. It is paused then; told once, until a seek leads away from there.
         case ended

@@ -81,6 +81,51 @@ struct HLSLadderTests {
         #expect(origin.requests.contains("/high1.ts") && ContinuousClock.now - began < .seconds(30))
     }
 
+    @Test("when a link gets wide again, a higher variant is played again", .timeLimit(.minutes(1)))
+    func recovery() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 70, rate: 5)
+        for (name, rate) in [("low", 60), ("high", 600)] {
+            _ = try HLSFilm(
+                film, segmentSeconds: 1, in: folder, name: name,
+                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
+        }
+        try folder.write(
+            """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
+            low.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
+            high.m3u8
+
+            """, to: "main.m3u8")
+        let isNarrow = Mutex(true)
+        let origin = try TestOrigin { request in
+            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
+            return .init(body: body, bytesPerSecond: isNarrow.withLock { $0 } ? 50_000 : nil)
+        }
+        defer { origin.stop() }
+        let story = Story(rate: film.rate)
+        story.player.set(video: Video(origin.uri("/main.m3u8")), play: true)
+        func asked(_ name: String, after count: Int) -> [Int] {
+            origin.requests.dropFirst(count).compactMap { path in
+                path.hasPrefix("/\(name)") && path.hasSuffix(".ts")
+                    ? Int(path.dropFirst(name.count + 1).dropLast(3)) : nil
+            }
+        }
+        try await story.wait { asked("low", after: 0).count >= 3 }
+        isNarrow.withLock { $0 = false }
+        let count = origin.requests.count
+        try await story.wait { asked("high", after: count).count >= 2 }
+        let number = try #require(asked("high", after: count).first)
+        _ = try await story.player.seek(to: Double(number) + 0.1)
+        #expect(abs(story.stamp - number * film.rate) <= 1, "the picture of the higher variant's segment")
+        // Each segment came of one variant only, and none was left out.
+        let both = Set(asked("low", after: 0)).union(asked("high", after: 0))
+        #expect(both.isSuperset(of: 0...number))
+        await story.finish()
+    }
+
     @Test("what breaks off goes on where it did, and what a server refuses once is asked for again")
     func retries() async throws {
         let folder = try TemporaryFolder()

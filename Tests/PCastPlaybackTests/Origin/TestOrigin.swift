@@ -15,8 +15,16 @@ final class TestOrigin: Sendable {
     }
 
     struct Answer: Sendable {
+        /// How its head is sent.
+        enum Head { case whole, endless, dripping }
+
         var status = 200
+        var head = Head.whole
         var headers: [String: String] = [:]
+        /// What the head says of the body's length, where that is a lie.
+        var claimedLength: Int?
+        /// Whether a part is answered by a part.
+        var hasRanges = true
         var body: [UInt8] = []
         /// The connection ends when so much of the body was sent.
         var cutAfter: Int?
@@ -140,16 +148,24 @@ final class TestOrigin: Sendable {
     private func send(_ answer: Answer, to request: Request, _ descriptor: Int32) -> Bool {
         var (status, body) = (answer.status, answer.body)
         var text = ""
-        if status == 200, let range = request.range {
-            guard range.first < body.count || body.isEmpty else { return send(.status(416), to: request, descriptor) }
+        if status == 200, answer.hasRanges, !body.isEmpty, let range = request.range {
+            guard range.first < body.count else { return send(.status(416), to: request, descriptor) }
             status = 206
             let last = min(range.last ?? body.count - 1, body.count - 1)
             text += "Content-Range: bytes \(range.first)-\(last)/\(body.count)\r\n"
             body = Array(body[range.first...last])
         }
-        if !answer.isEndless { text += "Content-Length: \(body.count)\r\n" }
+        if !answer.isEndless { text += "Content-Length: \(answer.claimedLength ?? body.count)\r\n" }
         for (name, value) in answer.headers { text += "\(name): \(value)\r\n" }
-        guard write(Array("HTTP/1.1 \(status) Status\r\n\(text)\r\n".utf8), descriptor) else { return false }
+        let end = answer.head == .whole ? "\r\n" : ""
+        guard write(Array("HTTP/1.1 \(status) Status\r\n\(text)\(end)".utf8), descriptor) else { return false }
+        guard answer.head == .whole else {
+            let line = Array("X-Header: value\r\n".utf8)
+            while !isOver.load(ordering: .relaxed),
+                write(line, descriptor, bytesPerSecond: answer.head == .dripping ? 20 : nil)
+            {}
+            return false
+        }
         if answer.isEndless {
             while !isOver.load(ordering: .relaxed), write(body, descriptor) {}
             return false

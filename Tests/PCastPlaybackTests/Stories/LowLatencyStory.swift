@@ -11,7 +11,7 @@ struct LowLatencyStory {
     private static let partsPerSegment = 8
     /// How much there is when the test begins.
     private static let head = 12
-    private let film = StampedFilm(seconds: 24, rate: 20)
+    private let film = StampedFilm(seconds: 40, rate: 20)
     private let folder: TemporaryFolder
 
     init() throws {
@@ -52,9 +52,12 @@ struct LowLatencyStory {
         return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p\(count).m4s\"\n"
     }
 
-    private func origin(_ began: Instant) throws -> TestOrigin {
+    /// - Parameter outage: until when nothing is answered.
+    private func origin(_ began: Instant, outage: Exclusive<Instant?> = Exclusive(nil)) throws -> TestOrigin {
         let folder = folder
         return try TestOrigin { request in
+            let signal = WakeSignal()
+            while let end = outage.change({ $0 }), MonotonicClock.now() < end { signal.wait(until: end) }
             switch request.path {
             case "/live.m3u8":
                 if let number = request.query["_HLS_msn"].flatMap(Int.init) {
@@ -107,6 +110,51 @@ struct LowLatencyStory {
         let joined = first / (film.rate / 4) - Int(opening.seconds / Self.partSeconds) - 1
         #expect(asked.allSatisfy { $0 >= joined }, "\(asked), joined at \(joined)")
         #expect(!origin.requests.contains { $0.hasPrefix("/s") })
+        await story.finish()
+    }
+
+    @Test(
+        "who had to wait catches up with the edge by playing faster, and who had to wait for long goes there",
+        .timeLimit(.minutes(2)))
+    func pursuit() async throws {
+        let began = MonotonicClock.now()
+        let outage = Exclusive<Instant?>(nil)
+        let origin = try origin(began, outage: outage)
+        defer { origin.stop() }
+        let story = Story(rate: film.rate)
+        // How old the picture is that stands there now.
+        func age() -> Double {
+            guard let sight = story.sights.last else { return .infinity }
+            return Double(Self.head) * Self.partSeconds + (MonotonicClock.now() - began).seconds
+                - Double(sight.stamp) / story.rate
+        }
+        story.player.set(video: Video(origin.uri("/live.m3u8")), play: true)
+        try await story.wait(for: "+ ready")
+        let first = story.stamp
+        try await story.wait { story.stamp >= first + film.rate }
+        let usual = age()
+        let stalls = story.transcript.all.count
+
+        outage.change { $0 = MonotonicClock.now() + .milliseconds(1_700) }
+        try await story.wait(for: "+ stalled", after: stalls)
+        try await story.wait(for: "+ recovered", after: stalls)
+        let late = age()
+        let (begin, moment) = (story.stamp, MonotonicClock.now())
+        try await story.wait { age() <= usual + 0.5 }
+        let caught = (story.stamp, MonotonicClock.now())
+        let rate = Double(caught.0 - begin) / story.rate / (caught.1 - moment).seconds
+        print("low latency: \(usual) s old, \(late) s after a stall, caught up in \(caught.1 - moment) at \(rate)")
+        // Played faster, or, where a busy machine made it later still, gone to.
+        #expect(late <= usual + 0.5 || rate > 1.02)
+
+        outage.change { $0 = MonotonicClock.now() + .seconds(5 as Int64) }
+        let count = story.transcript.all.count
+        try await story.wait(for: "+ stalled", after: count)
+        try await story.wait(for: "+ recovered", after: count)
+        try await story.wait { age() <= usual + 0.8 }
+        let after = story.stamps.drop { $0 < caught.0 }
+        #expect(zip(after, after.dropFirst()).contains { $1 - $0 > film.rate }, "what lies between is left out")
+        #expect(!story.told.contains { $0.hasPrefix("error") })
         await story.finish()
     }
 }

@@ -66,7 +66,8 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             kind: timeline.playlist.isLive ? .live : .onDemand, tracks: known.tracks, selected: known.selected,
             duration: timeline.duration, seekableRange: timeline.seekableRange(usingParts: usesParts),
             anchors: anchors.sorted { $0.position < $1.position },
-            liveEdge: timeline.playlist.isLive ? timeline.holdBack(usingParts: usesParts) : nil)
+            liveEdge: timeline.playlist.isLive ? timeline.holdBack(usingParts: usesParts) : nil,
+            isLowLatency: timeline.playlist.isLive && usesParts)
     }
 
     public var bufferedPosition: TimeSpan? {
@@ -166,9 +167,17 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
                     result = .success((try PCastHLS.Playlist(bytes, from: base), base))
                 } catch { result = .failure(LoadFailure(failure: .unreadable(error), reason: "\(error)")) }
             } catch { result = .failure(error) }
-            answer.result.withLock { $0 = result }
+            answer.settle(result)
             wait.raise()
         }
+        // Who sends a byte now and then does not keep it waiting for ever.
+        let alarm = Task { [patience = configuration.patience] in
+            guard (try? await Task.sleep(for: patience * 3)) != nil else { return }
+            answer.settle(.failure(LoadFailure(failure: .timeout, reason: "it does not come to its end")))
+            task.cancel()
+            wait.raise()
+        }
+        defer { alarm.cancel() }
         guard let result = wait.wait(for: { answer.result.withLock { $0 } }) else {
             task.cancel()
             _ = wait.takeInterruption()
@@ -181,4 +190,9 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 /// What a task brings to the thread that waits for it.
 private final class LoadAnswer: Sendable {
     let result = Mutex<Result<(PCastHLS.Playlist, base: String), LoadFailure>?>(nil)
+
+    /// The first is the one that counts.
+    func settle(_ result: Result<(PCastHLS.Playlist, base: String), LoadFailure>) {
+        self.result.withLock { $0 = $0 ?? result }
+    }
 }

@@ -1,0 +1,24 @@
+import PCastMedia
+
+/// Puts what media say of moments into segments that ffmpeg made.
+enum TimedTags {
+    /// An ID3 tag of version 2.4 with one `TXXX`.
+    static func tag(_ name: String, _ text: String) -> [UInt8] {
+        let body = [3] + Array(name.utf8) + [0] + Array(text.utf8)
+        let frame = Array("TXXX".utf8) + [0, 0, 0, UInt8(body.count), 0, 0] + body
+        return Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, UInt8(frame.count)] + frame
+    }
+
+    /// An event message of version 1, whose time is the media's own; or of version 0, from the beginning of its segment.
+    static func message(_ scheme: String, at time: TimeSpan, isRelative: Bool, _ message: [UInt8]) -> [UInt8] {
+        let words = Array(scheme.utf8) + [0, 0]
+        let ticks = UInt64(time.seconds * 1_000)
+        let numbers = bytes(1_000, 4) + bytes(ticks, isRelative ? 4 : 8) + bytes(0xFFFF_FFFF, 4) + bytes(7, 4)
+        let body = [isRelative ? 0 : 1, 0, 0, 0] + (isRelative ? words + numbers : numbers + words) + message
+        return bytes(UInt64(body.count + 8), 4) + Array("emsg".utf8) + body
+    }
+
+    private static func bytes(_ number: UInt64, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64(count - 1 - $0))) }
+    }
+}

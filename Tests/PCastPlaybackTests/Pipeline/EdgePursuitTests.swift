@@ -1,0 +1,51 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Pursuing a live edge")
+struct EdgePursuitTests {
+    private static let holdBack = TimeSpan.milliseconds(800)
+
+    /// What it says to lags, ten a second.
+    private func run(_ pursuit: inout EdgePursuit, _ lags: [Double], from second: Double = 0) -> [EdgePursuit.Step] {
+        lags.enumerated().compactMap { index, lag in
+            let now = Instant(nanoseconds: Int64((second + Double(index) / 10) * 1e9))
+            let step = pursuit.step(behind: TimeSpan(seconds: lag), holdBack: Self.holdBack, at: now)
+            return step == .goOn ? nil : step
+        }
+    }
+
+    @Test("who falls behind plays faster until it is there, and who is far behind goes there")
+    func steps() {
+        var pursuit = EdgePursuit()
+        pursuit.begin(behind: .zero, holdBack: Self.holdBack)
+        #expect(run(&pursuit, Array(repeating: 0.25, count: 100)) == [], "as far behind as a part is long")
+        #expect(run(&pursuit, Array(repeating: 0.6, count: 30), from: 20) == [.play(rate: EdgePursuit.rate)])
+        #expect(pursuit.isFaster)
+        #expect(run(&pursuit, [0.5, 0.3, 0.06], from: 30) == [])
+        #expect(run(&pursuit, [0.05], from: 31) == [.play(rate: 1)])
+        #expect(run(&pursuit, Array(repeating: 1.7, count: 30), from: 40) == [.jump])
+    }
+
+    @Test("an edge that goes on by leaps is not run after")
+    func leaps() {
+        var pursuit = EdgePursuit()
+        pursuit.begin(behind: .zero, holdBack: Self.holdBack)
+        let saw = (0..<200).map { 1.9 - Double($0 % 20) / 10 }
+        #expect(run(&pursuit, saw) == [])
+    }
+
+    @Test("who went back in the window is left there, and who had to wait on the way does not try so hard again")
+    func peace() {
+        var pursuit = EdgePursuit()
+        pursuit.begin(behind: .seconds(20 as Int64), holdBack: Self.holdBack)
+        #expect(run(&pursuit, Array(repeating: 20, count: 50)) == [])
+        pursuit.begin(behind: .zero, holdBack: Self.holdBack)
+        #expect(run(&pursuit, Array(repeating: 0.6, count: 30), from: 10) == [.play(rate: EdgePursuit.rate)])
+        pursuit.interrupt(holdBack: Self.holdBack)
+        #expect(!pursuit.isFaster)
+        #expect(run(&pursuit, Array(repeating: 0.65, count: 60), from: 20) == [])
+        #expect(run(&pursuit, Array(repeating: 0.9, count: 30), from: 30) == [.play(rate: EdgePursuit.rate)])
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastRendering
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+/// Scenario 12 of the playback reference, section 8, in what is of the player: it goes on for ever and holds no more for it. And
+/// scenario 13: many at once. `PCAST_FULL=1` makes it long.
+@Suite("Playing for long, and many at once", .serialized, .enabled(if: Program.hasFFmpeg))
+struct ChannelStory {
+    private static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"
+    private static let rounds = isFull ? 600 : 40
+
+    @Test(
+        "a list that loops at four times the speed leaves memory and descriptors as they were", .timeLimit(.minutes(30))
+    )
+    func loop() async throws {
+        let folder = try TemporaryFolder()
+        let films = [StampedFilm(seconds: 1), StampedFilm(seconds: 1, first: 1_000)]
+        try Program.runFFmpeg(
+            "\(try films[0].inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 2 -g 25 -c:a aac -shortest a.mp4",
+            in: folder.path)
+        _ = try HLSFilm(films[1], segmentSeconds: 1, in: folder, name: "b")
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let shown = Mutex<(count: Int, last: Int)>((0, -1))
+        let rounds = ChangeSignal()
+        let screen = CountingScreen { stamp in shown.withLock { $0 = ($0.count + 1, stamp) } }
+        let player = Player(.media(isHeard: false, shownOn: screen))
+        (player.loop, player.speed) = (true, 4)
+        let failures = Mutex<[PlaybackError]>([])
+        let events = player.events()
+        let following = Task {
+            for await event in events {
+                switch event.kind {
+                case .playlistCompleted: rounds.raise()
+                case .error(let error): failures.withLock { $0.append(error) }
+                default: break
+                }
+            }
+        }
+        player.set(videos: [Video(origin.uri("/a.mp4")), Video(origin.uri("/b.m3u8"))], play: true)
+        var figures: [ProcessFigures] = []
+        for part in 1...4 {
+            while true {
+                let count = rounds.count
+                if count >= Self.rounds * part / 4 { break }
+                try Task.checkCancellation()
+                await rounds.wait(since: count)
+            }
+            figures.append(try ProcessFigures.now())
+            #expect(failures.withLock { $0 } == [])
+        }
+        #expect(shown.withLock { $0.count } >= Self.rounds * 12, "twelve and more pictures a second of film")
+        // The first quarter is for what is made once. Other tests of the process come and go meanwhile.
+        let (first, last) = (figures[0], figures[3])
+        print(
+            "a loop of \(Self.rounds) rounds: \(figures.map { $0.memory >> 20 }) MiB, "
+                + "\(figures.map(\.descriptors)) descriptors, \(figures.map(\.threads)) threads")
+        #expect(last.memory - first.memory < 64 << 20, "\(figures.map { $0.memory >> 20 }) MiB")
+        #expect(last.descriptors - first.descriptors < 40 && last.threads - first.threads < 40)
+        player.reset()
+        await player.settled()
+        following.cancel()
+    }
+
+    @Test("fifty players at once each show their film through and tell it in order", .timeLimit(.minutes(3)))
+    func many() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 4, rate: 5, dimensions: Dimensions(width: 320, height: 180))
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let stories = (0..<50).map { _ in Story(rate: film.rate) }
+        let delays = Mutex<[TimeSpan]>([])
+        let listeners = stories.map { story in
+            let heard = Exclusive(0)
+            return PositionListener { [screen = story.screen] in
+                // What comes first after a picture is of that picture.
+                let sights = screen.sights
+                let isNew = heard.change { count in
+                    defer { count = sights.count }
+                    return sights.count > count
+                }
+                guard isNew, let sight = sights.last else { return }
+                delays.withLock { $0.append(MonotonicClock.now() - sight.instant) }
+            }
+        }
+        for (story, listener) in zip(stories, listeners) {
+            story.controller.addSessionConsumer(listener)
+            story.player.set(video: Video(origin.uri("/s.m3u8")), play: true)
+        }
+        for story in stories {
+            try await story.wait(for: "+ end")
+            await story.player.settled()
+            #expect(story.stamp == film.count - 1)
+            #expect(zip(story.stamps, story.stamps.dropFirst()).allSatisfy { $0 < $1 })
+            let life = story.withoutStalls(story.life)
+            #expect(life == ["bufferEmpty", "playRequest", "play", "ready", "likelyToKeepUp", "end"], "\(life)")
+            await story.finish()
+        }
+        let sorted = delays.withLock { $0 }.sorted()
+        let worst = sorted[sorted.count * 99 / 100]
+        print("fifty players: a picture is told of after \(sorted[sorted.count / 2]), 99 of 100 after \(worst)")
+        #expect(sorted.count > 50 * film.count * 3 / 4 && sorted[sorted.count / 2] < .milliseconds(20))
+    }
+}
+
+/// Counts what it is shown, and keeps nothing of it.
+private final class CountingScreen: RenderSurface {
+    private let seen: @Sendable (Int) -> Void
+
+    init(_ seen: @escaping @Sendable (Int) -> Void) { self.seen = seen }
+
+    func show(_ frame: VideoFrame) { seen(TestPictureStrip.read(frame).map { Int($0.counter) } ?? -1) }
+
+    var arrangement: PictureArrangement {
+        get { PictureArrangement() }
+        set {}
+    }
+
+    var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
+}
+
+/// Hears positions as they come.
+private final class PositionListener: PlaybackSessionConsumer {
+    private let heard: @Sendable () -> Void
+
+    init(_ heard: @escaping @Sendable () -> Void) { self.heard = heard }
+
+    func session(_ session: PlaybackSession, didProgressTo progress: PlaybackProgress) {
+        if case .at = progress { heard() }
+    }
+}

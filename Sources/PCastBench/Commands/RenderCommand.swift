@@ -62,20 +62,25 @@ struct RenderCommand: AsyncParsableCommand {
                     "leftOut": nil,
                 ])
         }
-        let skews = try await SkewMeasurement.run(seconds: seconds)
+        let flashes = try await SkewMeasurement.run(seconds: seconds)
+        let skews = flashes.compactMap { $0 }
         let worst = skews.max { abs($0) < abs($1) }
         report.row(
             "sound and picture",
-            ["skew": Percentile.of(skews, 0.5), "worst": worst, "flashes": Double(skews.count)])
+            [
+                "skew": Percentile.of(skews, 0.5), "worst": worst, "flashes": Double(flashes.count),
+                "unheard": Double(flashes.count - skews.count),
+            ])
         try report.finish(
             [
                 "processor": ours / Double(count * seconds), "ffplayProcessor": theirs / Double(count * seconds),
                 "ratioToFFplay": theirs > 0 ? ours / theirs : nil, "frames": frames, "framesDropped": leftOut,
                 "skewP50": Percentile.of(skews, 0.5), "skewWorst": worst,
+                "unheard": Double(flashes.count - skews.count),
             ],
             targets: [
                 Target("ratioToFFplay", .atMost(1.2)), Target("framesDropped", .exactly(0)),
-                Target("skewWorst", .within(20)),
+                Target("skewWorst", .within(20)), Target("unheard", .exactly(0)),
             ])
     }
 

@@ -17,12 +17,18 @@ final class ClapperWitness: Sendable {
     private static let frameRate = FrameRate(120)
     private static let meanLateness = TimeSpan.microseconds(1_000_000 / 240)
 
+    /// It flashes once a second.
+    private static let farthest = TimeSpan.milliseconds(500)
+
+    private let hearing: AsyncStream<Void>
+    private let heard: AsyncStream<Void>.Continuation
     private let screen: ScreenSource
     private let sound: SystemSoundSource
     private let state = Mutex(State())
 
     /// - Throws: `DeviceError` when there is no such screen or server.
     init(display: String, soundServer: String) throws(DeviceError) {
+        (hearing, heard) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         screen = try ScreenSource(
             ScreenSpecification(display: display), frameRate: Self.frameRate, showsPointer: false)
         sound = try SystemSoundSource(channels: 1, server: soundServer)
@@ -41,11 +47,17 @@ final class ClapperWitness: Sendable {
         sound.stop()
     }
 
-    /// How much later than its tone each flash was seen.
-    var skews: [TimeSpan] {
+    /// Returns when it hears something, be it silence: the first recording of a server takes its time.
+    func awaitHearing() async {
+        for await _ in hearing { return }
+    }
+
+    /// How much later than its tone each flash was seen; nil for a flash without one.
+    var skews: [TimeSpan?] {
         let (flashes, tones) = state.withLock { ($0.flashes, $0.tones) }
-        return flashes.compactMap { flash in
-            tones.map { flash - $0 - Self.meanLateness }.min { $0.magnitude < $1.magnitude }
+        return flashes.map { flash in
+            let skew = tones.map { flash - $0 - Self.meanLateness }.min { $0.magnitude < $1.magnitude }
+            return skew.flatMap { $0.magnitude < Self.farthest ? $0 : nil }
         }
     }
 
@@ -61,6 +73,7 @@ final class ClapperWitness: Sendable {
 
     private func hear(_ frame: AudioFrame) {
         guard let time = frame.captureTime else { return }
+        heard.yield()
         state.withLock { state in
             if let onset = state.detector.listen(to: frame) { state.tones.append(time + onset) }
         }

@@ -5,9 +5,9 @@ import PCastMedia
 /// `pcast play` in a window, on servers whose screen and loudspeaker are memory.
 enum SkewMeasurement {
     /// - Parameter seconds: of the film; it flashes and beeps once in each.
-    /// - Returns: how much later than its tone each flash was seen, in milliseconds.
+    /// - Returns: how much later than its tone each flash was seen, in milliseconds; nil for a flash without a tone.
     /// - Throws: `BenchFailure` where a program is missing.
-    static func run(seconds: Int) async throws -> [Double] {
+    static func run(seconds: Int) async throws -> [Double?] {
         let film = "/dev/shm/pcast-bench-clapper-\(getpid()).mp4"
         defer { unlink(film) }
         try make(film, seconds: seconds)
@@ -17,6 +17,7 @@ enum SkewMeasurement {
         defer { server.end() }
         let witness = try ClapperWitness(display: display.name, soundServer: server.address)
         defer { witness.stop() }
+        await witness.awaitHearing()
         let player = try PCastProcess(
             ["play", film, "--render", "window"],
             environment: [
@@ -24,7 +25,7 @@ enum SkewMeasurement {
                 "SDL_VIDEODRIVER": "x11",
             ])
         _ = try await player.next("ended", within: .seconds(seconds + 20))
-        return witness.skews.map { $0.seconds * 1_000 }
+        return witness.skews.map { skew in skew.map { $0.seconds * 1_000 } }
     }
 
     private static func make(_ path: String, seconds: Int) throws {

@@ -164,6 +164,15 @@ struct DatagramSenderTests {
     @Test("CC6: datagrams that waited have the times at which they came, not that of the batch in which they are read")
     func cc6() throws {
         var receiver = DatagramReceiver()
+        // The kernel begins to note times a little after the first socket of all asks for them.
+        for attempt in 1... {
+            try #require(attempt <= 1_000, "the kernel notes when datagrams come")
+            peer.send([0], to: socket.address)
+            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
+            #expect(receiver.receive(from: socket) == 1)
+            let arrival = try #require(receiver.datagram(0)?.arrival)
+            if MonotonicClock.reference().wallTime(at: MonotonicClock.now()) - arrival >= .milliseconds(4) { break }
+        }
         peer.send([1], to: socket.address)
         Pacer.sleep(until: MonotonicClock.now() + .milliseconds(30))
         peer.send([2], to: socket.address)

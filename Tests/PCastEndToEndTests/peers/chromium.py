@@ -72,9 +72,11 @@ class Chromium:
         # The browser expects its pipe at descriptors 3 and 4. A shell moves them there: between fork and exec, Python
         # code is not safe. Not every shell can name descriptors above 9, hence /dev/fd.
         script = f'exec 3</dev/fd/{theirs_read} 4>/dev/fd/{theirs_write}; exec "$@"'
+        # In a group of its own, to be ended as one, but in our session: the kernel shares the processors between sessions
+        # first (sched(7), autogroup), and a browser with half of them for itself stops the programs that it watches.
         return subprocess.Popen(
             ["/bin/sh", "-c", script, "chromium", *command], pass_fds=(theirs_read, theirs_write),
-            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, process_group=0,
             env={**os.environ, "HOME": self._profile, "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
 
     def __enter__(self):
@@ -160,7 +162,7 @@ class Chromium:
         except (BrowserError, OSError, subprocess.TimeoutExpired):
             pass
         try:
-            os.killpg(self._process.pid, signal.SIGKILL)  # its session holds its children only
+            os.killpg(self._process.pid, signal.SIGKILL)  # its group holds its children only
         except ProcessLookupError:
             pass
         self._process.wait()
@@ -281,8 +283,8 @@ class Page:
     def screenshot(self, path, whole=False):
         """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
         self.command("Page.bringToFront")  # a page behind another may never draw again
-        picture = self.command("Page.captureScreenshot", timeout=60, format="png", captureBeyondViewport=whole,
-                               **({"clip": self._whole()} if whole else {}))
+        picture = self.command("Page.captureScreenshot", timeout=60, format="png", optimizeForSpeed=True,
+                               captureBeyondViewport=whole, **({"clip": self._whole()} if whole else {}))
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))
 

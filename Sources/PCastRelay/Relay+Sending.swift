@@ -85,26 +85,6 @@ extension Relay {
         return false
     }
 
-    /// Has what the next viewers' packets need brought near, a step further for each of them.
-    @inline(__always)
-    private func bringNear(viewersOf stream: UnsafeMutablePointer<PublishedStream>, count: Int) {
-        guard count > Self.nearViewers else { return }
-        var turn = stream.pointee.firstViewer + stream.pointee.nextViewer
-        for step in Nearness.allCases.reversed() {
-            turn += 1
-            let viewer = viewers.address(stream.pointee.viewers[turn < count ? turn : turn % count])
-            if step == .own {
-                Nearness.bring(viewer, MemoryLayout<Viewer>.size)
-            } else {
-                viewer.pointee.transport.bringNear(step)
-                viewer.pointee.sender.bringNear(step)
-            }
-        }
-    }
-
-    /// So few are near in any case.
-    private static let nearViewers = 16
-
     private mutating func forward(
         stream index: Int, to place: Int, into batch: inout DatagramBatch, at now: Instant
     ) -> Bool {

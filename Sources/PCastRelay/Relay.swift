@@ -36,6 +36,8 @@ public struct Relay: ~Copyable, DatagramMachine {
     var busyPeers: [PeerPlace] = []
     /// Viewers whose pacer lets them go on.
     var pacedViewers: [Int] = []
+    /// Viewers who are heard of next, a few; see `expect`.
+    var expectedViewers: [Int] = []
 
     /// Datagrams of nobody known.
     public internal(set) var strangers = 0

@@ -62,6 +62,29 @@ struct EventLoopTests {
         #expect(throws: IOError.addressNotAvailable(address)) { try EventLoop.echo(address.description) }
     }
 
+    @Test("the machine is told who is heard of next, before the first of them, where these are several")
+    func expectation() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let peers = (0..<10).map { _ in TestSocket.udp() }
+        let paths = peers.map { NetworkPath(local: loop.boundAddresses[0], remote: $0.address) }
+        let target = loop.boundAddresses[0]
+        // Nobody else has them meanwhile.
+        nonisolated(unsafe) let senders = peers
+        // While it works nothing is received: all of them are there when it comes back.
+        try await loop.call { _, _ in
+            for peer in senders {
+                peer.send([1], to: target)
+                peer.send([2, 2], to: target)
+            }
+        }
+        for peer in peers { for _ in 0..<2 { _ = try #require(peer.receive()) } }
+        let (expected, handled) = try await loop.call { machine, _ in (machine.expected, machine.handled.map(\.path)) }
+        #expect(handled == paths.flatMap { [$0, $0] })
+        #expect(expected.map(\.handled) == [0, 8, 16])
+        #expect(expected.map(\.paths) == [Array(paths[0..<4]), Array(paths[4..<8]), Array(paths[8...])])
+        loop.stop()
+    }
+
     @Test("submitted work is done in order, from several threads, and before a stop")
     func mailboxOrder() throws {
         let order = Mutex<[Int]>([])

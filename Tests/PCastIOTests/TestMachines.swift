@@ -9,12 +9,18 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var handled: [(bytes: [UInt8], path: NetworkPath, at: Instant)] = []
     var closed: [NetworkPath] = []
     var wakes: [Instant] = []
+    /// What it was told to expect, and how much it had been given by then.
+    var expected: [(paths: [NetworkPath], handled: Int)] = []
     var deadline: Instant?
     var echoes = true
 
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         handled.append((Array(datagram), path, now))
         if echoes { waiting.append((Array(datagram), path)) }
+    }
+
+    mutating func expect(from paths: Span<NetworkPath>) {
+        expected.append((paths.indices.map { paths[$0] }, handled.count))
     }
 
     mutating func advance(to now: Instant) {

@@ -102,7 +102,7 @@ import Testing
                 whole.begin(at: 0, in: log)
             }
             (quick.playoutDelay, whole.playoutDelay) = (delay, delay)
-            whole.template = nil
+            whole.template = HeaderTemplate()
             let packet = quick.next(
                 in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counters.quick,
                 into: rooms[0])

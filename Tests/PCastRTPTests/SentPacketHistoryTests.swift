@@ -54,6 +54,21 @@ import Testing
         #expect(history.report(UInt16(39_999 - 4_095), arrived: true) != nil)
     }
 
+    @Test("what the next report is about is brought near, and nothing outside of what is remembered")
+    func nearness() {
+        var history = SentPacketHistory()
+        history.bringReportedNear(512) { _, _ in Issue.record("there is nothing yet") }
+        for number in 0..<100 { history.sent(UInt16(number), size: 1_200, cluster: 0, at: at(0)) }
+        var brought: [(start: UnsafeRawPointer, count: Int)] = []
+        for reported in [nil, 39, 98] as [UInt16?] {
+            if let reported { _ = history.report(reported, arrived: true) }
+            history.bringReportedNear(512) { brought.append(($0, $1)) }
+        }
+        // Sixteen bytes each, of 128; numbers begin at a multiple of that.
+        #expect(brought.map(\.count) == [512, 512, 29 * 16])
+        #expect(brought.map { $0.start - brought[0].start } == [0, 40 * 16, 99 * 16])
+    }
+
     @Test("what was reported on makes room for what comes")
     func reported() {
         var history = SentPacketHistory()

@@ -121,6 +121,28 @@ struct PacingTests {
         #expect(sent.count == 3 * 10)
     }
 
+    @Test("who is heard of next is only thought of: strangers, publishers and many viewers may be expected")
+    func expectation() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewers = try (0..<18).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        let peers = [publisher] + viewers
+        var paths = peers.map { NetworkPath(local: VirtualNetwork.relayAddress, remote: $0.addresses[0]) }
+        paths.insert(NetworkPath(local: paths[0].local, remote: TransportAddress("203.0.113.9:9")!), at: 3)
+        let deadline = network.relay.deadline
+        paths.withUnsafeBufferPointer { network.relay.expect(from: Span(_unsafeElements: $0)) }
+        #expect(network.relay.expectedViewers.count == 18)
+        #expect(network.relay.deadline == deadline)
+        // With or without it a report is a report.
+        for viewer in viewers {
+            viewer.report { $0.receiverReport(ssrc: 9) }
+            network.settle(viewer)
+        }
+        give(2, of: 1_000, from: publisher, to: network, sequence: 1_000, timestamp: 90_000, isKeyFrame: true)
+        #expect(network.relay.strangers == 0)
+    }
+
     @Test("NACK3: what is asked for again in masses leaves at the pace, and sound does not wait for it")
     func nack3() throws {
         let network = VirtualNetwork()

@@ -58,8 +58,8 @@ final class LightViewer: LightPeer {
     /// What packets are protected with; nil before the handshake.
     var profile: SRTPProfile? { transport.profile }
 
-    /// Datagrams that were not authentic.
-    var rejected: Int { transport.rejected - rejectedBefore }
+    /// Packets that were not authentic, or came twice. An answer to a check that comes late is none.
+    var rejected: Int { transport.rejectedPackets - rejectedBefore }
     private var rejectedBefore = 0
 
     /// Packets that it asked for again.
@@ -68,7 +68,7 @@ final class LightViewer: LightPeer {
     func beginCounting() {
         video.begin()
         audio.begin()
-        rejectedBefore = transport.rejected
+        rejectedBefore = transport.rejectedPackets
         delays = DelayHistogram()
     }
 

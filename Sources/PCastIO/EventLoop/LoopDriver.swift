@@ -7,6 +7,8 @@ import PCastMedia
 final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// Batches taken from a socket in one turn, before everything else has its turn (FAN1).
     private static var batchesPerTurn: Int { 4 }
+    /// Datagrams that the machine is told of before the first of them.
+    private static var foresight: Int { 8 }
 
     private let sockets: LoopSockets
     private let mailbox: LoopMailbox<LoopItem<M>>
@@ -18,6 +20,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private var machine: M
     private var batch = DatagramBatch()
     private var receiver = DatagramReceiver()
+    private let expected = UnsafeMutableBufferPointer<NetworkPath>.allocate(capacity: foresight)
     private var sender = DatagramSender()
     private var connections = TCPConnections()
     private var counts = EventLoopStatistics()
@@ -47,6 +50,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         self.afterTurn = afterTurn
         kernelDrops = Array(repeating: 0, count: sockets.udp.count)
     }
+
+    deinit { expected.deallocate() }
 
     func run() {
         // What the machine wants to send at its start waits for no event.
@@ -142,6 +147,9 @@ extension LoopDriver where M: ~Copyable {
             let count = receiver.receive(from: socket)
             let clocks = MonotonicClock.reference()
             for position in 0..<count {
+                if position % Self.foresight == 0 {
+                    expect(position..<min(position + Self.foresight, count), from: socket)
+                }
                 guard let datagram = receiver.datagram(position) else { continue }
                 kernelDrops[index] = max(kernelDrops[index], datagram.drops)
                 if datagram.isTruncated {
@@ -156,6 +164,24 @@ extension LoopDriver where M: ~Copyable {
         }
     }
 
+    /// Tells the machine who is heard of next, where these are several.
+    private func expect(_ positions: Range<Int>, from socket: UDPSocket) {
+        var count = 0
+        for position in positions {
+            guard let datagram = receiver.datagram(position) else { continue }
+            let path = Self.path(of: datagram, from: socket)
+            if count > 0, expected[count - 1] == path { continue }
+            expected.initializeElement(at: count, to: path)
+            count += 1
+        }
+        if count > 1 { machine.expect(from: Span(_unsafeElements: UnsafeBufferPointer(rebasing: expected[..<count]))) }
+    }
+
+    private static func path(of datagram: DatagramReceiver.Datagram, from socket: UDPSocket) -> NetworkPath {
+        let local = TransportAddress(ip: datagram.local ?? socket.address.ip, port: socket.address.port)
+        return NetworkPath(local: local, remote: datagram.remote)
+    }
+
     /// The kernel's time of arrival is on a clock that may be set, so it counts only between the machine's last
     /// instant and now.
     private func handle(
@@ -164,8 +190,7 @@ extension LoopDriver where M: ~Copyable {
         let arrival = datagram.arrival.map { clocks.instant(at: $0) } ?? clocks.instant
         lastInstant = max(lastInstant, min(arrival, clocks.instant))
         counts.received += 1
-        let local = TransportAddress(ip: datagram.local ?? socket.address.ip, port: socket.address.port)
-        machine.handle(datagram.bytes, from: NetworkPath(local: local, remote: datagram.remote), at: lastInstant)
+        machine.handle(datagram.bytes, from: Self.path(of: datagram, from: socket), at: lastInstant)
     }
 
     private func sendAll() {

@@ -7,6 +7,10 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// Takes in one datagram. The bytes are the machine's to overwrite until it returns, and not to keep.
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
 
+    /// Datagrams from these paths come next, in this order. Nothing follows from it; but a machine of thousands of peers
+    /// may have brought near what theirs need.
+    mutating func expect(from paths: Span<NetworkPath>)
+
     /// Lets time pass; called when `deadline` has come, and harmless at any other time.
     mutating func advance(to now: Instant)
 
@@ -19,4 +23,8 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
 
     /// When `advance(to:)` wants to be called next.
     var deadline: Instant? { get }
+}
+
+extension DatagramMachine where Self: ~Copyable {
+    public mutating func expect(from paths: Span<NetworkPath>) {}
 }

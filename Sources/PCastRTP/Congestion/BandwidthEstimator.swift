@@ -139,6 +139,12 @@ public struct BandwidthEstimator: Sendable {
     @inline(__always)
     public var nextRecord: UnsafeRawPointer? { history.nextRecord }
 
+    /// Where the next report is looked up, as far as can be known: at most so many bytes.
+    @inline(__always)
+    public mutating func bringReportedNear(
+        _ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
+    ) { history.bringReportedNear(count, by: bring) }
+
     /// The packets of a run left.
     ///
     /// - Parameter bytes: all of theirs, on the wire.

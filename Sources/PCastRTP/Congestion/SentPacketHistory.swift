@@ -60,6 +60,8 @@ struct SentPacketHistory: Sendable {
     private var newest: Int64 = -1
     private var oldest: Int64 = 0
     private var unnumberedSize = 0
+    /// Behind the last one that was reported on.
+    private var reportedEnd: Int64 = 0
 
     /// Packets remembered.
     var count: Int { newest < 0 ? 0 : Int(newest - oldest + 1) }
@@ -70,6 +72,15 @@ struct SentPacketHistory: Sendable {
     var nextRecord: UnsafeRawPointer? {
         entries.withUnsafeBytes { bytes in
             bytes.baseAddress.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride }
+        }
+    }
+
+    /// What the next report is about, as far as can be known: at most so many bytes.
+    mutating func bringReportedNear(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+        entries.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
+            let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
+            bring(start + offset, min(count, bytes.count - offset))
         }
     }
 
@@ -114,6 +125,7 @@ struct SentPacketHistory: Sendable {
         guard newest >= 0 else { return nil }
         let index = newest - Int64(UInt16(truncatingIfNeeded: newest &- Int64(number)))
         guard index >= oldest else { return nil }
+        reportedEnd = index + 1
         let place = Int(index & mask)
         switch (entries[place].state, arrived) {
         case (.unknown, true):

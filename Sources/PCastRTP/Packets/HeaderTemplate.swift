@@ -6,7 +6,18 @@ struct HeaderTemplate {
     /// Bytes of the longest extension block that is kept.
     static let capacity = 64
 
-    /// Bytes of the whole header.
+    /// Of none, which is written by nobody: an optional of so many bytes would be copied to look into it.
+    init() {
+        size = 0
+        playoutDelay = nil
+        transportSequenceNumberOffset = nil
+        absoluteSendTimeOffset = nil
+        hasExtensions = false
+        countsPackets = false
+        block = InlineArray(repeating: 0)
+    }
+
+    /// Bytes of the whole header; zero of none.
     let size: Int
     /// What the packets say of the playout delay; others need another template.
     let playoutDelay: PlayoutDelay?

@@ -9,13 +9,13 @@ extension OutboundStream {
         sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Int {
         let said = entry.pointee.length > Self.roomyPayloadSize ? nil : playoutDelay
-        if !entry.pointee.isForwarding, template != nil, template!.playoutDelay == said {
-            template!.write(
+        if !entry.pointee.isForwarding, template.size > 0, template.playoutDelay == said {
+            template.write(
                 marker: entry.pointee.marker, payloadType: payloadType, sequenceNumber: sequenceNumber,
                 timestamp: timestamp, ssrc: parameters.ssrc, transportSequenceNumber: transportSequenceNumber,
                 sendTime: sendTime, into: room)
-            if template!.countsPackets { transportSequenceNumber &+= 1 }
-            return template!.size
+            if template.countsPackets { transportSequenceNumber &+= 1 }
+            return template.size
         }
         return writeWholeHeader(
             of: entry, payloadType: payloadType, sequenceNumber: sequenceNumber, timestamp: timestamp,
@@ -33,9 +33,10 @@ extension OutboundStream {
         let values = values(entry.pointee, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         let layout = header.write(into: room, extensions: values, map: parameters.extensions)
         if !entry.pointee.isForwarding, room.count >= HeaderTemplate.roomSize {
-            template = HeaderTemplate(
-                layout, playoutDelay: values.playoutDelay, countsPackets: values.transportSequenceNumber != nil,
-                in: room)
+            template =
+                HeaderTemplate(
+                    layout, playoutDelay: values.playoutDelay, countsPackets: values.transportSequenceNumber != nil,
+                    in: room) ?? HeaderTemplate()
         }
         return layout.size
     }
@@ -71,7 +72,7 @@ extension OutboundStream {
         evenEnd = position + 1
         while evenEnd < min(log.end, position + Self.eveningReach) {
             let next = log.address(of: evenEnd)
-            let headerSize = template?.size ?? size - entry.pointee.length
+            let headerSize = template.size > 0 ? template.size : size - entry.pointee.length
             let nextSize = headerSize + next.pointee.length
             guard next.pointee.timestamp == entry.pointee.timestamp, nextSize + Self.maximumEvening >= size else {
                 return

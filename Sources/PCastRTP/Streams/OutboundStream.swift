@@ -85,8 +85,8 @@ public struct OutboundStream: Sendable {
     /// Said on every packet while set (JB5).
     public var playoutDelay: PlayoutDelay?
 
-    /// How headers look at the moment; nil before the first.
-    var template: HeaderTemplate?
+    /// How headers look at the moment; none before the first.
+    var template = HeaderTemplate()
     /// To which size packets are filled up, and of which position in the log that is no longer known.
     var evenSize = 0
     var evenEnd: Int64 = 0

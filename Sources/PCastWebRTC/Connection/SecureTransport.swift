@@ -48,9 +48,10 @@ public struct SecureTransport: ~Copyable {
     private var controlling: ICEControllingAgent?
     private let handshake: any DTLSHandshake
     private var sender: SRTPSender?
-    /// Where it stands: to look there is what it is to be spared from.
-    private var senderAddress: UnsafeRawPointer?
+    /// The same, to be looked at without being kept: counting a reference would wait for what is being brought near.
+    private var nearSender: Unmanaged<SRTPSender>?
     private var receiver: SRTPReceiver?
+    private var nearReceiver: Unmanaged<SRTPReceiver>?
     private var transactions: TransactionIDGenerator
 
     private var outgoing: [Outgoing] = []
@@ -69,6 +70,9 @@ public struct SecureTransport: ~Copyable {
 
     /// Datagrams that were not authentic, or no datagrams of these protocols at all.
     public private(set) var rejected = 0
+
+    /// Those of them that look like RTP or RTCP, and came when there were keys.
+    public private(set) var rejectedPackets = 0
 
     /// The keys' profile, once agreed.
     public var profile: SRTPProfile? { sender?.profile }
@@ -124,6 +128,7 @@ public struct SecureTransport: ~Copyable {
         }
         guard case .ok(let length) = receiver.unprotectRTP(packet) else {
             rejected += 1
+            rejectedPackets += 1
             return .nothing
         }
         if !isSettled { settle() }
@@ -148,6 +153,7 @@ public struct SecureTransport: ~Copyable {
         }
         guard case .ok(let length) = receiver.unprotectRTCP(packet) else {
             rejected += 1
+            rejectedPackets += 1
             return .nothing
         }
         if !isSettled { settle() }
@@ -260,8 +266,10 @@ public struct SecureTransport: ~Copyable {
             guard sender == nil else { return }
             let sender = SRTPSender(keys)
             self.sender = sender
-            senderAddress = sender.address
-            receiver = SRTPReceiver(keys)
+            nearSender = Unmanaged.passUnretained(sender)
+            let receiver = SRTPReceiver(keys)
+            self.receiver = receiver
+            nearReceiver = Unmanaged.passUnretained(receiver)
             events.append(.connected(keys.profile))
         case .failed(let reason): end(.failed(.handshake("\(reason)")))
         case .closed: end(.closed)
@@ -366,8 +374,18 @@ public struct SecureTransport: ~Copyable {
     public mutating func bringNear(_ step: Nearness) {
         switch step {
         case .own: break
-        case .objects: if let senderAddress { Nearness.bring(senderAddress, SRTPSender.size) }
-        case .tables, .keys: sender?.bringNear(step)
+        case .objects: if let nearSender { Nearness.bring(nearSender.toOpaque(), SRTPSender.size) }
+        case .tables, .keys: nearSender?._withUnsafeGuaranteedRef { $0.bringNear(step) }
+        }
+    }
+
+    /// Has brought near what a packet of the peer's needs. See `Nearness`.
+    @inline(__always)
+    public mutating func bringReceivingNear(_ step: Nearness) {
+        switch step {
+        case .own: break
+        case .objects: if let nearReceiver { Nearness.bring(nearReceiver.toOpaque(), SRTPReceiver.size) }
+        case .tables, .keys: nearReceiver?._withUnsafeGuaranteedRef { $0.bringNear(step) }
         }
     }
 

@@ -32,6 +32,17 @@ extension MediaSender {
         }
     }
 
+    /// Has brought near what a report needs. See `Nearness`.
+    @inline(__always)
+    public mutating func bringReportingNear(_ step: Nearness) {
+        switch step {
+        case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+        // A tenth of a second at 3 Mbit/s.
+        case .keys: bandwidth.bringReportedNear(512) { Nearness.bring($0, $1) }
+        case .own, .tables: break
+        }
+    }
+
     /// Padding that a probe wants while no media waits.
     mutating func sendProbe(
         from log: borrowing PacketLog, through transport: inout SecureTransport, into batch: inout DatagramBatch,

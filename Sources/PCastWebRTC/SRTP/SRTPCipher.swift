@@ -33,6 +33,9 @@ enum SRTPCipher {
         }
     }
 
+    /// libipsec-mb's, if it is that.
+    var vector: SRTPIPSecMBCipher? { if case .vectorGCM(let cipher) = self { cipher } else { nil } }
+
     /// Encrypts `payload` behind the header that `packet` begins with, which it may already follow, and appends the
     /// tag; `packet` has exactly that size.
     func sealRTP(

@@ -96,10 +96,17 @@ final class SRTPIPSecMBCipher {
     }
 
     /// See `Nearness`; not before the first packet.
-    func bringNear(_ step: Nearness) {
-        if step == .tables { Nearness.bring(Unmanaged.passUnretained(self).toOpaque(), 128) }
-        if step == .keys, let expanded { Nearness.bring(expanded, Int(PCAST_IMB_KEY_SIZE)) }
+    func bringKeysNear() {
+        if let expanded { Nearness.bring(expanded, Int(PCAST_IMB_KEY_SIZE)) }
     }
+
+    /// The key of which those for control packets are made each time.
+    func bringControlKeyNear() {
+        rtcpKey.withUnsafeBytes { if let start = $0.baseAddress { Nearness.bring(start, $0.count) } }
+    }
+
+    /// Bytes that it takes itself, about.
+    static let size = 128
 
     private func rtpKeys() -> UnsafeRawPointer {
         if let expanded { return UnsafeRawPointer(expanded) }

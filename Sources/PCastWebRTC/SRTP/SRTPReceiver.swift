@@ -7,6 +7,8 @@ public final class SRTPReceiver {
     public let profile: SRTPProfile
 
     private let cipher: SRTPCipher
+    /// The same where it is libipsec-mb's, which is looked at without being kept.
+    private let vectorCipher: Unmanaged<SRTPIPSecMBCipher>?
     private let streams = SRTPStreamTable<SRTPIndexWindow>()
     private let controls = SRTPStreamTable<SRTCPIndexWindow>()
     /// Bounded by the two tables.
@@ -27,6 +29,7 @@ public final class SRTPReceiver {
     init(profile: SRTPProfile, cipher: SRTPCipher) {
         self.profile = profile
         self.cipher = cipher
+        vectorCipher = cipher.vector.map { Unmanaged.passUnretained($0) }
     }
 
     /// The SSRC of a stream whose first authentic packet came; nil when no more.
@@ -89,6 +92,20 @@ public final class SRTPReceiver {
         lastWasNewest = window.pointee.highest == trailer.index
         return .ok(length: packet.count - tail)
     }
+
+    /// Has brought near what a control packet needs. See `Nearness`.
+    func bringNear(_ step: Nearness) {
+        controls.bringNear(step)
+        guard let vectorCipher else { return }
+        switch step {
+        case .tables: Nearness.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
+        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringControlKeyNear() }
+        case .own, .objects: break
+        }
+    }
+
+    /// Bytes that it takes, about.
+    static let size = 96
 
     /// Bytes of this object's tables, OpenSSL's context aside.
     var tableFootprint: Int { streams.footprint + controls.footprint }

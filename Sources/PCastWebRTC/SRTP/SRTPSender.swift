@@ -14,6 +14,8 @@ public final class SRTPSender {
     public private(set) var refusals = 0
 
     private let cipher: SRTPCipher
+    /// The same where it is libipsec-mb's, which is looked at without being kept.
+    private let vectorCipher: Unmanaged<SRTPIPSecMBCipher>?
     private let streams = SRTPStreamTable<SRTPIndexWindow>()
     private var nextRTCPIndex: UInt32
 
@@ -28,6 +30,7 @@ public final class SRTPSender {
     init(profile: SRTPProfile, cipher: SRTPCipher, firstRTCPIndex: UInt32 = 0) {
         self.profile = profile
         self.cipher = cipher
+        vectorCipher = cipher.vector.map { Unmanaged.passUnretained($0) }
         nextRTCPIndex = firstRTCPIndex
     }
 
@@ -87,11 +90,13 @@ public final class SRTPSender {
     /// See `Nearness`.
     func bringNear(_ step: Nearness) {
         streams.bringNear(step)
-        if case .vectorGCM(let cipher) = cipher { cipher.bringNear(step) }
+        guard let vectorCipher else { return }
+        switch step {
+        case .tables: Nearness.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
+        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringKeysNear() }
+        case .own, .objects: break
+        }
     }
-
-    /// Where it stands.
-    var address: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
 
     /// Bytes that it takes, about.
     static let size = 64

@@ -1,0 +1,47 @@
+public import PCastMedia
+import PCastWebRTC
+
+/// What a thousand viewers need is more than the processor's nearer caches hold: it is brought near while others are served.
+extension Relay {
+    /// So few are near in any case.
+    private static let nearViewers = 16
+
+    /// Has what the next viewers' packets need brought near, a step further for each of them.
+    @inline(__always)
+    mutating func bringNear(viewersOf stream: UnsafeMutablePointer<PublishedStream>, count: Int) {
+        guard count > Self.nearViewers else { return }
+        var turn = stream.pointee.firstViewer + stream.pointee.nextViewer
+        for step in Nearness.allCases.reversed() {
+            turn += 1
+            let viewer = viewers.address(stream.pointee.viewers[turn < count ? turn : turn % count])
+            if step == .own {
+                Nearness.bring(viewer, MemoryLayout<Viewer>.size)
+            } else {
+                viewer.pointee.transport.bringNear(step)
+                viewer.pointee.sender.bringNear(step)
+            }
+        }
+    }
+
+    /// Who reports has not been thought of since the last picture, and what its report needs lies scattered: it is brought
+    /// near for several at a time.
+    public mutating func expect(from paths: Span<NetworkPath>) {
+        guard viewers.count > Self.nearViewers else { return }
+        expectedViewers.removeAll(keepingCapacity: true)
+        for index in paths.indices {
+            guard case .viewer(let place)? = self.paths[paths[index]], viewers.contains(place) else { continue }
+            Nearness.bring(viewers.address(place), MemoryLayout<Viewer>.size)
+            expectedViewers.append(place)
+        }
+        bringExpectedNear(.objects)
+        bringExpectedNear(.tables)
+        bringExpectedNear(.keys)
+    }
+
+    private mutating func bringExpectedNear(_ step: Nearness) {
+        for place in expectedViewers {
+            viewers.address(place).pointee.transport.bringReceivingNear(step)
+            viewers.address(place).pointee.sender.bringReportingNear(step)
+        }
+    }
+}

@@ -58,7 +58,7 @@ struct FanOutCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        if janus == true, !JanusServer.isInstalled { throw ValidationError("Janus is not installed.") }
+        if janus == true, !JanusServer.isInstalled { throw ValidationError("Janus is not installed; see scripts/peers.") }
         guard (1...20_000).contains(viewers), rounds > 0, seconds > 0, decryptEach ?? 1 > 0 else {
             throw ValidationError("--viewers is from 1 to 20000; --rounds, --seconds and --decrypt-each at least 1.")
         }

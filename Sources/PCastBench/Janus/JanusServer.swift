@@ -7,8 +7,16 @@ import PCastMedia
 /// It has two event loops for all viewers, which is its better setting, and is ICE-lite as the platform is. Which SRTP
 /// profile packets are protected by is the viewers' choice, who answer its offers as DTLS servers.
 final class JanusServer: Sendable {
-    static let program = "/usr/bin/janus"
-    static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
+    static var isInstalled: Bool { root != nil }
+
+    /// Where its package is installed, or was unpacked by `scripts/peers`, which does not let the service begin to run.
+    private static var root: String? {
+        let environment = ProcessInfo.processInfo.environment
+        let cache = environment["XDG_CACHE_HOME"] ?? "\(environment["HOME"] ?? "")/.cache"
+        return ["/usr", "\(cache)/pcast/janus/usr"].first {
+            FileManager.default.isExecutableFile(atPath: "\($0)/bin/janus")
+        }
+    }
 
     let api = TransportAddress(ip: .loopbackV4, port: 18_088)
     /// Where the mountpoint takes packets.
@@ -22,10 +30,12 @@ final class JanusServer: Sendable {
     /// - Throws: `BenchFailure` when it cannot be started.
     init(isPinned: Bool) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-janus-\(getpid())")
-        try Self.write(to: folder, api: api, mountpoint: mountpoint)
-        let command = (isPinned ? Processor.prefix(FanOutStage.relayProcessor) : []) + [Self.program]
-        process.executableURL = try SystemProgram.url(of: command[0] == Self.program ? "janus" : command[0])
-        process.arguments = Array(command.dropFirst()) + ["-F", folder.path]
+        guard let root = Self.root else { throw BenchFailure("Janus is not installed, see scripts/peers") }
+        try Self.write(to: folder, libraries: "\(root)/lib/x86_64-linux-gnu/janus", api: api, mountpoint: mountpoint)
+        let program = URL(fileURLWithPath: "\(root)/bin/janus")
+        let prefix = isPinned ? Processor.prefix(FanOutStage.relayProcessor) : []
+        process.executableURL = try prefix.first.map { try SystemProgram.url(of: $0) } ?? program
+        process.arguments = (prefix.isEmpty ? [] : prefix.dropFirst() + [program.path]) + ["-F", folder.path]
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
@@ -37,8 +47,9 @@ final class JanusServer: Sendable {
         }
     }
 
-    private static func write(to folder: URL, api: TransportAddress, mountpoint: TransportAddress) throws {
-        let libraries = "/usr/lib/x86_64-linux-gnu/janus"
+    private static func write(
+        to folder: URL, libraries: String, api: TransportAddress, mountpoint: TransportAddress
+    ) throws {
         let files = FileManager.default
         // Only what is used is loaded.
         for (name, library) in [("plugins", "libjanus_streaming.so"), ("transports", "libjanus_http.so")] {

@@ -26,7 +26,7 @@ struct DownlinkQuality {
     /// - Parameters:
     ///   - hasLayers: the stream's; then the layer that the viewer has says whether its link is limited.
     ///   - wanted: what the stream has at the moment; nil while nobody knows.
-    ///   - wantedInFull: what it would have, were it not lowered.
+    ///   - wantedInFull: what it would have; nil where it is not lowered.
     mutating func evidence(
         _ sender: borrowing MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
     ) -> HopLimit.Evidence {
@@ -36,10 +36,10 @@ struct DownlinkQuality {
         // A path that was not found to carry less than is wanted carries that; and what arrives, it carries.
         let estimate = sender.estimate
         let target = max(estimate.target, estimate.acknowledged ?? estimate.target)
-        let carried = estimate.isLimited ? target : max(target, max(wanted ?? target, wantedInFull ?? target))
+        let whole = wanted.map { max($0, wantedInFull ?? $0) }
+        let carried = estimate.isLimited ? target : max(target, whole ?? target)
         return HopLimit.Evidence(
-            estimate: hasLayers ? nil : carried,
-            wanted: wanted, wantedInFull: wantedInFull, loss: sender.video == nil ? audio.share : video.share)
+            estimate: hasLayers ? nil : carried, wanted: whole, loss: sender.video == nil ? audio.share : video.share)
     }
 }
 

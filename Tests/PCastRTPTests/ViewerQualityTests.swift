@@ -161,18 +161,34 @@ struct ViewerQualityTests {
         var good = Downlink()
         var limited = Downlink()
         limited.evidence.estimate = .kilobits(400)
-        limited.evidence.wantedInFull = .kilobits(2_000)
         limited.run(5)
         good.run(10)
         for row in [DataQuality.row(.all, .networkLimited), .row(.audioOnly, .networkLimited)] {
             good.publisher = row
             limited.publisher = row
-            limited.evidence.wanted = .kilobits(400)
             good.run(4)
             limited.run(4)
         }
         #expect(good.rows == [.row(.all, .networkLimited), .row(.audioOnly, .networkLimited)])
         #expect(limited.rows == [.row(.all, .downloadLimited), .row(.audioOnly, .downloadLimited)])
+    }
+
+    @Test("A stream that is lowered at once is not told of others to the viewer for whose sake it was")
+    func loweredAtOnce() {
+        var limited = Downlink()
+        limited.run(10)
+        limited.evidence.estimate = .kilobits(400)
+        limited.run(0.5)
+        limited.publisher = .row(.all, .networkLimited)
+        limited.run(30)
+        #expect(limited.rows == [.row(.all, .downloadLimited)])
+        #expect(limited.delays[0] <= 11)
+        limited.evidence.estimate = .kilobits(2_000)
+        limited.run(5)
+        #expect(limited.rows.last == .row(.all, .networkLimited), "others are still limited")
+        limited.publisher = .good
+        limited.run(5)
+        #expect(limited.machine.quality == .good)
     }
 
     @Test("AudioOnly, None: nobody publishes a picture, or the viewer wants none")

@@ -14,20 +14,14 @@ public struct HopLimit: Sendable {
     public struct Evidence: Hashable, Sendable {
         /// What congestion control lets through.
         public var estimate: Bitrate?
-        /// What is to be sent over the hop as things are.
+        /// What is to be sent over the hop: what would be sent, where less is because hops like it are narrow.
         public var wanted: Bitrate?
-        /// What would be sent were there no limit of this hop's: it ends when the estimate suffices for that. Nil where
-        /// it is `wanted`.
-        public var wantedInFull: Bitrate?
         /// The share of packets that did not arrive when first sent, of the last second or so, 0 to 1.
         public var loss: Double?
 
-        public init(
-            estimate: Bitrate? = nil, wanted: Bitrate? = nil, wantedInFull: Bitrate? = nil, loss: Double? = nil
-        ) {
+        public init(estimate: Bitrate? = nil, wanted: Bitrate? = nil, loss: Double? = nil) {
             self.estimate = estimate
             self.wanted = wanted
-            self.wantedInFull = wantedInFull
             self.loss = loss
         }
     }
@@ -46,12 +40,16 @@ public struct HopLimit: Sendable {
     private var isLossy = SustainedCondition(onset: onset, release: release)
     private var lastEvidence: Instant?
 
+    /// The estimate is too small at the moment, for however long.
+    private(set) var isShort = false
+
     public init() {}
 
     public var holds: Bool { isTooSmall.holds || isLossy.holds }
 
     public mutating func observe(_ evidence: Evidence, at now: Instant) {
         let smallness = smallness(evidence)
+        isShort = smallness ?? false
         let lossiness = lossiness(evidence)
         if smallness != nil || lossiness != nil {
             lastEvidence = now
@@ -66,8 +64,7 @@ public struct HopLimit: Sendable {
         guard let estimate = evidence.estimate, let wanted = evidence.wanted, wanted.bitsPerSecond > 0 else {
             return nil
         }
-        let goal = isTooSmall.holds ? evidence.wantedInFull ?? wanted : wanted
-        let percent = estimate.bitsPerSecond * 100 / goal.bitsPerSecond
+        let percent = estimate.bitsPerSecond * 100 / wanted.bitsPerSecond
         return percent < Self.tooSmall ? true : percent >= Self.enough ? false : isTooSmall.holds
     }
 

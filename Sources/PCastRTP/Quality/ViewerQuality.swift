@@ -117,9 +117,11 @@ public struct ViewerQuality: Sendable {
 
     /// Something gets through: what, and what holds the rest back.
     private func offered(_ observation: Observation, takesVideo: Bool, takesAudio: Bool) -> DataQuality {
-        let isLimited = downlink.holds || observation.selection != .full
         let isPublisherLimited = observation.publisher.reason == .uploadLimited
         let isLowered = observation.publisher.reason == .networkLimited
+        // A stream is lowered before a limit has held for its second. Whose link has no room for all of it is not told of
+        // others: it was lowered for this viewer's sake.
+        let isLimited = downlink.holds || observation.selection != .full || isLowered && downlink.isShort
         let withoutPicture: DataQuality.Status = takesAudio ? .audioOnly : .noData
         if takesVideo, observation.publisher.status == .audioOnly {
             let reason: DataQuality.Reason =

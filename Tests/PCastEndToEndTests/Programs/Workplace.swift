@@ -7,6 +7,7 @@ import Testing
 final class Workplace: Sendable {
     let folder: URL
     private let programs = Mutex<[RunningProgram]>([])
+    private let lastNumber = Mutex(0)
     private let hasFailed = Mutex(false)
 
     /// The place of the test that runs.
@@ -80,7 +81,11 @@ final class Workplace: Sendable {
             environment["PCAST_SUBSCRIBE_ONCE"] = "true"
         }
         environment.merge(variables) { _, own in own }
-        let number = programs.withLock { $0.count + 1 }
+        // Counted before it runs: others may be started meanwhile, and none writes into another's files.
+        let number = lastNumber.withLock { number in
+            number += 1
+            return number
+        }
         let names = ([program] + arguments).map { URL(fileURLWithPath: $0).lastPathComponent }
         let name = names[0] == "namespace.sh" ? names[2] : names[0] == "pcast" ? names[1] : names[0]
         let running = try RunningProgram(

@@ -58,7 +58,9 @@ struct FanOutCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        if janus == true, !JanusServer.isInstalled { throw ValidationError("Janus is not installed; see scripts/peers.") }
+        if janus == true, !JanusServer.isInstalled {
+            throw ValidationError("Janus is not installed; see scripts/peers.")
+        }
         guard (1...20_000).contains(viewers), rounds > 0, seconds > 0, decryptEach ?? 1 > 0 else {
             throw ValidationError("--viewers is from 1 to 20000; --rounds, --seconds and --decrypt-each at least 1.")
         }

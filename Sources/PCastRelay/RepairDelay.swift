@@ -14,6 +14,9 @@ struct RepairDelay {
     /// Of the mean's last values: five seconds' looks.
     private static let weight = 0.1
     private static let fewestLooks = 4
+    /// A mean of fewer looks may be off by as much as this, less with each: 2 % of some hundred packets are now and then 5.
+    private static let unsureLooks = 16
+    private static let doubt = 0.03
     /// By which an answer may be later than the round trip says.
     private static let grace = TimeSpan.milliseconds(20)
 
@@ -27,7 +30,8 @@ struct RepairDelay {
         looks = min(looks + 1, 1_000)
         mean += (loss - mean) * max(Self.weight, 1 / Double(looks))
         guard looks >= Self.fewestLooks else { return }
-        let needed: Int64 = mean >= Self.twice ? 2 : mean >= Self.once ? 1 : 0
+        let missing = Double(max(Self.unsureLooks - looks, 0)) / Double(Self.unsureLooks - Self.fewestLooks)
+        let needed: Int64 = mean >= Self.twice + Self.doubt * missing ? 2 : mean >= Self.once ? 1 : 0
         if needed >= requests, needed > 0 {
             requests = needed
             until = now + Self.memory

@@ -30,6 +30,31 @@ struct RepairDelayTests {
         #expect(delay(of: Array(repeating: 0.05, count: 20)) == answer * 2 + .milliseconds(20))
     }
 
+    @Test("By chance 2 % are hardly ever taken for more, at the beginning or later; and 6 % are found in seven seconds")
+    func chance() {
+        let answer = NACKRequester.interval(roundTrip: .milliseconds(100)) + .milliseconds(20)
+        var tooLong = 0
+        var tooShort = 0
+        for seed in 0..<500 as Range<UInt64> {
+            if delay(of: Self.losses(of: 0.02, looks: 60, seed: seed)) > answer { tooLong += 1 }
+            if delay(of: Self.losses(of: 0.06, looks: 14, seed: seed)) <= answer { tooShort += 1 }
+        }
+        #expect(tooLong <= 5 && tooShort <= 5, "of 500: too long \(tooLong), too short \(tooShort)")
+    }
+
+    /// What congestion control says of a hop that loses each packet for itself: a mean of windows of seventy packets.
+    private static func losses(of share: Double, looks: Int, seed: UInt64) -> [Double] {
+        var generator = SeededGenerator(seed: seed)
+        var rate: Double?
+        return (0..<looks).map { _ in
+            let lost = (0..<70).count { _ in Double.random(in: 0..<1, using: &generator) < share }
+            let fraction = Double(lost) / 70
+            let mean = rate.map { $0 + (fraction - $0) / 2 } ?? fraction
+            rate = mean
+            return mean
+        }
+    }
+
     @Test("It is held for half a minute after the last of it")
     func memory() {
         let lossy = Array(repeating: 0.02, count: 20)

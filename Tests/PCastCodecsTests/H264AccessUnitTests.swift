@@ -1,6 +1,7 @@
 import Foundation
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite struct H264AccessUnitTests {
@@ -107,7 +108,7 @@ import Testing
         let frames = try (0..<4).flatMap {
             try encoder.encode(Picture.moving($0, size: Dimensions(width: 96, height: 64)), forceKeyFrame: $0 == 2)
         }
-        var generator = SeededGenerator(state: 23)
+        var generator = SeededGenerator(seed: 23)
         var damaged = 0
         for round in 0..<8_000 {
             var bytes = frames[round % 4].bytes

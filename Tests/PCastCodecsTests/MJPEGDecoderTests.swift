@@ -1,6 +1,7 @@
 import Foundation
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct MJPEGDecoderTests {
@@ -110,7 +111,7 @@ import Testing
         let pictures = try kinds.map { try make($0, Dimensions(width: 96, height: 64)).jpeg }
         let decoder = try MJPEGDecoder()
         let whole = try pictures.map { try decode(decoder, $0) }
-        var generator = SeededGenerator(state: 17)
+        var generator = SeededGenerator(seed: 17)
         var (shown, refused) = (0, 0)
         for round in 0..<6_000 {
             var bytes = pictures[round % 3]

@@ -1,6 +1,7 @@
 import Foundation
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct MediaReaderTests {
@@ -160,7 +161,7 @@ import Testing
         #expect(throws: CodecError.self) { try MediaReader(uri: "/nowhere/film.mp4") }
         try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
             let whole = try Data(contentsOf: URL(fileURLWithPath: path))
-            var generator = SeededGenerator(state: 11)
+            var generator = SeededGenerator(seed: 11)
             for name in ["empty.mp4", "garbage.mp4", "cut.mp4"] {
                 let garbage = Data((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &generator) })
                 let bytes = name == "empty.mp4" ? Data() : name == "cut.mp4" ? whole.prefix(whole.count / 2) : garbage

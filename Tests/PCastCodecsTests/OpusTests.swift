@@ -1,6 +1,7 @@
 import Glibc
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite struct OpusTests {
@@ -132,7 +133,7 @@ import Testing
     }
 
     @Test("what is no packet throws, and never more") func garbage() throws {
-        var generator = SeededGenerator(state: 3)
+        var generator = SeededGenerator(seed: 3)
         let decoder = try OpusDecoder(channels: 2)
         func decode(_ bytes: [UInt8]) throws -> AudioFrame {
             try decoder.decode(

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct PassThroughReaderTests {
@@ -205,7 +206,7 @@ import Testing
     func mutations(_ file: String) throws {
         try with(file, "\(Self.sources) -c:v libx264 -bf 0 -g 10 -c:a aac -shortest") { path in
             let whole = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-            var generator = SeededGenerator(state: 29)
+            var generator = SeededGenerator(seed: 29)
             var count = 0
             for _ in 0..<60 {
                 var bytes = whole

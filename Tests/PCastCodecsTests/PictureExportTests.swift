@@ -1,11 +1,12 @@
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite struct PictureExportTests {
     private static func random(_ size: Dimensions, seed: UInt64) -> VideoFrame {
         let frame = Picture.plain(y: 0, u: 0, v: 0, size: size)
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for index in frame.memory.indices { frame.memory[index] = .random(in: 16...235, using: &generator) }
         return frame
     }

@@ -1,5 +1,6 @@
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite struct PictureRotatorTests {
@@ -36,7 +37,7 @@ import Testing
         let rotator = PictureRotator()
         for size in [(64, 48), (642, 362), (18, 2), (2, 18), (66, 34)] {
             let frame = Picture.plain(y: 0, u: 0, v: 0, size: Dimensions(width: size.0, height: size.1))
-            var generator = SeededGenerator(state: UInt64(size.0))
+            var generator = SeededGenerator(seed: UInt64(size.0))
             for index in frame.memory.indices { frame.memory[index] = .random(in: 0...255, using: &generator) }
             let turned = rotator.turn(frame, by: turn, mirrored: mirroring)
             let sides = turn.exchangesSides ? (size.1, size.0) : size

@@ -1,5 +1,6 @@
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 
 /// A raw picture with pixels drawn by lot, and what I420 picture belongs to it: slow, and written from the formulas of
 /// BT.601 and the formats' definitions alone.
@@ -14,7 +15,7 @@ struct RawPictureReference {
 
     init(_ format: RawPixelFormat, _ dimensions: Dimensions, padding: Int, seed: UInt64) {
         let stride = format.minimumStride(width: dimensions.width) + padding
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         let bytes = (0..<stride * dimensions.height * 4).map { _ in UInt8.random(in: 0...255, using: &generator) }
         self.init(format, dimensions, stride: stride, bytes: bytes)
     }

@@ -1,5 +1,6 @@
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite struct RawPictureTests {
@@ -74,7 +75,7 @@ import Testing
 
     @Test("one converter serves changing sizes, formats and ranges") func changes() throws {
         let converter = RawPictureConverter()
-        var generator = SeededGenerator(state: 3)
+        var generator = SeededGenerator(seed: 3)
         for seed in 0..<60 {
             let format = try #require(RawPixelFormat.allCases.randomElement(using: &generator))
             let size = Dimensions(

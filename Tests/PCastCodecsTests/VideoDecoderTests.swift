@@ -1,5 +1,6 @@
 import PCastCodecs
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite struct VideoDecoderTests {
@@ -46,7 +47,7 @@ import Testing
     @Test("garbage throws, and never more", arguments: [Codec.h264, .vp8])
     func garbage(_ codec: Codec) throws {
         let frames = try stream(codec)
-        var generator = SeededGenerator(state: 7)
+        var generator = SeededGenerator(seed: 7)
         for round in 0..<60 {
             let decoder = try VideoCodecTests.decoder(codec)
             for var frame in frames {
@@ -73,18 +74,5 @@ import Testing
             #expect(shown.dimensions == size)
             #expect(Picture.peakSignalToNoiseRatio(picture, shown) > 26)
         }
-    }
-}
-
-/// A generator that gives the same numbers each time (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -1,5 +1,6 @@
 import PCastHLS
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite("Delta updates")
@@ -15,7 +16,7 @@ struct DeltaUpdateTests {
     func merged(seed: UInt64) throws {
         var server = LiveServer(seed: seed, count: 40)
         server.window = 20
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         var known = try MediaPlaylist(server.playlist(at: .seconds(30 as Int64)).text)
         var time = TimeSpan.seconds(30 as Int64)
         var skipped = 0

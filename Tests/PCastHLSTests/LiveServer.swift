@@ -1,5 +1,6 @@
 import PCastHLS
 import PCastMedia
+import PCastNetwork
 
 /// A live programme and its playlist at any moment, as an origin would answer it: with all that slides.
 struct LiveServer {
@@ -18,7 +19,7 @@ struct LiveServer {
     ///   - dates: Which segments say their date: some, and each that begins with a discontinuity, before which the wall
     ///     clock jumps.
     init(seed: UInt64, count: Int = 60, discontinuities: Bool = true, dates: Bool = true, first: Int64 = 0) {
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         var segments: [MediaSegment] = []
         var ends: [TimeSpan] = []
         var (end, discontinuity, time) = (TimeSpan.zero, Int64(0), wall(0))

@@ -1,5 +1,6 @@
 import PCastHLS
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite("A live programme, followed through many reloads")
@@ -7,7 +8,7 @@ struct SlidingWindowTests {
     @Test("each segment keeps its place and its wall time from first to last", arguments: UInt64(1)...30)
     func stable(seed: UInt64) throws {
         let server = LiveServer(seed: seed)
-        var generator = SplitMixGenerator(seed: seed &+ 1_000)
+        var generator = SeededGenerator(seed: seed &+ 1_000)
         var time = TimeSpan.seconds(10 as Int64)
         var timeline = PlaylistTimeline(try MediaPlaylist(server.playlist(at: time).text))
         while time < server.end {

@@ -1,5 +1,6 @@
 import PCastHLS
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite("Which variant is loaded")
@@ -77,7 +78,7 @@ struct VariantChoiceTests {
 
     @Test("a link that lies between two rungs makes it swing little", arguments: UInt64(1)...10)
     func between(seed: UInt64) {
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         var viewing = Viewing(choice: VariantChoice(Self.ladder()))
         viewing.load(100, goal: goal) { _ in Double.random(in: 1_700...2_900, using: &generator) }
         #expect(viewing.changes <= 12)

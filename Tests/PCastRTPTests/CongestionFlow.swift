@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 
 /// A sender of video and sound that follows its estimate, and a receiver that reports arrivals, on virtual time.
@@ -27,7 +28,7 @@ struct CongestionFlow {
     private var waiting: [(size: Int, since: Instant)] = []
     private var nextFrame = Instant(nanoseconds: 0)
     private var nextSound = Instant(nanoseconds: 3_000_000)
-    private var generator: SplitMixGenerator
+    private var generator: SeededGenerator
 
     /// Bytes that left and that arrived, in all.
     private(set) var sentBytes = 0
@@ -45,7 +46,7 @@ struct CongestionFlow {
             start: start, wanted: Bitrate(bitsPerSecond: Int64(source * 1.1)), reportsArrivals: true,
             canProbe: canProbe)
         pacer = Pacer(target: start)
-        generator = SplitMixGenerator(seed: seed)
+        generator = SeededGenerator(seed: seed)
     }
 
     /// Begins with another estimate than usual.

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 
 /// A bottleneck on virtual time: a rate, a queue that drops at its end, a delay, jitter that keeps the order, and loss.
 struct CongestionLink {
@@ -24,12 +25,12 @@ struct CongestionLink {
     private var credit = 0.0
     private var underway: [(packet: Packet, arrival: Instant)] = []
     private var lastArrival = Instant(nanoseconds: 0)
-    private var generator: SplitMixGenerator
+    private var generator: SeededGenerator
 
     init(rate: Double, queueLimit: TimeSpan, seed: UInt64) {
         self.rate = rate
         self.queueLimit = queueLimit
-        generator = SplitMixGenerator(seed: seed)
+        generator = SeededGenerator(seed: seed)
     }
 
     /// What a packet that comes now would wait.

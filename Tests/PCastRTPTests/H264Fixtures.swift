@@ -1,19 +1,14 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 
-/// SplitMix64: the same numbers from the same seed everywhere.
+/// The same payloads from the same seed.
 struct PayloadRandom: RandomNumberGenerator {
-    private var state: UInt64
+    private var generator: SeededGenerator
 
-    init(seed: UInt64) { state = seed }
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
+    mutating func next() -> UInt64 { generator.next() }
 
     /// Bytes none of which is zero, so that no start code is among them.
     mutating func nonZeroBytes(_ count: Int) -> [UInt8] {

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -161,7 +162,7 @@ import Testing
 
     @Test("with random loss and answers, every packet is asked for or arrives, and none that arrived is")
     func random() {
-        var generator = SplitMixGenerator(seed: 9)
+        var generator = SeededGenerator(seed: 9)
         var requester = NACKRequester()
         requester.roundTrip = .milliseconds(30)
         var arrived: Set<Int64> = [0]

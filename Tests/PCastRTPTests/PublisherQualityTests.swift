@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -340,7 +341,7 @@ struct PublisherQualityTests {
 
     @Test("Rows of the viewers' table are never told to a publisher, whatever is observed")
     func closedTable() {
-        var generator = SplitMixGenerator(seed: 4)
+        var generator = SeededGenerator(seed: 4)
         let table: Set<DataQuality> = [
             .row(.noData, .none), .row(.noData, .uploadLimited), .row(.all, .none), .row(.all, .uploadLimited),
             .row(.all, .networkLimited), .row(.audioOnly, .uploadLimited), .row(.audioOnly, .networkLimited),

@@ -1,3 +1,4 @@
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -83,7 +84,7 @@ import Testing
 
     @Test("random bytes never trap")
     func randomBytes() {
-        var generator = SplitMixGenerator(seed: 7)
+        var generator = SeededGenerator(seed: 7)
         for _ in 0..<20_000 {
             var packet = Self.packet
             for _ in 0..<Int.random(in: 1...6, using: &generator) {

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -19,7 +20,7 @@ struct SenderClockTests {
         "RTCP3: viewers of one relay know its clock to a few milliseconds, whatever lies between",
         arguments: [10, 40, 120])
     func offset(roundTrip: Int64) throws {
-        var generator = SplitMixGenerator(seed: UInt64(roundTrip))
+        var generator = SeededGenerator(seed: UInt64(roundTrip))
         var clock = SenderClock()
         #expect(clock.offset(roundTrip: .zero) == nil)
         for second in 0..<20 as Range<Int64> {

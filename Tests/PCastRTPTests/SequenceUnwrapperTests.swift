@@ -1,3 +1,4 @@
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -32,7 +33,7 @@ import Testing
 
     @Test("a long walk with reordering comes out as it went in")
     func randomWalk() {
-        var generator = SplitMixGenerator(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         var unwrapper = SequenceUnwrapper()
         let start = unwrapper.unwrap(60_000)
         var truth = start

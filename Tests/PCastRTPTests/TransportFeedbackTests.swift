@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -165,7 +166,7 @@ import Testing
 
     @Test("random arrivals come back to the tick, in rooms of any size")
     func randomRoundTrip() throws {
-        var generator = SplitMixGenerator(seed: 5)
+        var generator = SeededGenerator(seed: 5)
         for _ in 0..<60 {
             var recorder = TransportFeedbackRecorder()
             var sent: [UInt16: Int64] = [:]

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -247,7 +248,7 @@ struct ViewerQualityTests {
 
     @Test("A viewer's own trouble is never told of a good downlink, nor a good publisher blamed for it")
     func closedTable() {
-        var generator = SplitMixGenerator(seed: 8)
+        var generator = SeededGenerator(seed: 8)
         var seen: Set<DataQuality> = []
         let publishers: [DataQuality] = [
             .row(.noData, .none), .row(.noData, .uploadLimited), .good, .row(.all, .uploadLimited),

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -20,14 +21,14 @@ struct ConnectionPauseChannelTests {
         private var flying: [(arrival: Int64, cargo: Cargo)] = []
         private var time: Int64 = 0
         private var sent: UInt32 = 65_000
-        private var generator: SRTPTestGenerator
+        private var generator: SeededGenerator
         /// Percent.
         var loss = 0
         var duplication = 0
         /// Added to the ten milliseconds of each way by chance, so that what was sent is overtaken.
         var jitter: Int64 = 0
 
-        init(seed: UInt64) { generator = SRTPTestGenerator(seed: seed) }
+        init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
         private var now: Instant { Instant(nanoseconds: 1_000_000_000) + .milliseconds(time) }
 

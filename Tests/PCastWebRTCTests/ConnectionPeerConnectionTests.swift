@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastWebRTC
@@ -8,7 +9,7 @@ struct ConnectionPeerConnectionTests {
     private let now = Instant(nanoseconds: 1_000_000_000)
 
     private func connection(_ purpose: PeerConnection.Purpose) -> PeerConnection {
-        var generator = SRTPTestGenerator(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         return PeerConnection(
             purpose,
             configuration: PeerConnection.Configuration(

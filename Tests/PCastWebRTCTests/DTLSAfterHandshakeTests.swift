@@ -2,6 +2,7 @@ import COpenSSL
 import CSRTP
 import Glibc
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastWebRTC
@@ -140,7 +141,7 @@ struct DTLSAfterHandshakeTests {
     @Test("Cut short, damaged and random datagrams after the handshake change nothing", arguments: [false, true])
     func garbage(_ isSettled: Bool) {
         let (client, server, now) = established(isSettled: isSettled)
-        var generator = SRTPTestGenerator(seed: 4)
+        var generator = SeededGenerator(seed: 4)
         client.close()
         let goodbye = client.datagrams()[0]
         for length in 0..<goodbye.count { server.receive(Array(goodbye[..<length]), at: now) }

@@ -1,5 +1,6 @@
 import COpenSSL
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastWebRTC
@@ -169,7 +170,7 @@ struct DTLSHandshakeTests {
 
     @Test("A datagram of garbage is ignored, a damaged one fails with a reason at most, and nothing traps")
     func garbage() {
-        var generator = SRTPTestGenerator(seed: 11)
+        var generator = SeededGenerator(seed: 11)
         var established = 0
         for seed in 0..<60 {
             let ends = DTLSTestCertificates.ends()

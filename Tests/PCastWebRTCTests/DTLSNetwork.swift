@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 
 @testable import PCastWebRTC
 
@@ -22,12 +23,12 @@ struct DTLSNetwork {
     private(set) var largestDatagram = 0
     private(set) var datagrams = 0
     private var flying: [Flying] = []
-    private var generator: SRTPTestGenerator
+    private var generator: SeededGenerator
 
     init(client: any DTLSHandshake, server: any DTLSHandshake, seed: UInt64 = 1) {
         self.client = client
         self.server = server
-        generator = SRTPTestGenerator(seed: seed)
+        generator = SeededGenerator(seed: seed)
     }
 
     /// Runs from the start for at most as long; ends early when nothing flies and nobody waits.

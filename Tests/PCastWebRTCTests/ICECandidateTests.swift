@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastWebRTC
 import Testing
 
@@ -55,7 +56,7 @@ import Testing
 
     @Test("random and truncated attributes never trap")
     func mutations() {
-        var generator = ICESeededGenerator(state: 8)
+        var generator = SeededGenerator(seed: 8)
         let text = Array("candidate:1 1 udp 1677729535 203.0.113.5 46154 typ srflx raddr 10.0.0.2 rport 46154".utf8)
         for count in text.indices { _ = ICECandidate(String(decoding: text[..<count], as: UTF8.self)) }
         for _ in 0..<5000 {

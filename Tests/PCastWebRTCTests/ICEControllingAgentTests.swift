@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastWebRTC
 import Testing
 
@@ -223,7 +224,7 @@ import Testing
     @Test("ICE12: a restart moves to the new credentials without a gap in what is selected")
     func ice12Restart() {
         var network = connected()
-        var generator = ICESeededGenerator(state: 12)
+        var generator = SeededGenerator(seed: 12)
         let (client, server) = (
             ICECredentials.random(using: &generator), ICECredentials.random(ufragLength: 32, using: &generator)
         )
@@ -314,7 +315,7 @@ import Testing
         let rebound = TransportAddress("203.0.113.7:62000")!
         network.mapping[ICENetwork.clientAddress] = rebound
         let path = NetworkPath(local: ICENetwork.serverAddress, remote: rebound)
-        var generator = ICESeededGenerator(state: 7)
+        var generator = SeededGenerator(seed: 7)
         let probe = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             let memory = UnsafeMutableRawBufferPointer(buffer)
             count = network.server.probe(path, at: network.now, into: memory, using: &generator)

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastWebRTC
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
 
     @Test("random credentials have the lengths asked for and characters of the grammar, and differ")
     func random() {
-        var generator = ICESeededGenerator(state: 1)
+        var generator = SeededGenerator(seed: 1)
         let first = ICECredentials.random(using: &generator)
         let second = ICECredentials.random(ufragLength: 32, using: &generator)
         #expect(first.ufrag.count == 8 && second.ufrag.count == 32 && first.password.count == 24)

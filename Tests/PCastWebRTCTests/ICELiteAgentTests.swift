@@ -1,5 +1,6 @@
 import COpenSSL
 import PCastMedia
+import PCastNetwork
 import PCastWebRTC
 import Testing
 
@@ -139,7 +140,7 @@ import Testing
     @Test("ICE7: SRTCP from a new address is answered with one probe, and the path moves on its answer")
     func ice7Probe() throws {
         var agent = agent()
-        var generator = ICESeededGenerator(state: 4)
+        var generator = SeededGenerator(seed: 4)
         let probe = { (agent: inout ICELiteAgent, path: NetworkPath, now: Instant) in
             [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
                 count = agent.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &generator)

@@ -1,16 +1,7 @@
 import PCastMedia
+import PCastNetwork
 import PCastWebRTC
 import Testing
-
-/// A seeded generator, so that every run is the same.
-struct ICESeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state ^ state >> 29) &* 0xBF58_476D_1CE4_E5B9
-    }
-}
 
 /// Writes a message to an array.
 func stunMessage(
@@ -71,10 +62,10 @@ struct ICENetwork {
     private(set) var serverSelections: [NetworkPath] = []
     private(set) var clientSelections: [NetworkPath] = []
     private var flights: [Flight] = []
-    private var generator: ICESeededGenerator
+    private var generator: SeededGenerator
 
     init(seed: UInt64 = 1, addresses: [TransportAddress] = [Self.clientAddress]) {
-        generator = ICESeededGenerator(state: seed)
+        generator = SeededGenerator(seed: seed)
         client = ICEControllingAgent(
             local: Self.clientCredentials, remote: Self.serverCredentials, tieBreaker: 99, addresses: addresses,
             seed: seed)

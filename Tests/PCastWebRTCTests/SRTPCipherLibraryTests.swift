@@ -1,3 +1,4 @@
+import PCastNetwork
 import Testing
 
 @testable import PCastWebRTC
@@ -19,7 +20,7 @@ struct SRTPCipherLibraryTests {
         "Random packets are sealed alike by all, over the wrap, and each opens the others' and refuses them when changed",
         arguments: [SRTPProfile.aeadAES128GCM, .aeadAES256GCM])
     func alike(_ profile: SRTPProfile) {
-        var generator = SRTPTestGenerator(seed: 17)
+        var generator = SeededGenerator(seed: 17)
         let keys = SRTPKeyingMaterial.pair(profile, seed: 18)
         let senders = Self.libraries.map { SRTPSender(keys.client, by: $0) }
         let receivers = Self.libraries.map { SRTPReceiver(keys.server, by: $0) }
@@ -56,7 +57,7 @@ struct SRTPCipherLibraryTests {
     }
 
     /// One bit is another one.
-    private func changed(_ packet: [UInt8], _ generator: inout SRTPTestGenerator) -> [UInt8] {
+    private func changed(_ packet: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
         var packet = packet
         let bit = Int.random(in: 0..<8 * packet.count, using: &generator)
         packet[bit / 8] ^= 1 << UInt8(bit % 8)

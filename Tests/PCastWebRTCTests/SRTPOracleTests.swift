@@ -1,4 +1,5 @@
 import CSRTP
+import PCastNetwork
 import Testing
 
 @testable import PCastWebRTC
@@ -47,7 +48,7 @@ struct SRTPOracleTests {
 
     /// RTP of any shape: up to 15 CSRCs, an extension, a payload that may be empty. Returns the header's size too.
     private func randomPacket(
-        ssrc: UInt32, sequenceNumber: UInt16, using generator: inout SRTPTestGenerator
+        ssrc: UInt32, sequenceNumber: UInt16, using generator: inout SeededGenerator
     ) -> ([UInt8], Int) {
         var header = rtpPacket(ssrc: ssrc, sequenceNumber: sequenceNumber, payload: [])
         let sources = Int.random(in: 0...15, using: &generator)
@@ -65,7 +66,7 @@ struct SRTPOracleTests {
         "2000 packets of every shape over the wrap equal libsrtp2's, and each reads the other's",
         arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
     func rtp(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
-        var generator = SRTPTestGenerator(seed: 42)
+        var generator = SeededGenerator(seed: 42)
         let keys = SRTPKeyingMaterial.pair(profile, seed: 5)
         let sender = SRTPSender(keys.client, by: library)
         let receiver = SRTPReceiver(keys.server, by: library)
@@ -94,7 +95,7 @@ struct SRTPOracleTests {
         "2000 RTCP packets equal libsrtp2's, and each reads the other's",
         arguments: SRTPProfile.allCases, SRTPCipherLibrary.allCases.filter(\.isAvailable))
     func rtcp(_ profile: SRTPProfile, by library: SRTPCipherLibrary) {
-        var generator = SRTPTestGenerator(seed: 43)
+        var generator = SeededGenerator(seed: 43)
         let keys = SRTPKeyingMaterial.pair(profile, seed: 6)
         // libsrtp2's first index is 1.
         let cipher = SRTPCipher(

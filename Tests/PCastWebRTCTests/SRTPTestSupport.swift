@@ -1,18 +1,8 @@
+import PCastNetwork
+
 @testable import PCastWebRTC
 
-/// A seeded generator (SplitMix64), so that a failure can be repeated.
-struct SRTPTestGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
 }
 
@@ -27,7 +17,7 @@ extension SRTPKeyingMaterial {
     static func pair(
         _ profile: SRTPProfile, seed: UInt64
     ) -> (client: SRTPKeyingMaterial, server: SRTPKeyingMaterial) {
-        var generator = SRTPTestGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         let exported = generator.bytes(profile.keyingMaterialLength)
         return (
             SRTPKeyingMaterial(profile: profile, exported: exported, role: .client)!,

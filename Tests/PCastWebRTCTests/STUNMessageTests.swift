@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastWebRTC
 import Testing
 
@@ -148,7 +149,7 @@ import Testing
 
     @Test("random changes never trap the parser or the agents")
     func mutations() {
-        var generator = ICESeededGenerator(state: 5)
+        var generator = SeededGenerator(seed: 5)
         var network = ICENetwork()
         let path = NetworkPath(local: ICENetwork.serverAddress, remote: ICENetwork.clientAddress)
         for _ in 0..<20_000 {

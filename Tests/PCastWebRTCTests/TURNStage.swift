@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastWebRTC
@@ -29,7 +30,7 @@ struct TURNStage {
             configuration: TURNServerConfiguration(
                 secret: Self.secret, clock: Self.clock, peers: [Self.peer, Self.otherPeer],
                 maximumAllocationsPerUser: perUser, maximumAllocations: total),
-            generator: ICESeededGenerator(state: 9))
+            generator: SeededGenerator(seed: 9))
     }
 
     static func credentials(_ user: String = "viewer", lasting: TimeSpan = .seconds(3600)) -> TURNCredentials {

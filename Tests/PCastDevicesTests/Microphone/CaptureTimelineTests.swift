@@ -1,5 +1,6 @@
 import Foundation
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastDevices
@@ -10,7 +11,7 @@ private struct SimulatedCard {
     let drift: Double
     let jitter: TimeSpan
     let frequency = 440.0
-    var generator = SplitMix(state: 5)
+    var generator = SeededGenerator(seed: 5)
     var start = Instant(nanoseconds: 3_000_000_000)
     var position: Int64 = 0
 
@@ -32,18 +33,6 @@ private struct SimulatedCard {
 
 extension Instant {
     fileprivate static let zero = Instant(nanoseconds: 0)
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }
 
 @Suite("Frames on the machine's clock from a card on its own")

@@ -6,6 +6,7 @@
 #include <libyuv/planar_functions.h>
 #include <libyuv/rotate.h>
 #include <libyuv/scale.h>
+#include <libyuv/scale_argb.h>
 
 // libyuv's tables of limited range by a number: 709 for BT.709, any other for BT.601.
 static inline int cyuv_bgra(

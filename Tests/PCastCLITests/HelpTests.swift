@@ -31,6 +31,10 @@ struct HelpTests {
                 PlayCommand.self,
                 ["<uri>", "--render", "--cue", "--start", "--speed", "--loop", "--muted", "--screenshot", "--for"]
             ),
+            (
+                PlayoutCommand.self,
+                ["<uri>", "--overlay", "--overlay-size", "--browser", "--loop", "--uri", "--token", "--tag", "--for"]
+            ),
             (PullCommand.self, ["<address>", "--uri", "--token", "--tag", "--detached", "--for"]),
             (PushCommand.self, ["<stream>", "<address>", "--uri", "--token", "--for"]),
             (StreamsListCommand.self, ["--uri", "--application"]),

@@ -23,6 +23,36 @@ struct SpawnedProcessTests {
         process.send(SIGTERM)
     }
 
+    @Test("A program has the further descriptors that it is given; a socket to it breaks with it, and no signal comes")
+    func further() throws {
+        let (ours, theirs) = try ProcessSocket.pair()
+        let nothing = try Descriptor.null()
+        let process = try spawn("read word <&3; echo $word again >&4", nothing, [theirs, theirs])
+        #expect(ours.write(Array("once\n".utf8)))
+        var bytes = [UInt8](repeating: 0, count: 100)
+        let count = bytes.withUnsafeMutableBytes { ours.read(into: $0) }
+        #expect(String(decoding: bytes.prefix(count), as: UTF8.self) == "once again\n")
+        #expect(process.wait() == .exit(0))
+        withExtendedLifetime(theirs) {}
+    }
+
+    @Test("What is written to a program that is gone is refused")
+    func broken() throws {
+        var pair: (ours: ProcessSocket, theirs: Descriptor)? = try ProcessSocket.pair()
+        let ours = try #require(pair).ours
+        pair = nil
+        #expect(!ours.write([1]))
+        var byte: [UInt8] = [0]
+        #expect(byte.withUnsafeMutableBytes { ours.read(into: $0) } == 0)
+        ours.end()
+    }
+
+    private func spawn(_ script: String, _ nothing: Descriptor, _ further: [Descriptor]) throws -> SpawnedProcess {
+        try SpawnedProcess(
+            "/bin/sh", ["-c", script], environment: [:], isApart: true, input: nothing, output: nothing,
+            messages: nothing, further: further)
+    }
+
     private func line(from pipe: Descriptor) -> String {
         var bytes = [UInt8](repeating: 0, count: 100)
         let count = read(pipe.number, &bytes, bytes.count)

@@ -5,14 +5,14 @@ import Testing
 private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: count * 1_000_000) }
 
 @Suite struct ResendLimiterTests {
-    @Test("NACK2: at most once in a round trip and in 20 ms, the first sending included")
+    @Test("NACK2: at most once in seven eighths of a round trip, which is a mean, and in 20 ms")
     func limits() {
         var limiter = ResendLimiter()
         limiter.sent(70_000, roundTrip: .milliseconds(100), at: milliseconds(1000))
         #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(5), at: milliseconds(1019)))
         #expect(limiter.mayResend(70_000, roundTrip: .milliseconds(5), at: milliseconds(1020)))
-        #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1099)))
-        #expect(limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1100)))
+        #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1087)))
+        #expect(limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1088)))
         limiter.sent(70_000, roundTrip: .milliseconds(100), at: milliseconds(1100))
         #expect(!limiter.mayResend(70_000, roundTrip: .milliseconds(100), at: milliseconds(1124)))
         #expect(limiter.mayResend(70_001, roundTrip: .milliseconds(100), at: milliseconds(1150)))
@@ -29,7 +29,7 @@ private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: coun
             limiter.sent(9, roundTrip: .milliseconds(100), at: now)
             times.append(time)
         }
-        #expect(times == [0, 100, 125, 200, 225, 300, 325])
+        #expect(times == [0, 88, 113, 176, 201, 264, 289])
     }
 }
 

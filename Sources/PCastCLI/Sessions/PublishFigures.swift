@@ -4,8 +4,10 @@ import PCastMedia
 
 /// A publisher's statistics as events, as a status block and as a line of a log.
 enum PublishFigures {
-    static func fields(_ statistics: PublisherStatistics, _ media: UserMediaStream) -> KeyValuePairs<String, JSONValue>
-    {
+    /// - Parameter media: devices; nil where there are none.
+    static func fields(
+        _ statistics: PublisherStatistics, _ media: UserMediaStream?
+    ) -> KeyValuePairs<String, JSONValue> {
         [
             "framesCaptured": .count(statistics.framesCaptured),
             "framesEncoded": .count(statistics.framesEncoded),
@@ -18,16 +20,16 @@ enum PublishFigures {
             "encodeTime": .measured(statistics.encodeTime),
             "layersEncoded": .count(statistics.layersEncoded),
             "isWatched": .boolean(statistics.isWatched),
-            "videoOpen": .boolean(media.isVideoOpen),
-            "audioOpen": .boolean(media.isAudioOpen),
+            "videoOpen": media.map { .boolean($0.isVideoOpen) } ?? .null,
+            "audioOpen": media.map { .boolean($0.isAudioOpen) } ?? .null,
         ]
     }
 
     static func block(
-        _ statistics: PublisherStatistics, _ media: UserMediaStream, elapsed: TimeSpan, link: LinkState.Value,
+        _ statistics: PublisherStatistics, _ media: UserMediaStream?, elapsed: TimeSpan, link: LinkState.Value,
         quality: DataQuality
     ) -> StatusBlock {
-        let size = media.dimensions.map { "\($0.width)x\($0.height), " } ?? ""
+        let size = media?.dimensions.map { "\($0.width)x\($0.height), " } ?? ""
         let sent = Double(statistics.packetsSent)
         return StatusBlock(
             title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
@@ -48,10 +50,10 @@ enum PublishFigures {
     }
 
     /// Whether the camera is open, and why not.
-    private static func devices(_ statistics: PublisherStatistics, _ media: UserMediaStream) -> String {
+    private static func devices(_ statistics: PublisherStatistics, _ media: UserMediaStream?) -> String {
         let names = [
-            media.videoSelection.map { "\($0.device.info.name) \(media.isVideoOpen ? "open" : "closed")" },
-            media.audioSelection.map { "\($0.device.info.name) \(media.isAudioOpen ? "open" : "closed")" },
+            media?.videoSelection.map { "\($0.device.info.name) \(media?.isVideoOpen == true ? "open" : "closed")" },
+            media?.audioSelection.map { "\($0.device.info.name) \(media?.isAudioOpen == true ? "open" : "closed")" },
         ].compactMap(\.self)
         let watched = statistics.isWatched ? "watched" : "nobody watches"
         return (names + [watched]).joined(separator: ", ")

@@ -21,7 +21,7 @@ struct PublishRun: Sendable {
                 plan.isEmbedded
                 ? try await PublishPlace.embedded(listen: plan.listen, console)
                 : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
-            announce(place)
+            place.announce(on: console, isAsked: plan.listen != nil)
             let result: Result<RunEnd.Cause, any Error>
             do {
                 result = .success(try await client.withClient(at: place.uri) { try await publish(by: $0, to: place) })
@@ -30,14 +30,6 @@ struct PublishRun: Sendable {
             }
             await place.close()
             return try result.get()
-        }
-    }
-
-    private func announce(_ place: PublishPlace) {
-        guard let listening = place.running?.listening else { return }
-        console.event("listening", ["uri": .string(listening.uri), "rtcPort": .count(listening.rtcPort)])
-        if plan.listen == nil, !listening.uri.hasSuffix(":\(ListenArgument.standard.port)") {
-            console.say("Port \(ListenArgument.standard.port) is taken by another program; a free one is used.")
         }
     }
 
@@ -75,9 +67,9 @@ struct PublishRun: Sendable {
     }
 
     private func attend(_ publisher: Publisher, _ media: UserMediaStream, _ place: PublishPlace) async {
-        tell(publisher, place)
+        place.tell(publisher, on: console)
         await withTaskGroup { group in
-            group.addTask { await reportStatistics(of: publisher, media) }
+            group.addTask { await client.report(publisher, media) }
             group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
         }
     }
@@ -130,39 +122,6 @@ struct PublishRun: Sendable {
         }
         for (capability, reason) in media.unmet.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             console.say("Not as wished, \(capability.rawValue): \(reason).")
-        }
-    }
-
-    private func tell(_ publisher: Publisher, _ place: PublishPlace) {
-        let stream = publisher.streamID.description
-        let watch: String
-        do {
-            watch = try place.watchLink(stream: stream)
-        } catch {
-            console.say("Publishing, and no link can be made: \(error).")
-            return
-        }
-        console.event("publishing", ["streamId": .string(stream), "watch": .string(watch)])
-        console.say("Publishing. Watch at \(watch)")
-        if place.viewers != nil {
-            console.say("Whoever has this link can see the picture, for 24 hours at most; hand it on with care.")
-        } else if place.running != nil {
-            console.say("Only people on this computer can see the picture; “pcast subscribe” shows it to you too.")
-        }
-        if !console.isLive { console.say("Ctrl-C ends it.") }
-    }
-
-    private func reportStatistics(of publisher: Publisher, _ media: UserMediaStream) async {
-        let beginning = SystemClock.monotonic()
-        var seconds = 0
-        for await statistics in publisher.statistics {
-            let elapsed = SystemClock.monotonic() - beginning
-            console.event("stats", PublishFigures.fields(statistics, media))
-            console.show(
-                PublishFigures.block(
-                    statistics, media, elapsed: elapsed, link: client.link.current, quality: publisher.dataQuality))
-            seconds += 1
-            if !console.isLive, seconds % 10 == 0 { console.say(PublishFigures.line(statistics, elapsed: elapsed)) }
         }
     }
 }

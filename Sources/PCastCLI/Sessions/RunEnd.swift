@@ -1,4 +1,5 @@
 import PCast
+import PCastPlayback
 import Synchronization
 
 /// What ends a run of `publish` or `subscribe`: the first that happens counts.
@@ -8,6 +9,10 @@ final class RunEnd: Sendable {
         case interrupted
         /// The time asked for has passed.
         case elapsed
+        /// The last item of a playlist was played through its end.
+        case played
+        /// Nothing of a playlist can be played.
+        case unplayable(PlaybackError)
         case stream(StreamEndedInfo)
         /// The platform would not have the session any more.
         case session(RequestStatus)

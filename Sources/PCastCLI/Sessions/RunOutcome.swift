@@ -14,6 +14,11 @@ struct RunOutcome: Equatable {
         switch cause {
         case .interrupted: self = Self.asAsked("interrupted", "Ended, as you asked.")
         case .elapsed: self = Self.asAsked("the time asked for has passed", "Ended after the time you gave.")
+        case .played: self = Self.asAsked("the playlist has been played", "Ended with the playlist.")
+        case .unplayable(let error):
+            self.init(
+                reason: "failed", description: "\(error)", status: .nothingToPlay,
+                sentence: "Nothing of the playlist can be played: \(error).")
         case .session(let status):
             self.init(
                 reason: "failed", description: "the platform refuses the session", status: .of(status),

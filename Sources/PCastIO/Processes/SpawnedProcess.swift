@@ -2,8 +2,8 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A program that was started by this one: with three descriptors and no other, and no signal blocked or ignored, whatever
-/// the thread blocks that starts it.
+/// A program that was started by this one: with the descriptors that it is given and no other, and no signal blocked or
+/// ignored, whatever the thread blocks that starts it.
 public final class SpawnedProcess: Sendable {
     /// How a process ended.
     public enum End: Hashable, Sendable {
@@ -16,24 +16,28 @@ public final class SpawnedProcess: Sendable {
 
     /// Starts a program, in the folder of this process or another.
     ///
-    /// - Parameter isApart: in a group of its own, so that Ctrl-C in a terminal is its parent's affair.
+    /// - Parameters:
+    ///   - isApart: in a group of its own, so that Ctrl-C in a terminal is its parent's affair.
+    ///   - further: become its descriptors 3, 4 and so on.
     /// - Throws: `IOError.system` when there is no such program or folder, or no process to be had.
     public init(
         _ program: String, _ arguments: [String], environment: [String: String], folder: String? = nil, isApart: Bool,
-        input: Descriptor, output: Descriptor, messages: Descriptor
+        input: Descriptor, output: Descriptor, messages: Descriptor, further: [Descriptor] = []
     ) throws(IOError) {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // Not onto themselves: one of 0 to 2 may be closed in this process, and a pipe have its number.
-        let copies = [input, output, messages].map { fcntl($0.number, F_DUPFD_CLOEXEC, 10) }
+        // Not onto themselves: one of the first may be closed in this process, and a pipe have its number.
+        let given = [input, output, messages] + further
+        precondition(given.count <= 10, "a program is given ten descriptors at most")
+        let copies = given.map { fcntl($0.number, F_DUPFD_CLOEXEC, 10) }
         defer {
             for copy in copies { close(copy) }
         }
-        for (standard, copy) in copies.enumerated() {
-            posix_spawn_file_actions_adddup2(&actions, copy, Int32(standard))
+        for (number, copy) in copies.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, copy, Int32(number))
         }
-        _ = clinux_spawn_close_from(&actions, 3)
+        _ = clinux_spawn_close_from(&actions, Int32(given.count))
         if let folder { _ = clinux_spawn_change_folder(&actions, folder) }
         var arguments = ([program] + arguments).map { strdup($0) } + [nil]
         var environment = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]

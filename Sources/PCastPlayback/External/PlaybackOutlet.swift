@@ -13,8 +13,10 @@ public final class PlaybackOutlet: Sendable {
     private struct State {
         /// Another place plays it, and here it is dark.
         var isAway = false
-        /// What would be seen here, and where.
-        var last: (picture: VideoFrame, surface: (any RenderSurface)?)?
+        /// What would be seen here without a graphic, where, and since when.
+        var last: (picture: VideoFrame, surface: (any RenderSurface)?, moment: Instant)?
+        /// What is over all pictures.
+        var graphic: Graphic?
         /// Up to where sound was given out.
         var soundEnd: Instant?
     }
@@ -23,6 +25,9 @@ public final class PlaybackOutlet: Sendable {
     private let began = MonotonicClock.now()
     private let state = Mutex(State())
     private let pool = VideoFramePool(capacity: 1)
+    private let blender = Mutex(GraphicBlender())
+    /// A picture that stands for longer is a still one, and is shown again with another graphic.
+    private static let still = TimeSpan.milliseconds(100)
 
     /// - Parameter frameRate: pictures a second at most, as far as that is known beforehand: what encoders are told.
     public init(frameRate: Double = 30) { media = ApplicationMedia(frameRate: frameRate, channels: 2) }
@@ -33,16 +38,33 @@ public final class PlaybackOutlet: Sendable {
     // MARK: What comes
 
     func show(_ picture: VideoFrame, on surface: (any RenderSurface)?) {
-        let isAway = state.withLock { state in
-            state.last = (picture, surface)
-            return state.isAway
-        }
         let now = MonotonicClock.now()
+        let (isAway, graphic) = state.withLock { state in
+            state.last = (picture, surface, now)
+            return (state.isAway, state.graphic)
+        }
+        let picture = blended(picture, graphic)
         media.push(
             picture.retimed(
                 captureTime: MonotonicClock.wallTime(),
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: now - began), rate: .video)))
         if !isAway { surface?.show(picture) }
+    }
+
+    /// Lays a graphic over all pictures from now on, and over one that stands; nil for none.
+    func lay(_ graphic: Graphic?) {
+        let now = MonotonicClock.now()
+        let standing = state.withLock { state in
+            state.graphic = graphic
+            return state.last.flatMap { now - $0.moment > Self.still ? $0 : nil }
+        }
+        if let standing { show(standing.picture, on: standing.surface) }
+    }
+
+    /// Without the graphic where there is no memory for it.
+    private func blended(_ picture: VideoFrame, _ graphic: Graphic?) -> VideoFrame {
+        guard let graphic else { return picture }
+        return blender.withLock { blender in (try? blender.blend(graphic, over: picture)) ?? picture }
     }
 
     func hear(_ sound: AudioFrame, at due: Instant) {
@@ -73,8 +95,9 @@ public final class PlaybackOutlet: Sendable {
             defer { state.isAway = isAway }
             return state.isAway == isAway ? nil : state.last
         }
-        guard let (picture, surface) = last, let surface else { return }
-        surface.show(isAway ? black(like: picture) : picture)
+        guard let last, let surface = last.surface else { return }
+        let graphic = state.withLock { $0.graphic }
+        surface.show(isAway ? black(like: last.picture) : blended(last.picture, graphic))
     }
 
     private func black(like picture: VideoFrame) -> VideoFrame {

@@ -474,9 +474,10 @@ public struct OutboundStream: Sendable {
             return
         }
         guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
-        // It left for the first time no sooner than it arrived here.
+        // It left for the first time no sooner than it arrived here. Half a round trip, for that is a mean: nobody asks sooner
+        // for what was lost, and who is refused asks again a round trip later.
         if isCurrent, let position = log.position(ofSequence: source),
-            now - log.address(of: position).pointee.arrival < max(roundTrip, ResendLimiter.minimumInterval)
+            now - log.address(of: position).pointee.arrival < max(roundTrip / 2, ResendLimiter.minimumInterval)
         {
             return
         }

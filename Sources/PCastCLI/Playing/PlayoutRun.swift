@@ -1,0 +1,142 @@
+import PCast
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlayback
+
+/// One run of `pcast playout`: a channel, from the platform that it may start to what it exits with.
+struct PlayoutRun: Sendable {
+    let plan: PlayoutPlan
+    private let client: ClientRun
+
+    /// A page that crashed is opened again after this.
+    private static let pageRest = Duration.seconds(1)
+
+    private var console: Console { client.console }
+
+    init(_ plan: PlayoutPlan, _ console: Console) {
+        self.plan = plan
+        client = ClientRun(as: .publisher, console)
+    }
+
+    /// Plays and publishes until something ends it, and tells what.
+    ///
+    /// - Throws: `CommandFailure` unless it ended as asked.
+    func run() async throws {
+        try await client.run {
+            let place =
+                plan.isEmbedded
+                ? try await PublishPlace.embedded(listen: plan.listen, console)
+                : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
+            place.announce(on: console, isAsked: plan.listen != nil)
+            let result: Result<RunEnd.Cause, any Error>
+            do {
+                result = .success(try await client.withClient(at: place.uri) { try await broadcast(by: $0, to: place) })
+            } catch {
+                result = .failure(error)
+            }
+            await place.close()
+            return try result.get()
+        }
+    }
+
+    private func broadcast(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
+        let outlet = PlaybackOutlet(frameRate: Double(plan.frameRate))
+        // Before anything is published: who asked for a page that cannot be drawn is told at once.
+        let page = try await openPage(over: outlet)
+        let policy = ClientRun.policy(isOnce: plan.isOnce)
+        let publishing = try await client.settingUp(pcast) { () throws(PCastError) in
+            _ = try await pcast.start(authenticationToken: place.tokens.authentication)
+            return try await pcast.publish(
+                recovering: policy, mediaStream: outlet.mediaStream, tags: plan.tags, options: plan.encoding
+            ) { () throws(PCastError) in place.tokens.stream }
+        }
+        let player = Player(.media(isHeard: false, by: outlet, subscribe: PlayStreams.subscribe))
+        player.loop = plan.isLooping
+        let events = player.events()
+        player.set(videos: plan.videos, play: true)
+        return await withTaskGroup { group in
+            group.addTask {
+                await client.follow(publishing, as: policy) { publisher in await attend(publisher, place) }
+            }
+            group.addTask { await client.elapse(plan.duration) }
+            group.addTask { await follow(events, of: player) }
+            if let page { group.addTask { await keep(page, over: outlet) } }
+            let cause = await client.end.wait()
+            publishing.stop()
+            group.cancelAll()
+            player.reset()
+            await player.settled()
+            await group.waitForAll()
+            return cause
+        }
+    }
+
+    private func attend(_ publisher: Publisher, _ place: PublishPlace) async {
+        place.tell(publisher, on: console)
+        await withTaskGroup { group in
+            group.addTask { await client.report(publisher, nil) }
+            group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
+        }
+    }
+
+    // MARK: The page
+
+    private func openPage(over outlet: PlaybackOutlet) async throws -> OverlayPage? {
+        guard let address = plan.overlay else { return nil }
+        do throws(PageError) {
+            return try await OverlayPage.open(
+                address, dimensions: plan.overlaySize, over: outlet, browser: plan.browser)
+        } catch {
+            throw CommandFailure(.nothingToPlay, describing: error)
+        }
+    }
+
+    /// Opens the page again when its browser crashes; the channel goes on without it meanwhile.
+    private func keep(_ page: OverlayPage, over outlet: PlaybackOutlet) async {
+        var open: OverlayPage? = page
+        while let page = open {
+            let reason = await withTaskCancellationHandler {
+                await page.ended()
+            } onCancel: {
+                Task { await page.close() }
+            }
+            await page.close()
+            open = nil
+            while open == nil {
+                if Task.isCancelled { return }
+                console.event("overlay", ["open": .boolean(false), "description": .string("\(reason)")])
+                console.say("The overlay is away: \(reason).")
+                try? await Task.sleep(for: Self.pageRest)
+                open = try? await openPage(over: outlet)
+            }
+            console.event("overlay", ["open": .boolean(true)])
+            console.say("The overlay is there again.")
+        }
+    }
+
+    // MARK: The playlist
+
+    /// An item that cannot be played is passed over, unless that is so of all of them.
+    private func follow(_ events: AsyncStream<PlayerEvent>, of player: Player) async {
+        var failures = 0
+        for await event in events {
+            if let line = PlayFields(event.kind) { console.event(line.name, line.fields) }
+            switch event.kind {
+            case .videoChanged(let video?): console.say("Playing \(video.preferredSource?.name ?? "nothing").")
+            case .ready: failures = 0
+            case .error(let error):
+                failures += 1
+                console.say("It is passed over: \(error).")
+                if failures >= plan.addresses.count { return client.end.end(.unplayable(error)) }
+                passOver(player)
+            case .playlistCompleted where !plan.isLooping: client.end.end(.played)
+            default: break
+            }
+        }
+    }
+
+    private func passOver(_ player: Player) {
+        if player.advanceToNext() { return }
+        if plan.isLooping { player.set(videos: plan.videos, play: true) } else { client.end.end(.played) }
+    }
+}

@@ -1,0 +1,47 @@
+import PCastMedia
+import PCastRendering
+
+/// Reads of each picture that it is shown the strip, and whether a block of magenta stands where a page of the tests has it.
+final class ChannelScreen: RenderSurface {
+    struct Sight: Sendable {
+        var stamp: TestPictureStamp?
+        var isCovered: Bool
+    }
+
+    let sights = Awaited<Sight>()
+
+    /// A page with nothing but the block, at 60 to 90 % of its width and height.
+    static let page = """
+        <!doctype html><title>Overlay</title>
+        <div style="position:fixed; left:60%; top:60%; width:30%; height:30%; background:#f0f"></div>
+        """
+
+    func show(_ frame: VideoFrame) { sights.add(Self.look(at: frame)) }
+
+    static func look(at frame: VideoFrame) -> Sight {
+        Sight(stamp: TestPictureStrip.read(frame), isCovered: isCovered(frame))
+    }
+
+    /// Magenta is 202 and 222 in both differences (BT.601), and nothing of the test picture is; coding blurs the edges.
+    private static func isCovered(_ frame: VideoFrame) -> Bool {
+        let (width, height) = (frame.dimensions.width / 2, frame.dimensions.height / 2)
+        var (seen, all) = (0, 0)
+        for row in height * 65 / 100..<height * 85 / 100 {
+            for column in width * 65 / 100..<width * 85 / 100 {
+                let at = row * frame.strideUV + column
+                all += 1
+                if frame.planeU[at] > 180, frame.planeV[at] > 195 { seen += 1 }
+            }
+        }
+        return seen * 100 > all * 98
+    }
+
+    var arrangement: PictureArrangement {
+        get { PictureArrangement() }
+        set {}
+    }
+
+    var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
+}

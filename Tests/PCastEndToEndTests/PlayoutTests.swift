@@ -1,0 +1,122 @@
+import Foundation
+import PCastMedia
+import PCastPlayback
+import Testing
+
+extension EndToEnd {
+    /// `pcast playout`: a channel with a web page over its pictures, as those see it who watch.
+    @Suite(
+        "Playing out", .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasChromium), .timeLimit(.minutes(6)))
+    struct PlayoutTests {
+        @Test(
+            "A playlist goes out with a page over it, passes over what cannot be played, and goes on when the page crashes",
+            .enabled(if: ThisMachine.hasPython))
+        func channel() async throws {
+            try await Workplace.run { place in
+                let film = try await StampedRecording.make("film.mp4", seconds: 5, in: place)
+                let page = place.path("page.html")
+                try ChannelScreen.page.write(toFile: page, atomically: true, encoding: .utf8)
+                let platform = try await LocalPlatform.start(in: place)
+                let channel = try place.pcast(
+                    "playout", film.path, place.path("missing.mp4"), "--loop", "--overlay", "file://\(page)", "--uri",
+                    platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(), limit: .longestSuite)
+                let stream = try #require(try await channel.event("publishing")["streamId"].text)
+                let token = try await platform.viewingToken(stream)
+                let link = "\(platform.uri)/watch/\(stream)#token=\(token.addingPercentEncoding)"
+
+                let screen = ChannelScreen()
+                let player = Player(.media(isHeard: false, shownOn: screen))
+                player.set(video: Video(link), play: true)
+                let isBoth: @Sendable (ChannelScreen.Sight) -> Bool = { $0.isCovered && $0.stamp != nil }
+                #expect(await screen.sights.first(where: isBoth) != nil, "\(channel.report)")
+
+                // Round by round: each ends with an item that is not there.
+                let before = screen.sights.values.count
+                _ = await channel.output.lines.first { $0.contains("\"finished\"") }
+                _ = await screen.sights.first { _ in screen.sights.values.count >= before + 180 }
+                let seen = screen.sights.values[before...]
+                #expect(seen.count >= 180 && seen.count(where: isBoth) >= seen.count - 2)
+                #expect(!channel.events("error").isEmpty && channel.isRunning)
+
+                try await Self.expectInChromium(link, in: place)
+
+                // The pictures go on without the page, which comes back.
+                let browser = try #require(Self.child(of: channel))
+                let count = screen.sights.values.count
+                kill(browser, SIGKILL)
+                let isBare: @Sendable (ChannelScreen.Sight) -> Bool = { !$0.isCovered && $0.stamp != nil }
+                #expect(
+                    await screen.sights.first { isBare($0) && screen.sights.values.count > count } != nil,
+                    "\(channel.report)")
+                #expect(await channel.output.lines.first { $0.contains("\"open\":true") } != nil)
+                let bare = screen.sights.values.count
+                #expect(await screen.sights.first { isBoth($0) && screen.sights.values.count > bare } != nil)
+
+                player.reset()
+                await player.settled()
+                channel.send(SIGINT)
+                #expect(try await channel.exitStatus() == 0)
+                #expect(channel.events("ended").first?["reason"].text == "ended")
+            }
+        }
+
+        /// That the watch page in a browser shows the strip of the film and the block of the page.
+        private static func expectInChromium(_ link: String, in place: Workplace) async throws {
+            let screenshot = place.path("viewer.png")
+            let viewer = try Peer(
+                "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: place, seconds: 4)
+            let figures = try await viewer.figures(judging: ForeignLoad())
+            let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
+            try #require(box.count == 4)
+            let size = Dimensions(width: 640, height: 360)
+            let raw = place.path("viewer.yuv")
+            try await place.run(
+                "ffmpeg",
+                [
+                    "-v", "error", "-nostdin", "-i", screenshot, "-vf",
+                    "crop=\(box[2]):\(box[3]):\(box[0]):\(box[1]),scale=\(size.width):\(size.height)", "-pix_fmt",
+                    "yuv420p", "-f", "rawvideo", raw,
+                ])
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: raw))
+            // 640 and 320 are multiples of what rows are padded to.
+            try #require(bytes.count == VideoFrame.layout(size).byteCount)
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 64)
+            bytes.copyBytes(to: memory)
+            let frame = VideoFrame(
+                dimensions: size, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory
+            ) { $0.deallocate() }
+            let sight = ChannelScreen.look(at: frame)
+            #expect(sight.stamp != nil && sight.isCovered, "the page shows the film and what is over it")
+        }
+
+        /// The process that a program started.
+        private static func child(of program: RunningProgram) -> Int32? {
+            guard let parent = program.processID else { return nil }
+            let path = "/proc/\(parent)/task"
+            let threads = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+            for thread in threads {
+                let children = try? String(contentsOfFile: "\(path)/\(thread)/children", encoding: .utf8)
+                if let first = children?.split(separator: " ").first { return Int32(first) }
+            }
+            return nil
+        }
+
+        @Test("A page that cannot be drawn is said before anything is published, with status 4")
+        func unreachable() async throws {
+            try await Workplace.run { place in
+                for options in [
+                    ["--overlay", "http://127.0.0.1:9/"],
+                    ["--overlay", "data:text/html,x", "--browser", "no-such-browser"],
+                ] {
+                    let channel = try place.start(
+                        BuiltProgram.path("pcast"),
+                        ["playout", "film.mp4", "--listen", "127.0.0.1:0", "--json"] + options)
+                    #expect(try await channel.exitStatus() == 4, "\(channel.report)")
+                    #expect(channel.events("publishing").isEmpty)
+                    #expect(channel.messages.lines.values.contains { $0.contains("page") || $0.contains("browser") })
+                }
+            }
+        }
+    }
+}

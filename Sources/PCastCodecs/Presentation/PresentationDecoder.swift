@@ -80,7 +80,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
                 start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
             let position = TimeSpan.microseconds(packet.pointee.pts)
             guard packet.pointee.pts != cffmpeg_no_timestamp(), position >= beginning else { return }
-            samples.append(.metadata(Array(bytes), at: position))
+            samples.append(.metadata(TimedID3.tags(in: bytes), at: position))
         }
     }
 

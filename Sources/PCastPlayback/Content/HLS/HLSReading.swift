@@ -29,8 +29,7 @@ final class HLSReading {
 
     private(set) var selected: [ContentTrack.Kind: Int] = [:]
     /// Wall times that timed metadata told.
-    private(set) var anchors: [TimecodeAnchor] = []
-    private static let anchorLimit = 1_024
+    private(set) var anchors = MetadataAnchors()
 
     var loader: RenditionLoader { main.loader }
 
@@ -224,7 +223,7 @@ final class HLSReading {
     private func append(_ samples: [PresentationSample]) {
         for sample in samples {
             if case .metadata(let bytes, let position) = sample {
-                if let tag = ID3Tag(bytes) { append(TimedMetadata.all(in: tag, at: position)) }
+                append(TimedMetadata.all(inTags: bytes, at: position))
             } else if let item = ContentItem(sample) {
                 waiting.append(item)
             }
@@ -234,9 +233,7 @@ final class HLSReading {
     private func append(_ metadata: [TimedMetadata]) {
         for metadata in metadata {
             waiting.append(.metadata(metadata))
-            guard let wallTime = metadata.wallTime else { continue }
-            anchors.append(TimecodeAnchor(position: metadata.position, wallTime: wallTime, source: .timedMetadata))
-            if anchors.count > Self.anchorLimit { anchors.removeFirst() }
+            anchors.learn(from: metadata)
         }
     }
 

@@ -1,0 +1,42 @@
+/// A stamped film in two variants, `low` and `high`, cut at the same places; `main.m3u8` names both.
+struct LadderFilm {
+    let film: StampedFilm
+    private let folder: TemporaryFolder
+
+    /// - Parameter low: of the lower variant's pictures, in kbit/s; the higher one's have 600.
+    init(_ film: StampedFilm, segmentSeconds: Int, low: Int = 100) throws {
+        self.film = film
+        folder = try TemporaryFolder()
+        for (name, rate) in [("low", low), ("high", 600)] {
+            _ = try HLSFilm(
+                film, segmentSeconds: segmentSeconds, in: folder, name: name,
+                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
+        }
+        try folder.write(
+            """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
+            low.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
+            high.m3u8
+
+            """, to: "main.m3u8")
+    }
+
+    /// A server of it.
+    ///
+    /// - Parameter rate: of a path and its size, in bytes a second; nil for all at once.
+    func origin(_ rate: @escaping @Sendable (_ path: String, _ size: Int) -> Int?) throws -> TestOrigin {
+        try TestOrigin { [folder] request in
+            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
+            return .init(body: body, bytesPerSecond: rate(request.path, body.count))
+        }
+    }
+
+    /// The numbers of a variant's segments that were asked for, in order, behind the first `count` requests.
+    func asked(_ name: String, of origin: TestOrigin, after count: Int = 0) -> [Int] {
+        origin.requests.dropFirst(count).compactMap { path in
+            path.hasPrefix("/\(name)") && path.hasSuffix(".ts") ? Int(path.dropFirst(name.count + 1).dropLast(3)) : nil
+        }
+    }
+}

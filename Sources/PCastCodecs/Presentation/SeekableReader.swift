@@ -211,6 +211,14 @@ extension PresentationSample {
         }
     }
 
+    /// From when on it is shown or heard.
+    public var start: TimeSpan {
+        switch self {
+        case .picture(_, let position, _), .sound(_, let position), .metadata(_, let position): position
+        case .text(_, let range): range.lowerBound
+        }
+    }
+
     /// Until when it is shown or heard, as far as that is known.
     public var end: TimeSpan {
         switch self {

@@ -12,7 +12,9 @@ struct HLSLadderTests {
         let ladder = try LadderFilm(StampedFilm(seconds: 40, rate: 10), segmentSeconds: 1)
         let isNarrow = Mutex(false)
         // Half of what the higher variant takes.
-        let origin = try ladder.origin { _, _ in isNarrow.withLock { $0 } ? 40_000 : nil }
+        let origin = try ladder.origin { _, answer in
+            if isNarrow.withLock({ $0 }) { answer.bytesPerSecond = 40_000 }
+        }
         defer { origin.stop() }
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
         defer { content.close() }
@@ -32,7 +34,9 @@ struct HLSLadderTests {
     func abandoning() async throws {
         let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4)
         // The second one of the higher variant would take a minute.
-        let origin = try ladder.origin { path, size in path == "/high1.ts" ? size / 60 : nil }
+        let origin = try ladder.origin { name, answer in
+            if name == "high1" { answer.bytesPerSecond = answer.body.count / 60 }
+        }
         defer { origin.stop() }
         let began = ContinuousClock.now
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
@@ -44,19 +48,50 @@ struct HLSLadderTests {
         #expect(ladder.asked("high", of: origin).contains(1) && ContinuousClock.now - began < .seconds(30))
     }
 
-    @Test("when a link gets wide again, a higher variant is played again", .timeLimit(.minutes(1)))
+    @Test(
+        "a segment that is played already is gone on with in a lower variant when its rest does not come",
+        .timeLimit(.minutes(2)), arguments: [("high0", 0.0), ("high1", 0.5), ("high1", 0.02)], [false, true])
+    func leaving(_ slow: (name: String, share: Double), fragmented: Bool) async throws {
+        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4, fragmented: fragmented)
+        // Its rest would take five minutes.
+        let origin = try ladder.origin { name, answer in
+            guard name == slow.name else { return }
+            answer.burst = Int(Double(answer.body.count) * slow.share)
+            answer.bytesPerSecond = answer.body.count / 300
+        }
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let items = try await content.readItems()
+        #expect(items.stamps == Array(0..<ladder.film.count), "each picture once")
+        let number = try #require(Int(slow.name.dropFirst(4)))
+        #expect(ladder.asked("high", of: origin).contains(number) && ladder.asked("low", of: origin).contains(number))
+        // Sound goes on where it was, too.
+        let sounds = items.sounds
+        let gaps = zip(sounds, sounds.dropFirst()).map { ($1.timestamp.span - $0.timestamp.span - $0.length).magnitude }
+        #expect(gaps.allSatisfy { $0 < .milliseconds(5) }, "\(gaps.max() ?? .zero)")
+    }
+
+    @Test("when a link gets wide again, a higher variant is played again", .timeLimit(.minutes(2)))
     func recovery() async throws {
         let film = StampedFilm(seconds: 70, rate: 5)
         let ladder = try LadderFilm(film, segmentSeconds: 1, low: 60)
-        let isNarrow = Mutex(true)
-        let origin = try ladder.origin { _, _ in isNarrow.withLock { $0 } ? 50_000 : nil }
+        // Until three segments of the lower variant came.
+        let lowCount = Mutex(0)
+        let origin = try ladder.origin { name, answer in
+            let count = lowCount.withLock { count in
+                if name.hasPrefix("low"), name != "low" { count += 1 }
+                return count
+            }
+            if count <= 3 { answer.bytesPerSecond = 50_000 }
+        }
         defer { origin.stop() }
         let story = Story(rate: film.rate)
         story.player.set(video: Video(origin.uri("/main.m3u8")), play: true)
         func asked(_ name: String, after count: Int) -> [Int] { ladder.asked(name, of: origin, after: count) }
         try await story.wait { asked("low", after: 0).count >= 3 }
-        isNarrow.withLock { $0 = false }
-        let count = origin.requests.count
+        let count = try #require(origin.requests.firstIndex { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
         try await story.wait { asked("high", after: count).count >= 2 }
         let number = try #require(asked("high", after: count).first)
         _ = try await story.player.seek(to: Double(number) + 0.1)

@@ -4,12 +4,12 @@ struct LadderFilm {
     private let folder: TemporaryFolder
 
     /// - Parameter low: of the lower variant's pictures, in kbit/s; the higher one's have 600.
-    init(_ film: StampedFilm, segmentSeconds: Int, low: Int = 100) throws {
+    init(_ film: StampedFilm, segmentSeconds: Int, low: Int = 100, fragmented: Bool = false) throws {
         self.film = film
         folder = try TemporaryFolder()
         for (name, rate) in [("low", low), ("high", 600)] {
             _ = try HLSFilm(
-                film, segmentSeconds: segmentSeconds, in: folder, name: name,
+                film, segmentSeconds: segmentSeconds, in: folder, name: name, fragmented: fragmented,
                 options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
         }
         try folder.write(
@@ -25,18 +25,23 @@ struct LadderFilm {
 
     /// A server of it.
     ///
-    /// - Parameter rate: of a path and its size, in bytes a second; nil for all at once.
-    func origin(_ rate: @escaping @Sendable (_ path: String, _ size: Int) -> Int?) throws -> TestOrigin {
+    /// - Parameter change: what becomes of an answer, by what was asked for: `low0`, `low1`, `high`.
+    func origin(
+        _ change: @escaping @Sendable (_ name: Substring, _ answer: inout TestOrigin.Answer) -> Void
+    ) throws -> TestOrigin {
         try TestOrigin { [folder] request in
-            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
-            return .init(body: body, bytesPerSecond: rate(request.path, body.count))
+            let path = request.path.dropFirst()
+            guard let body = try? folder.read(String(path)) else { return nil }
+            var answer = TestOrigin.Answer(body: body)
+            change(path.prefix { $0 != "." }, &answer)
+            return answer
         }
     }
 
     /// The numbers of a variant's segments that were asked for, in order, behind the first `count` requests.
     func asked(_ name: String, of origin: TestOrigin, after count: Int = 0) -> [Int] {
         origin.requests.dropFirst(count).compactMap { path in
-            path.hasPrefix("/\(name)") && path.hasSuffix(".ts") ? Int(path.dropFirst(name.count + 1).dropLast(3)) : nil
+            path.hasPrefix("/\(name)") ? Int(path.dropFirst(name.count + 1).prefix { $0 != "." }) : nil
         }
     }
 }

@@ -113,7 +113,12 @@ final class RenditionLoader: Sendable {
     /// The segment behind another; nil while it is not there.
     func next(after segment: LoadedSegment?) -> Next? {
         let next: Next? = state.withLock { state in
-            if let segment {
+            if let segment, segment.isLeft {
+                // Another variant's takes its place.
+                if let other = state.segments.first(where: { $0.end > segment.start + Self.tolerance }) {
+                    return .segment(other)
+                }
+            } else if let segment {
                 if let index = state.segments.firstIndex(where: { $0 === segment }) {
                     if index + 1 < state.segments.count { return .segment(state.segments[index + 1]) }
                 } else if let later = state.segments.first(where: { $0.start >= segment.end - Self.tolerance }) {
@@ -286,19 +291,25 @@ extension RenditionLoader: SegmentLoad.Owner {
         choice.withLock { $0?.downloaded(bytes: bytes, in: span, isPaced: isPaced) }
     }
 
-    func weigh(_ segment: LoadedSegment, received: Int64, in elapsed: TimeSpan) {
-        let abandoned: Task<SegmentLoad.End, Never>? = state.withLock { state in
-            guard state.segments.last === segment, !segment.isBegun.load(ordering: .relaxed) else { return nil }
-            let buffered = max(segment.start - state.reached, .zero)
+    func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival) {
+        let abandoned = state.withLock { state -> Task<SegmentLoad.End, Never>? in
+            guard state.segments.last === segment else { return nil }
+            // One that is read already is played while it comes. It is late when its end is.
+            let isBegun = segment.isBegun.load(ordering: .relaxed)
+            let buffered = max((isBegun ? segment.end : segment.start) - state.reached, .zero)
+            let measured: (bytes: Int64, span: TimeSpan) =
+                isBegun ? arrival.recent : (arrival.received, arrival.elapsed)
             let isTooSlow = choice.withLock { choice in
                 guard
                     choice?.abandons(
-                        received: received, in: elapsed, ofSegment: segment.duration, buffered: buffered) == true
+                        received: arrival.received, in: arrival.elapsed, ofSegment: segment.duration,
+                        recent: measured, buffered: buffered) == true
                 else { return false }
-                choice?.abandoned(bytes: received, in: elapsed)
+                choice?.abandoned(bytes: measured.bytes, in: measured.span)
                 return true
             }
             guard isTooSlow else { return nil }
+            segment.leave()
             state.segments.removeLast()
             return state.fetching
         }

@@ -17,6 +17,9 @@ final class RenditionReader {
     /// Where somebody went, until it is found.
     private var target: TimeSpan?
     private(set) var isAtEnd = false
+    /// The first picture of the segment, in the order of decoding.
+    private var firstPicture: TimeSpan?
+    private var goneBack: Return?
     /// What the segments read so far hold that can be decoded.
     private(set) var media: Set<PresentationMedium> = []
     /// What segments tell of themselves, beside their packets.
@@ -40,12 +43,12 @@ final class RenditionReader {
     func seek(to position: TimeSpan) {
         leave()
         segment = loader.seek(to: position)
-        (target, isAtEnd, brokenSegments) = (position, false, 0)
+        (target, isAtEnd, brokenSegments, goneBack) = (position, false, 0, nil)
         messages.removeAll()
     }
 
     private func leave() {
-        (packets, hasPackets) = (nil, false)
+        (packets, hasPackets, firstPicture) = (nil, false, nil)
         queues.removeAll()
     }
 
@@ -87,6 +90,19 @@ final class RenditionReader {
         wanted.insert(medium)
     }
 
+    /// What comes next was read before, as far as it went: the segment was left for another variant's, which is read from its
+    /// beginning on.
+    struct Return {
+        /// Of what was read; nil for none.
+        var firstPicture: TimeSpan?
+    }
+
+    /// Whether it has gone back since this was asked last. All that it gave before is of before.
+    func takeReturn() -> Return? {
+        defer { goneBack = nil }
+        return goneBack
+    }
+
     func takeMessages() -> [TimedMetadata] {
         defer { messages.removeAll() }
         return messages
@@ -99,6 +115,7 @@ final class RenditionReader {
             _ = wait.takeInterruption()
             throw .interrupted
         }
+        if last?.isLeft == true { goneBack = Return(firstPicture: firstPicture) }
         leave()
         switch next {
         case .segment(let next): segment = next
@@ -117,6 +134,7 @@ final class RenditionReader {
         repeat {
             for packet in packets.read(&clocks) {
                 hasPackets = true
+                if packet.medium == .picture { firstPicture = firstPicture ?? packet.presentationTime }
                 if wanted.contains(packet.medium) { queues.append(packet) }
             }
             // What lies before the key frame of a position that is looked for need not be decoded.
@@ -129,6 +147,7 @@ final class RenditionReader {
     }
 
     private func finish(_ packets: SegmentPackets, _ name: String) throws(PlaybackError) {
+        guard !packets.segment.isLeft else { return }
         messages += packets.messages
         brokenSegments = hasPackets ? 0 : brokenSegments + 1
         if brokenSegments >= Self.brokenLimit {

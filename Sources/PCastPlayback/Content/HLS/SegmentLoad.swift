@@ -16,7 +16,7 @@ struct SegmentLoad {
         func take(_ segment: LoadedSegment, of generation: Int) -> Bool
         func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
         /// So much of it came: leaves it for a lower variant's, by cancelling this task, if that would be there sooner.
-        func weigh(_ segment: LoadedSegment, received: Int64, in elapsed: TimeSpan)
+        func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
     }
 
     enum End {
@@ -96,7 +96,7 @@ struct SegmentLoad {
                     hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
                 }
             }
-            let watch = SlownessWatch { owner.weigh(loaded, received: $0, in: $1) }
+            let watch = SlownessWatch { owner.weigh(loaded, $0) }
             let progress = try await fetch.next(
                 into: loaded.bytes, hints: hints, arrived: { watch.arrived($0) },
                 measure: { owner.downloaded($0, in: $1, isPaced: $2) })
@@ -113,30 +113,55 @@ struct SegmentLoad {
     }
 }
 
+/// How much of a segment came, and how fast.
+struct SegmentArrival {
+    var received: Int64
+    var elapsed: TimeSpan
+    /// Of the last seconds: the link may have become another since it began.
+    var recent: (bytes: Int64, span: TimeSpan)
+}
+
 /// Looks, while a segment comes, whether it comes too slowly.
 private final class SlownessWatch: Sendable {
-    private struct State {
-        var received: Int64 = 0
-        var looked: Instant?
+    private struct Mark {
+        var received: Int64
+        var time: Instant
     }
 
-    private let began = MonotonicClock.now()
-    private let weigh: @Sendable (Int64, TimeSpan) -> Void
-    private let state = Mutex(State())
+    private struct State {
+        var received: Int64 = 0
+        /// What had come when it was looked, the earliest first.
+        var marks: [Mark]
+    }
+
+    private let began: Instant
+    private let weigh: @Sendable (SegmentArrival) -> Void
+    private let state: Mutex<State>
 
     /// Not with each piece.
     private static let interval = TimeSpan.milliseconds(250)
+    /// So many intervals are what came of late.
+    private static let recentCount = 8
 
-    init(_ weigh: @escaping @Sendable (Int64, TimeSpan) -> Void) { self.weigh = weigh }
+    init(_ weigh: @escaping @Sendable (SegmentArrival) -> Void) {
+        self.weigh = weigh
+        began = MonotonicClock.now()
+        state = Mutex(State(marks: [Mark(received: 0, time: began)]))
+    }
 
     func arrived(_ count: Int) {
         let now = MonotonicClock.now()
-        let received: Int64? = state.withLock { state in
+        let arrival: SegmentArrival? = state.withLock { state in
             state.received += Int64(count)
-            guard state.looked.map({ now - $0 >= Self.interval }) ?? true else { return nil }
-            state.looked = now
-            return state.received
+            guard let first = state.marks.first, let last = state.marks.last, now - last.time >= Self.interval else {
+                return nil
+            }
+            state.marks.append(Mark(received: state.received, time: now))
+            if state.marks.count > Self.recentCount { state.marks.removeFirst() }
+            return SegmentArrival(
+                received: state.received, elapsed: now - began,
+                recent: (state.received - first.received, now - first.time))
         }
-        if let received { weigh(received, now - began) }
+        if let arrival { weigh(arrival) }
     }
 }

@@ -8,6 +8,7 @@ final class SegmentPackets {
     let segment: LoadedSegment
     private let wait: ReaderWait
     private var demuxer: SegmentDemuxer?
+    private var cursor: SegmentCursor?
     private var container: SegmentDemuxer.Container?
     /// Before the first picture, by which the others are placed.
     private var unplaced: [CodedPacket] = []
@@ -32,15 +33,20 @@ final class SegmentPackets {
     func read(_ clocks: inout MediaClocks) -> [CodedPacket] {
         do throws(CodecError) {
             if demuxer == nil { try open() }
-            if let packet = try demuxer?.read() { return placed(packet, &clocks) }
+            if let packet = try demuxer?.read(), !isCut { return placed(packet, &clocks) }
         } catch {
             // What broke off is over.
         }
         isAtEnd = true
         // What an interruption broke off is read again, and says nothing of where it lies.
-        guard !wait.isInterrupted, let first = unplaced.first else { return [] }
+        guard !wait.isInterrupted, !segment.isLeft, let first = unplaced.first else {
+            return []
+        }
         return settled(by: first, &clocks)
     }
+
+    /// What the demuxer makes of the last bytes of a segment that was left is no whole packet.
+    private var isCut: Bool { cursor?.isAtEnd == true && segment.isLeft }
 
     private func open() throws(CodecError) {
         guard var head = wait.wait(for: { segment.bytes.prefix(Self.sniffedSize) }) else { return }
@@ -51,8 +57,9 @@ final class SegmentPackets {
         }
         container = SegmentDemuxer.Container(sniffing: segment.initialization.isEmpty ? head : segment.initialization)
         guard let container else { throw .damaged("a segment of no format that is known") }
-        demuxer = try SegmentDemuxer(
-            SegmentCursor(segment.bytes, behind: segment.initialization, wait), container: container)
+        let cursor = SegmentCursor(segment.bytes, behind: segment.initialization, wait)
+        self.cursor = cursor
+        demuxer = try SegmentDemuxer(cursor, container: container)
     }
 
     /// A tag that is longer than what was looked at.

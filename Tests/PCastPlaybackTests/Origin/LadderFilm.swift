@@ -3,14 +3,14 @@ struct LadderFilm {
     let film: StampedFilm
     private let folder: TemporaryFolder
 
-    /// - Parameter low: of the lower variant's pictures, in kbit/s; the higher one's have 600.
-    init(_ film: StampedFilm, segmentSeconds: Int, low: Int = 100, fragmented: Bool = false) throws {
+    /// The lower variant's pictures have 100 kbit/s, the higher one's 600, whatever they show.
+    init(_ film: StampedFilm, segmentSeconds: Int, fragmented: Bool = false) throws {
         self.film = film
         folder = try TemporaryFolder()
-        for (name, rate) in [("low", low), ("high", 600)] {
+        for (name, rate) in [("low", 100), ("high", 600)] {
             _ = try HLSFilm(
                 film, segmentSeconds: segmentSeconds, in: folder, name: name, fragmented: fragmented,
-                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
+                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k -x264-params nal-hrd=cbr")
         }
         try folder.write(
             """

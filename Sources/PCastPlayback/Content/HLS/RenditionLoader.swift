@@ -303,7 +303,7 @@ extension RenditionLoader: SegmentLoad.Owner {
                 guard
                     choice?.abandons(
                         received: arrival.received, in: arrival.elapsed, ofSegment: segment.duration,
-                        recent: measured, buffered: buffered) == true
+                        length: arrival.length, recent: measured, buffered: buffered) == true
                 else { return false }
                 choice?.abandoned(bytes: measured.bytes, in: measured.span)
                 return true

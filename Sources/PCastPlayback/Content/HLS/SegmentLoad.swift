@@ -52,7 +52,9 @@ struct SegmentLoad {
             do throws(LoadFailure) {
                 if loaded == nil { loaded = try await begin(&fetch, for: owner, wait) }
                 guard let loaded else { return .leftOff }
-                return try await fill(loaded, &fetch, for: owner, hints)
+                let end = try await fill(loaded, &fetch, for: owner, hints)
+                // It may have been left with the last of its bytes; then the other is loaded all the same.
+                return loaded.isLeft ? .leftOff : end
             } catch {
                 guard !Task.isCancelled else { return .leftOff }
                 if !isInWindow(owner) { return .gone }
@@ -98,7 +100,7 @@ struct SegmentLoad {
             }
             let watch = SlownessWatch { owner.weigh(loaded, $0) }
             let progress = try await fetch.next(
-                into: loaded.bytes, hints: hints, arrived: { watch.arrived($0) },
+                into: loaded.bytes, hints: hints, arrived: { watch.arrived($0, of: $1) },
                 measure: { owner.downloaded($0, in: $1, isPaced: $2) })
             switch progress {
             case .complete: return .complete
@@ -116,6 +118,8 @@ struct SegmentLoad {
 /// How much of a segment came, and how fast.
 struct SegmentArrival {
     var received: Int64
+    /// How much will come; nil where the server does not say.
+    var length: Int64?
     var elapsed: TimeSpan
     /// Of the last seconds: the link may have become another since it began.
     var recent: (bytes: Int64, span: TimeSpan)
@@ -149,7 +153,7 @@ private final class SlownessWatch: Sendable {
         state = Mutex(State(marks: [Mark(received: 0, time: began)]))
     }
 
-    func arrived(_ count: Int) {
+    func arrived(_ count: Int, of length: Int64?) {
         let now = MonotonicClock.now()
         let arrival: SegmentArrival? = state.withLock { state in
             state.received += Int64(count)
@@ -159,7 +163,7 @@ private final class SlownessWatch: Sendable {
             state.marks.append(Mark(received: state.received, time: now))
             if state.marks.count > Self.recentCount { state.marks.removeFirst() }
             return SegmentArrival(
-                received: state.received, elapsed: now - began,
+                received: state.received, length: length, elapsed: now - began,
                 recent: (state.received - first.received, now - first.time))
         }
         if let arrival { weigh(arrival) }

@@ -46,7 +46,8 @@ final class HLSReading {
     ) {
         (self.presentation, self.name, self.fetcher, self.wait) = (presentation, name, fetcher, wait)
         let loader = RenditionLoader(
-            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first)
+            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first,
+            steering: presentation.steering)
         main = RenditionReader(loader, wanted: [.picture, .sound, .metadata], wait: wait)
     }
 

@@ -15,6 +15,8 @@ struct SegmentLoad {
         /// - Returns: whether it is still wanted.
         func take(_ segment: LoadedSegment, of generation: Int) -> Bool
         func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
+        /// It could not be had: whether it is left, so that another pathway is taken, and what came of it with it.
+        func leaves(_ segment: LoadedSegment?) -> Bool
         /// So much of it came: leaves it for a lower variant's, by cancelling this task, if that would be there sooner.
         func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
     }
@@ -58,6 +60,7 @@ struct SegmentLoad {
             } catch {
                 guard !Task.isCancelled else { return .leftOff }
                 if !isInWindow(owner) { return .gone }
+                if owner.leaves(loaded) { return .leftOff }
                 guard !error.isFinal, MonotonicClock.now() - began < patience else { return .failed(error) }
                 try? await Task.sleep(for: pause.duration)
                 pause = min(pause * 2, Self.longestPause)

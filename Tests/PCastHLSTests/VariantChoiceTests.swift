@@ -176,6 +176,13 @@ struct VariantChoiceTests {
         #expect(!abandons(100_000))
         choice.pinned = nil
         #expect(abandons(100_000))
+        // Much came at first, and hardly anything of late.
+        func abandons(recent: Int64) -> Bool {
+            choice.abandons(
+                received: 1_000_000, in: seconds(1), ofSegment: seconds(4), length: 3_200_000,
+                recent: (recent, seconds(1)), buffered: seconds(10))
+        }
+        #expect(abandons(recent: 100_000) && !abandons(recent: 400_000))
         #expect(!abandons(100_000, buffered: 40) && !abandons(100_000, elapsed: 0.3) && !abandons(1_000_000))
         choice.pinned = 0
         _ = choice.choose(buffered: goal, goal: goal, at: Instant(nanoseconds: 0))

@@ -72,7 +72,8 @@ final class PacketSource {
 
     /// Whether the pictures of a position come when one reads on, without a key frame before them that lies further on.
     func isAhead(_ position: TimeSpan, of track: Int32?) -> Bool {
-        guard let reached, let track, let stream = streams[track], position >= reached, ahead.isEmpty
+        // The picture that was read last may have been given out already.
+        guard let reached, let track, let stream = streams[track], position > reached, ahead.isEmpty
         else {
             return false
         }

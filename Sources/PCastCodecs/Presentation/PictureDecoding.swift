@@ -14,6 +14,8 @@ final class PictureDecoding {
     private var isHolding = false
     private var passedOver = 0
     private var needsKeyFrame = true
+    /// Where nothing begins at the beginning, what lay before it is given out: unless that was shown already.
+    private var showsWhatStands = true
     /// The end of the last picture, for those that say no time.
     private var end: TimeSpan
 
@@ -36,6 +38,14 @@ final class PictureDecoding {
         avcodec_flush_buffers(decoder.pointer)
         release()
         (beginning, end, needsKeyFrame, passedOver) = (position, position, true, 0)
+        showsWhatStands = true
+    }
+
+    /// Forgets what is inside, as the same pictures come again from a key frame on; those up to one that was given out are not
+    /// given out once more.
+    func begin(behind picture: TimeSpan) {
+        begin(at: picture + Self.tolerance * 2)
+        showsWhatStands = false
     }
 
     private func release() {
@@ -44,7 +54,7 @@ final class PictureDecoding {
     }
 
     /// Nothing before the position is shown any more; what is inside is.
-    func skip(to position: TimeSpan) { beginning = position }
+    func skip(to position: TimeSpan) { (beginning, showsWhatStands) = (position, true) }
 
     /// - Parameter packet: nil gives out what is inside.
     func decode(
@@ -80,6 +90,7 @@ final class PictureDecoding {
             end = start + (Self.duration(of: frame.pointer) ?? .zero)
             if isBefore(start) {
                 release()
+                guard showsWhatStands else { continue }
                 av_frame_move_ref(held.pointer, frame.pointer)
                 isHolding = true
             } else {

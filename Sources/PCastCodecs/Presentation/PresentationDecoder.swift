@@ -9,26 +9,52 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     private var texts: TextDecoding?
     private let converter = PictureConverter()
     private var beginning: TimeSpan
+    private var soundBeginning: TimeSpan
+    /// The picture that was given out last before the same came again; nil where none was.
+    private var shown: TimeSpan?
 
     /// - Parameter beginning: what lies before it is not given out.
     public init(from beginning: TimeSpan = .zero) {
         AVLog.quiet()
-        self.beginning = beginning
+        (self.beginning, soundBeginning) = (beginning, beginning)
     }
 
     /// Goes on elsewhere: nothing of before is given out any more, and nothing that lies before the position.
     ///
     /// - Parameter sound: where the sound begins, if elsewhere.
     public func begin(at position: TimeSpan, sound: TimeSpan? = nil) {
-        beginning = position
+        (beginning, soundBeginning, shown) = (position, sound ?? position, nil)
         pictures?.begin(at: position)
-        sounds?.begin(at: sound ?? position)
+        sounds?.begin(at: soundBeginning)
         texts?.begin(at: position)
+    }
+
+    /// Goes on where it is with packets that come again, those of another variant perhaps: nothing that was given out is given
+    /// out once more.
+    ///
+    /// - Parameters:
+    ///   - picture: the one that was given out last; nil for none.
+    ///   - first: the first of those that come again; nil where none of them was decoded.
+    ///   - sound: the end of what was given out; nil where sound does not come again.
+    /// - Returns: the pictures that are inside and do not come again.
+    public func begin(
+        behind picture: TimeSpan?, before first: TimeSpan?, sound: TimeSpan?
+    ) throws(CodecError) -> [PresentationSample] {
+        var samples: [PresentationSample] = []
+        try pictures?.decode(nil, into: &samples)
+        if let first { samples.removeAll { $0.start >= first } }
+        shown = samples.last?.start ?? picture ?? shown
+        if let shown { pictures?.begin(behind: shown) } else { pictures?.begin(at: beginning) }
+        if let sound {
+            soundBeginning = sound
+            sounds?.begin(at: sound)
+        }
+        return samples
     }
 
     /// Goes on with what comes, but gives out nothing that lies before the position.
     public func skip(to position: TimeSpan) {
-        beginning = position
+        (beginning, soundBeginning, shown) = (position, position, nil)
         pictures?.skip(to: position)
         sounds?.skip(to: position)
         texts?.skip(to: position)
@@ -62,12 +88,13 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
             if pictures.map({ !$0.format.isAlike(format) }) ?? true {
                 try pictures?.decode(nil, into: &samples)
                 pictures = try PictureDecoding(format, converter: converter, beginning: beginning)
+                if let shown { pictures?.begin(behind: shown) }
             }
             try pictures?.decode(packet, into: &samples)
         case .sound:
             if sounds.map({ !$0.format.isAlike(format) }) ?? true {
                 try sounds?.decode(nil, into: &samples)
-                sounds = try SoundDecoding(format, beginning: beginning)
+                sounds = try SoundDecoding(format, beginning: soundBeginning)
             }
             try sounds?.decode(packet, into: &samples)
         case .text:
@@ -80,7 +107,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
                 start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
             let position = TimeSpan.microseconds(packet.pointee.pts)
             guard packet.pointee.pts != cffmpeg_no_timestamp(), position >= beginning else { return }
-            samples.append(.metadata(Array(bytes), at: position))
+            samples.append(.metadata(TimedID3.tags(in: bytes), at: position))
         }
     }
 

@@ -8,6 +8,6 @@ public enum PresentationSample: Sendable {
     case sound(AudioFrame, at: TimeSpan)
     /// Plain text in lines.
     case text(String, ClosedRange<TimeSpan>)
-    /// Timed metadata as they stand in the container: an ID3 tag.
+    /// Timed metadata as they stand in the container: ID3 tags, one behind another.
     case metadata([UInt8], at: TimeSpan)
 }

@@ -20,6 +20,11 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     /// The ends of what was given out, or where it is gone on from.
     private var pictureEnd = TimeSpan.zero
     private var soundEnd = TimeSpan.zero
+    /// Timed metadata that were given out and that pictures and sound have not come to. They stand before these in the file, and
+    /// are neither given twice when something is read again, nor lost where one goes on elsewhere without reading again.
+    private var early: [PresentationSample] = []
+
+    private static let earlyLimit = 256
 
     /// Those that can be chosen; empty before it was opened.
     public private(set) var tracks: [PresentationTrack] = []
@@ -109,18 +114,33 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
                 guard hasGivenAny else { throw .notPlayable(reason: "nothing in it could be decoded") }
                 return nil
             }
-            waiting = try readOn()
+            waiting = try readOn().filter { !isEarly($0) }
         }
         let sample = waiting[given]
         given += 1
-        hasGivenAny = true
         switch sample {
         case .picture(_, let position, let duration): pictureEnd = position + (duration ?? .zero)
         case .sound(let sound, let position): soundEnd = position + sound.length
-        case .text, .metadata: break
+        case .text: break
+        case .metadata:
+            early.removeAll { $0.end < reached }
+            if early.count < Self.earlyLimit { early.append(sample) }
+            return sample
         }
+        hasGivenAny = true
         return sample
     }
+
+    /// Whether it is metadata that were given out already.
+    private func isEarly(_ sample: PresentationSample) -> Bool {
+        guard case .metadata(let bytes, let position) = sample else { return false }
+        return early.contains { other in
+            if case .metadata(bytes, at: position) = other { true } else { false }
+        }
+    }
+
+    /// Up to where what is seen, or else what is heard, was given out.
+    private var reached: TimeSpan { selected[.picture] != nil ? pictureEnd : soundEnd }
 
     private func discard() {
         waiting.removeAll(keepingCapacity: true)
@@ -148,8 +168,8 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     private func mend() throws(SeekableFailure) {
         source?.forgetError()
         if isSeekable {
-            try source?.locate(selected[.picture] != nil ? pictureEnd : soundEnd, by: selected[.picture])
-            decoder.begin(at: pictureEnd, sound: soundEnd)
+            try source?.locate(reached, by: selected[.picture])
+            decoder.begin(at: reached, sound: soundEnd)
         }
         isBroken = false
     }
@@ -162,9 +182,12 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         try heedInterruption()
         guard isSeekable, let duration, let source else { return pictureEnd }
         let position = min(max(position, .zero), duration)
+        let read = early + waiting[given...].filter { $0.medium == .metadata }
         discard()
+        early.removeAll()
         if isBroken { source.forgetError() }
         if !isBroken, !isAtEnd, source.isAhead(position, of: selected[.picture]) {
+            waiting = read.filter { $0.end >= position }
             decoder.skip(to: position)
         } else {
             (isBroken, isAtEnd) = (true, false)
@@ -185,6 +208,14 @@ extension PresentationSample {
         case .sound: .sound
         case .text: .text
         case .metadata: .metadata
+        }
+    }
+
+    /// From when on it is shown or heard.
+    public var start: TimeSpan {
+        switch self {
+        case .picture(_, let position, _), .sound(_, let position), .metadata(_, let position): position
+        case .text(_, let range): range.lowerBound
         }
     }
 

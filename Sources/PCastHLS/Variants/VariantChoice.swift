@@ -123,11 +123,15 @@ public struct VariantChoice: Sendable {
     ///   - received: Bytes that came, within `elapsed`.
     ///   - duration: The segment's.
     ///   - length: Its length in bytes, where the server said it.
+    ///   - recent: What of it came last, and in how long, where the rate is to be that of late and not of the whole.
+    ///   - buffered: How long there is something to be played without it; of one that is played already, until its end.
     public func abandons(
-        received: Int64, in elapsed: TimeSpan, ofSegment duration: TimeSpan, length: Int64? = nil, buffered: TimeSpan
+        received: Int64, in elapsed: TimeSpan, ofSegment duration: TimeSpan, length: Int64? = nil,
+        recent: (bytes: Int64, span: TimeSpan)? = nil, buffered: TimeSpan
     ) -> Bool {
-        guard let current, pinned == nil, elapsed >= .milliseconds(500) else { return false }
-        let rate = max(Double(received) * 8 / elapsed.seconds, 1)
+        let measured = recent ?? (received, elapsed)
+        guard let current, pinned == nil, measured.span >= .milliseconds(500) else { return false }
+        let rate = max(Double(measured.bytes) * 8 / measured.span.seconds, 1)
         func size(_ index: Int) -> Double { Double(ladder.rungs[index].average.bitsPerSecond) * duration.seconds }
         let rest = max((length.map { Double($0) * 8 } ?? size(current)) - Double(received) * 8, 0) / rate
         guard rest > buffered.seconds else { return false }

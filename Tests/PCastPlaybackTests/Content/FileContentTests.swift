@@ -60,6 +60,21 @@ struct FileContentTests {
         content.close()
     }
 
+    @Test("a seek to the picture that was given out last gives it again")
+    func samePicture() throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 2)
+        // Pictures are given out as they are read where none of them is decoded before its turn.
+        try Program.runFFmpeg(
+            "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 0 -g 50 -c:a aac -shortest film.mp4",
+            in: folder.path)
+        let content = FileContent("\(folder.path)/film.mp4")
+        _ = try content.open()
+        for counter in 0..<10 { #expect(try content.readStamp()?.counter == counter) }
+        _ = try content.seek(to: film.position(of: 9))
+        #expect(try content.readStamp()?.counter == 9)
+    }
+
     @Test("tracks are chosen on the way, by their language; text is shown while it lasts")
     func tracks() throws {
         let folder = try TemporaryFolder()

@@ -9,66 +9,33 @@ import Testing
 struct HLSLadderTests {
     @Test("a link that gets narrow is answered by a lower variant, and every picture comes once")
     func ladder() async throws {
-        let folder = try TemporaryFolder()
-        var film = StampedFilm(seconds: 40)
-        film.rate = 10
-        for (name, rate) in [("low", 100), ("high", 600)] {
-            _ = try HLSFilm(
-                film, segmentSeconds: 1, in: folder, name: name,
-                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
-        }
-        try folder.write(
-            """
-            #EXTM3U
-            #EXT-X-STREAM-INF:BANDWIDTH=300000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
-            low.m3u8
-            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
-            high.m3u8
-
-            """, to: "main.m3u8")
+        let ladder = try LadderFilm(StampedFilm(seconds: 40, rate: 10), segmentSeconds: 1)
         let isNarrow = Mutex(false)
-        let origin = try TestOrigin { request in
-            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
-            // Half of what the higher variant takes.
-            return .init(body: body, bytesPerSecond: isNarrow.withLock { $0 } ? 40_000 : nil)
+        // Half of what the higher variant takes.
+        let origin = try ladder.origin { _, answer in
+            if isNarrow.withLock({ $0 }) { answer.bytesPerSecond = 40_000 }
         }
         defer { origin.stop() }
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
         defer { content.close() }
         _ = try await content.open()
         var stamps = try await content.readItems(to: .seconds(2 as Int64)).stamps
-        #expect(origin.requests.contains { $0.hasPrefix("/high") })
+        #expect(!ladder.asked("high", of: origin).isEmpty)
         isNarrow.withLock { $0 = true }
         let before = origin.requests.count
         stamps += try await content.readItems().stamps
-        #expect(stamps == Array(0..<film.count))
-        #expect(origin.requests.dropFirst(before).contains { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
+        #expect(stamps == Array(0..<ladder.film.count))
+        #expect(!ladder.asked("low", of: origin, after: before).isEmpty)
     }
 
     @Test(
         "a segment that comes too slowly is left for a lower variant's before what waits is played",
         .timeLimit(.minutes(1)))
     func abandoning() async throws {
-        let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 12, rate: 10)
-        for (name, rate) in [("low", 100), ("high", 600)] {
-            _ = try HLSFilm(
-                film, segmentSeconds: 4, in: folder, name: name,
-                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
-        }
-        try folder.write(
-            """
-            #EXTM3U
-            #EXT-X-STREAM-INF:BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
-            low.m3u8
-            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
-            high.m3u8
-
-            """, to: "main.m3u8")
-        let origin = try TestOrigin { request in
-            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
-            // The second one of the higher variant would take a minute.
-            return .init(body: body, bytesPerSecond: request.path == "/high1.ts" ? body.count / 60 : nil)
+        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4)
+        // The second one of the higher variant would take a minute.
+        let origin = try ladder.origin { name, answer in
+            if name == "high1" { answer.bytesPerSecond = answer.body.count / 60 }
         }
         defer { origin.stop() }
         let began = ContinuousClock.now
@@ -76,46 +43,55 @@ struct HLSLadderTests {
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems(to: .milliseconds(3_500)).stamps.count == 36)
-        while !origin.requests.contains("/low1.ts"), !Task.isCancelled { await Task.yield() }
-        #expect(try await content.readItems().stamps.last == film.count - 1)
-        #expect(origin.requests.contains("/high1.ts") && ContinuousClock.now - began < .seconds(30))
+        while !ladder.asked("low", of: origin).contains(1), !Task.isCancelled { await Task.yield() }
+        #expect(try await content.readItems().stamps.last == ladder.film.count - 1)
+        #expect(ladder.asked("high", of: origin).contains(1) && ContinuousClock.now - began < .seconds(30))
     }
 
-    @Test("when a link gets wide again, a higher variant is played again", .timeLimit(.minutes(1)))
-    func recovery() async throws {
-        let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 70, rate: 5)
-        for (name, rate) in [("low", 60), ("high", 600)] {
-            _ = try HLSFilm(
-                film, segmentSeconds: 1, in: folder, name: name,
-                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k")
+    @Test(
+        "a segment that is played already is gone on with in a lower variant when its rest does not come",
+        .timeLimit(.minutes(2)), arguments: [("high0", 0.0), ("high1", 0.5), ("high1", 0.02)], [false, true])
+    func leaving(_ slow: (name: String, share: Double), fragmented: Bool) async throws {
+        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4, fragmented: fragmented)
+        // Its rest would take five minutes.
+        let origin = try ladder.origin { name, answer in
+            guard name == slow.name else { return }
+            answer.burst = Int(Double(answer.body.count) * slow.share)
+            answer.bytesPerSecond = answer.body.count / 300
         }
-        try folder.write(
-            """
-            #EXTM3U
-            #EXT-X-STREAM-INF:BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
-            low.m3u8
-            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
-            high.m3u8
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let items = try await content.readItems()
+        #expect(items.stamps == Array(0..<ladder.film.count), "each picture once")
+        let number = try #require(Int(slow.name.dropFirst(4)))
+        #expect(ladder.asked("low", of: origin).contains(number))
+        // Sound goes on where it was, too.
+        let sounds = items.sounds
+        let gaps = zip(sounds, sounds.dropFirst()).map { ($1.timestamp.span - $0.timestamp.span - $0.length).magnitude }
+        #expect(gaps.allSatisfy { $0 < .milliseconds(5) }, "\(gaps.max() ?? .zero)")
+    }
 
-            """, to: "main.m3u8")
-        let isNarrow = Mutex(true)
-        let origin = try TestOrigin { request in
-            guard let body = try? folder.read(String(request.path.dropFirst())) else { return nil }
-            return .init(body: body, bytesPerSecond: isNarrow.withLock { $0 } ? 50_000 : nil)
+    @Test("when a link gets wide again, a higher variant is played again", .timeLimit(.minutes(2)))
+    func recovery() async throws {
+        let film = StampedFilm(seconds: 70, rate: 5)
+        let ladder = try LadderFilm(film, segmentSeconds: 1)
+        // Until three segments of the lower variant came.
+        let lowCount = Mutex(0)
+        let origin = try ladder.origin { name, answer in
+            let count = lowCount.withLock { count in
+                if name.hasPrefix("low"), name != "low" { count += 1 }
+                return count
+            }
+            if count <= 3 { answer.bytesPerSecond = 50_000 }
         }
         defer { origin.stop() }
         let story = Story(rate: film.rate)
         story.player.set(video: Video(origin.uri("/main.m3u8")), play: true)
-        func asked(_ name: String, after count: Int) -> [Int] {
-            origin.requests.dropFirst(count).compactMap { path in
-                path.hasPrefix("/\(name)") && path.hasSuffix(".ts")
-                    ? Int(path.dropFirst(name.count + 1).dropLast(3)) : nil
-            }
-        }
+        func asked(_ name: String, after count: Int) -> [Int] { ladder.asked(name, of: origin, after: count) }
         try await story.wait { asked("low", after: 0).count >= 3 }
-        isNarrow.withLock { $0 = false }
-        let count = origin.requests.count
+        let count = try #require(origin.requests.firstIndex { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
         try await story.wait { asked("high", after: count).count >= 2 }
         let number = try #require(asked("high", after: count).first)
         _ = try await story.player.seek(to: Double(number) + 0.1)

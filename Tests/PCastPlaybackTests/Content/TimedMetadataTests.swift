@@ -37,4 +37,96 @@ struct TimedMetadataTests {
         #expect((tag.position - .milliseconds(2_500)).magnitude < .milliseconds(150), "\(tag.position)")
         #expect(overview?.anchors.contains { $0.wallTime == Self.goal } == true)
     }
+
+    /// Of them two in one picture, one before the first picture of its segment, and one behind the last picture.
+    private static let positions = [0, 0.5, 1.9, 2.02, 2.02, 2.5, 3.3, 4.02]
+
+    @Test("tags in segments of transport streams are told at their moments, each once, also when it is interrupted")
+    func segments() async throws {
+        let folder = try TemporaryFolder()
+        let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
+        try tagged.makeSegments(ofSeconds: 2)
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        try await check(tagged, HLSContent(origin.uri("/s.m3u8")))
+    }
+
+    @Test("tags in a file of a transport stream are told likewise")
+    func file() async throws {
+        let folder = try TemporaryFolder()
+        let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
+        try tagged.makeFile()
+        try await check(tagged, FileContent("\(folder.path)/film.ts"))
+    }
+
+    @Test(
+        "when waiting for a slow server is ended from outside nothing is lost, or told twice", .timeLimit(.minutes(1)))
+    func interruptedFile() async throws {
+        let folder = try TemporaryFolder()
+        let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
+        try tagged.makeFile()
+        let origin = try TestOrigin { request in
+            (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0, bytesPerSecond: 400_000) }
+        }
+        defer { origin.stop() }
+        let content = ThreadContent(FileContent(origin.uri("/film.ts")))
+        defer { content.close() }
+        _ = try await content.open()
+        var items: [ContentItem] = []
+        var next = 20
+        while true {
+            if items.count >= next {
+                next += 40
+                // While it waits, or just before or behind that.
+                Task.detached { content.content.interrupt() }
+            }
+            do {
+                guard let item = try await content.read() else { break }
+                items.append(item)
+            } catch PlaybackError.interrupted {}
+        }
+        #expect(items.stamps == Array(0..<tagged.film.count))
+        #expect(items.metadata.map(\.value) == tagged.values)
+    }
+
+    private func check(_ tagged: TaggedFilm, _ content: any PlaybackContent) async throws {
+        let content = ThreadContent(content)
+        defer { content.close() }
+        _ = try await content.open()
+        var items: [ContentItem] = []
+        var calls = 0
+        while true {
+            calls += 1
+            if calls % 5 == 0 { content.content.interrupt() }
+            do {
+                guard let item = try await content.read() else { break }
+                items.append(item)
+            } catch PlaybackError.interrupted {}
+        }
+        #expect(items.stamps == Array(0..<tagged.film.count))
+        #expect(items.metadata.map(\.value) == tagged.values)
+        #expect(items.metadata.allSatisfy { $0.source == .id3 && $0.identifier == "TXXX" })
+        let start = try #require(items.pictureTimes.first)
+        for (metadata, tag) in zip(items.metadata, tagged.tags) {
+            #expect((metadata.position - start - tag.position).magnitude <= .milliseconds(1), "\(metadata.position)")
+        }
+        let anchors = content.overview?.anchors ?? []
+        #expect(anchors.count == Set(Self.positions).count && anchors.allSatisfy { $0.source == .timedMetadata })
+        #expect(anchors.first?.wallTime == StampedFilm.captureTime)
+
+        // Of what lies behind a seek everything, once; of what lies before it nothing. Of the seeks some go back, and some are
+        // short enough for a file to be read on.
+        for (position, length) in [(1.0, 0.3), (1.5, 0.1), (1.8, 0.1), (2.1, 0.2), (2.4, 9), (0.4, 0.3), (2.02, 9)] {
+            let moment = start + TimeSpan(seconds: position)
+            let end = moment + TimeSpan(seconds: length)
+            _ = try await content.seek(to: moment)
+            let told = try await content.readItems(to: end).metadata.map(\.value)
+            let wanted = zip(tagged.tags, tagged.values).filter { $0.0.position >= TimeSpan(seconds: position) }.map(
+                \.1)
+            let least = zip(tagged.tags, tagged.values).filter { tag, _ in
+                tag.position >= TimeSpan(seconds: position) && tag.position < TimeSpan(seconds: position + length)
+            }
+            #expect(wanted.starts(with: told) && told.count >= least.count, "from \(position): \(told)")
+        }
+    }
 }

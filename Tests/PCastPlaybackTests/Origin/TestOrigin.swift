@@ -30,6 +30,8 @@ final class TestOrigin: Sendable {
         var cutAfter: Int?
         /// Bytes a second; nil for all at once.
         var bytesPerSecond: Int?
+        /// So much of the body is sent at once all the same.
+        var burst = 0
         /// The body is sent again and again, without an end.
         var isEndless = false
 
@@ -175,7 +177,9 @@ final class TestOrigin: Sendable {
             shutdown(descriptor, Int32(SHUT_RDWR))
             return false
         }
-        return write(body, descriptor, bytesPerSecond: answer.bytesPerSecond)
+        let burst = min(answer.burst, body.count)
+        return write(Array(body.prefix(burst)), descriptor)
+            && write(Array(body.dropFirst(burst)), descriptor, bytesPerSecond: answer.bytesPerSecond)
     }
 
     private func write(_ bytes: [UInt8], _ descriptor: Int32, bytesPerSecond: Int? = nil) -> Bool {

@@ -2,11 +2,16 @@ import PCastMedia
 
 /// Puts what media say of moments into segments that ffmpeg made.
 enum TimedTags {
-    /// An ID3 tag of version 2.4 with one `TXXX`.
-    static func tag(_ name: String, _ text: String) -> [UInt8] {
-        let body = [3] + Array(name.utf8) + [0] + Array(text.utf8)
-        let frame = Array("TXXX".utf8) + [0, 0, 0, UInt8(body.count), 0, 0] + body
-        return Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, UInt8(frame.count)] + frame
+    /// An ID3 tag of version 2.3 or 2.4 with one `TXXX`.
+    static func tag(_ name: String, _ text: String, version: UInt8 = 4) -> [UInt8] {
+        let body = [version == 4 ? 3 : 0] + Array(name.utf8) + [0] + Array(text.utf8)
+        let size = version == 4 ? syncSafe(body.count) : bytes(UInt64(body.count), 4)
+        let frame = Array("TXXX".utf8) + size + [0, 0] + body
+        return Array("ID3".utf8) + [version, 0, 0] + syncSafe(frame.count) + frame
+    }
+
+    private static func syncSafe(_ number: Int) -> [UInt8] {
+        (0..<4).map { UInt8(number >> (7 * (3 - $0)) & 0x7F) }
     }
 
     /// An event message of version 1, whose time is the media's own; or of version 0, from the beginning of its segment.

@@ -8,15 +8,17 @@ import Testing
 @testable import PCastPlayback
 
 /// Scenario 12 of the playback reference, section 8, in what is of the player: it goes on for ever and holds no more for it. And
-/// scenario 13: many at once. `PCAST_FULL=1` makes it long.
+/// scenario 13: many at once. `PCAST_FULL=1` makes it long, `PCAST_PLAY_MINUTES=120` as long as that.
 @Suite("Playing for long, and many at once", .serialized, .enabled(if: Program.hasFFmpeg))
 struct ChannelStory {
     private static let isFull = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1"
+    /// So long; nil for so many rounds.
+    private static let minutes = ProcessInfo.processInfo.environment["PCAST_PLAY_MINUTES"].flatMap { Int($0) }
     private static let rounds = isFull ? 600 : 40
 
     @Test(
-        "a list that loops at four times the speed leaves memory and descriptors as they were", .timeLimit(.minutes(30))
-    )
+        "a list that loops at four times the speed leaves memory and descriptors as they were",
+        .timeLimit(.minutes(30 + (minutes ?? 0))))
     func loop() async throws {
         let folder = try TemporaryFolder()
         let films = [StampedFilm(seconds: 1), StampedFilm(seconds: 1, first: 1_000)]
@@ -44,21 +46,26 @@ struct ChannelStory {
         }
         player.set(videos: [Video(origin.uri("/a.mp4")), Video(origin.uri("/b.m3u8"))], play: true)
         var figures: [ProcessFigures] = []
+        let began = MonotonicClock.now()
         for part in 1...4 {
             while true {
                 let count = rounds.count
-                if count >= Self.rounds * part / 4 { break }
+                if let minutes = Self.minutes {
+                    if MonotonicClock.now() - began >= .seconds(Int64(minutes * 15 * part)) { break }
+                } else if count >= Self.rounds * part / 4 {
+                    break
+                }
                 try Task.checkCancellation()
                 await rounds.wait(since: count)
             }
             figures.append(try ProcessFigures.now())
             #expect(failures.withLock { $0 } == [])
         }
-        #expect(shown.withLock { $0.count } >= Self.rounds * 12, "twelve and more pictures a second of film")
+        #expect(shown.withLock { $0.count } >= rounds.count * 12, "twelve and more pictures a second of film")
         // The first quarter is for what is made once. Other tests of the process come and go meanwhile.
         let (first, last) = (figures[0], figures[3])
         print(
-            "a loop of \(Self.rounds) rounds: \(figures.map { $0.memory >> 20 }) MiB, "
+            "a loop of \(rounds.count) rounds: \(figures.map { $0.memory >> 20 }) MiB, "
                 + "\(figures.map(\.descriptors)) descriptors, \(figures.map(\.threads)) threads")
         #expect(last.memory - first.memory < 64 << 20, "\(figures.map { $0.memory >> 20 }) MiB")
         #expect(last.descriptors - first.descriptors < 40 && last.threads - first.threads < 40)

@@ -13,6 +13,13 @@ public final class FileContent: PlaybackContent {
     private let isPlayable: Bool
     private let known = Mutex<ContentOverview?>(nil)
     private let isStale = Atomic(false)
+    private let tags = Mutex(Tags())
+
+    /// What timed metadata told, of which several things may stand in one packet.
+    private struct Tags {
+        var waiting: [TimedMetadata] = []
+        var anchors = MetadataAnchors()
+    }
 
     public var overview: ContentOverview? { known.withLock { $0 } }
 
@@ -45,20 +52,27 @@ public final class FileContent: PlaybackContent {
     private func refresh() {
         let tracks = reader.tracks.compactMap(ContentTrack.init)
         let selected = tracks.filter { track in reader.selected.values.contains { String($0) == track.id.rawValue } }
-        let anchors = reader.creationTime.map { [TimecodeAnchor(position: .zero, wallTime: $0, source: .file)] }
+        var anchors = tags.withLock { $0.anchors.all }
+        if let made = reader.creationTime {
+            anchors.insert(TimecodeAnchor(position: .zero, wallTime: made, source: .file), at: 0)
+        }
         let overview = ContentOverview(
             kind: .onDemand, tracks: tracks, selected: Set(selected.map(\.id)), duration: reader.duration,
-            seekableRange: reader.isSeekable ? reader.duration.map { .zero...$0 } : nil, anchors: anchors ?? [])
+            seekableRange: reader.isSeekable ? reader.duration.map { .zero...$0 } : nil,
+            anchors: anchors.sorted { $0.position < $1.position })
         known.withLock { $0 = overview }
     }
 
     public func read() throws(PlaybackError) -> ContentItem? {
         while true {
             if isStale.exchange(false, ordering: .relaxed), let overview { return .overview(overview) }
+            let metadata = tags.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+            if let metadata { return .metadata(metadata) }
             let sample: PresentationSample?
             let duration = reader.duration
             do throws(SeekableFailure) { sample = try reader.next() } catch { throw playbackError(error) }
-            if reader.duration != duration {
+            let tellsTime = learn(of: sample)
+            if tellsTime || reader.duration != duration {
                 refresh()
                 isStale.store(true, ordering: .relaxed)
             }
@@ -68,8 +82,20 @@ public final class FileContent: PlaybackContent {
         }
     }
 
+    /// - Returns: whether it tells a wall time.
+    private func learn(of sample: PresentationSample?) -> Bool {
+        guard case .metadata(let bytes, let position)? = sample else { return false }
+        return tags.withLock { tags in
+            let version = tags.anchors.version
+            tags.waiting = TimedMetadata.all(inTags: bytes, at: position)
+            for metadata in tags.waiting { tags.anchors.learn(from: metadata) }
+            return tags.anchors.version != version
+        }
+    }
+
     public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
         guard reader.isSeekable else { throw .notSeekable }
+        tags.withLock { $0.waiting.removeAll() }
         do throws(SeekableFailure) { return try reader.seek(to: position) } catch { throw playbackError(error) }
     }
 

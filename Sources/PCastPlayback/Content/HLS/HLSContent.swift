@@ -104,7 +104,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         let selected = session.selected.map { HLSReading.id($0.key, $0.value) }
         let value = Known(
             loader: session.loader, loaders: session.loaders, tracks: session.tracks, selected: Set(selected),
-            anchors: session.anchors)
+            anchors: session.anchors.all)
         known.withLock { $0 = value }
     }
 
@@ -117,7 +117,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 
     /// The overview, when it is another than was told.
     private func news(_ session: HLSReading) -> ContentOverview? {
-        let version = session.loader.version &+ session.anchors.count
+        let version = session.loader.version &+ session.anchors.version
         guard version != toldVersion else { return nil }
         toldVersion = version
         publish(session)

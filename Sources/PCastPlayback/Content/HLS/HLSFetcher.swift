@@ -30,23 +30,24 @@ final class HLSFetcher: Sendable {
         let collected = Mutex<[UInt8]>([])
         let head = try await stream(uri, range: range.map { ($0.offset, $0.length) }, limit: limit, patience: patience)
         {
-            bytes in collected.withLock { $0 += bytes }
+            bytes, _ in collected.withLock { $0 += bytes }
         }
         return (collected.withLock { $0 }, head)
     }
 
     /// The same, as it comes.
     ///
+    /// - Parameter take: is given each piece, and how many bytes will come of what was asked for, where the server says it.
     /// - Returns: where it came from.
     @discardableResult
     func stream(
         _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, patience: Duration? = nil,
-        take: @escaping @Sendable ([UInt8]) async -> Void
+        take: @escaping @Sendable ([UInt8], Int64?) async -> Void
     ) async throws(LoadFailure) -> String {
         let head: HTTPDownload.Head
         do throws(HTTPDownload.Failure) {
             head = try await HTTPDownload.get(uri, range: range, limit: limit, patience: patience ?? self.patience) {
-                await take($1)
+                await take($1, range == nil || $0.status == 206 ? $0.length : range?.length)
             }
         } catch {
             throw LoadFailure(error)

@@ -8,6 +8,15 @@ struct HLSPresentation: Sendable {
     var sounds: [Rendition] = []
     var subtitles: [Rendition] = []
     var start: StartPoint?
+    /// Who says which pathway to take, where there are several.
+    var steering: Steering?
+
+    struct Steering: Sendable {
+        /// A whole address.
+        var server: String
+        var initial: String?
+        var pathways: [String]
+    }
 
     /// RFC 6381 names of what is decoded here.
     private static let codecs = [
@@ -28,14 +37,18 @@ struct HLSPresentation: Sendable {
         guard !ladder.rungs.isEmpty else { return nil }
         func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
         let preferred = playlist.contentSteering?.pathwayID
-        let uris = ladder.rungs.map { rung in
+        let mirrors = ladder.rungs.map { rung in
             // Of equal ones those of the pathway first that the playlist begins with (RFC 8216bis, section 7.3).
-            let mirrors =
-                rung.mirrors.filter { $0.pathwayID == preferred } + rung.mirrors.filter { $0.pathwayID != preferred }
-            return mirrors.map { resolved($0.uri) }
+            rung.mirrors.filter { $0.pathwayID == preferred } + rung.mirrors.filter { $0.pathwayID != preferred }
         }
+        let uris = mirrors.map { $0.map { resolved($0.uri) } }
         let choice = uris.count > 1 ? VariantChoice(ladder, configuration: configuration) : nil
         variants = RenditionVariants(uris: uris, variables: playlist.variables, choice: choice)
+        variants.pathways = mirrors.map { $0.map { $0.pathwayID ?? PathwaySteering.unnamed } }
+        let pathways = variants.pathways.flatMap(\.self)
+        if let told = playlist.contentSteering, Set(pathways).count > 1 {
+            steering = Steering(server: resolved(told.serverURI), initial: told.pathwayID, pathways: pathways)
+        }
         let first = ladder.rungs[0].variant
         func renditions(_ kind: Rendition.Kind, _ group: String?) -> [Rendition] {
             playlist.renditions(kind, in: group).map { rendition in

@@ -23,14 +23,18 @@ final class HLSReading {
     /// Of what was given out.
     private(set) var position = TimeSpan.zero
     private var soundEnd = TimeSpan.zero
+    /// The picture that was given out last since somebody went elsewhere.
+    private var shown: TimeSpan?
+    /// What tags and messages told of late: it is read again where a segment is.
+    private var told: [TimedMetadata] = []
+    private static let toldLimit = 256
     private var toldRanges: Set<String> = []
     private var rangesVersion = -1
     private var ranges: [TimedMetadata] = []
 
     private(set) var selected: [ContentTrack.Kind: Int] = [:]
     /// Wall times that timed metadata told.
-    private(set) var anchors: [TimecodeAnchor] = []
-    private static let anchorLimit = 1_024
+    private(set) var anchors = MetadataAnchors()
 
     var loader: RenditionLoader { main.loader }
 
@@ -42,7 +46,8 @@ final class HLSReading {
     ) {
         (self.presentation, self.name, self.fetcher, self.wait) = (presentation, name, fetcher, wait)
         let loader = RenditionLoader(
-            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first)
+            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first,
+            steering: presentation.steering)
         main = RenditionReader(loader, wanted: [.picture, .sound, .metadata], wait: wait)
     }
 
@@ -155,7 +160,8 @@ final class HLSReading {
     func seek(to position: TimeSpan) -> TimeSpan {
         waiting.removeAll()
         (given, isDrained, failure) = (0, false, nil)
-        (self.position, soundEnd) = (position, position)
+        (self.position, soundEnd, shown) = (position, position, nil)
+        told.removeAll()
         toldRanges.removeAll()
         main.seek(to: position)
         sound?.seek(to: position)
@@ -187,7 +193,7 @@ final class HLSReading {
         switch item {
         case .picture(_, let time, let duration):
             hasGivenAny = true
-            position = time
+            (position, shown) = (time, time)
             main.loader.read(to: time + (duration ?? .zero))
         case .sound(let sound, let time):
             hasGivenAny = true
@@ -201,6 +207,7 @@ final class HLSReading {
 
     private func readOn() throws(PlaybackError) {
         let pictures = try main.head(&clocks, name)
+        if let back = main.takeReturn() { return try goBack(back) }
         let sounds: RenditionReader.Head
         if let sound { sounds = try sound.head(&clocks, name) } else { sounds = .end }
         let (reader, time, medium): (RenditionReader, TimeSpan, PresentationMedium)
@@ -221,10 +228,18 @@ final class HLSReading {
         }
     }
 
+    /// A segment is read again from its beginning, of another variant: goes on behind what was given out, which is all.
+    private func goBack(_ back: RenditionReader.Return) throws(PlaybackError) {
+        do throws(CodecError) {
+            append(
+                try decoder.begin(behind: shown, before: back.firstPicture, sound: sound == nil ? soundEnd : nil))
+        } catch { throw .notPlayable(name, reason: "\(error)") }
+    }
+
     private func append(_ samples: [PresentationSample]) {
         for sample in samples {
             if case .metadata(let bytes, let position) = sample {
-                if let tag = ID3Tag(bytes) { append(TimedMetadata.all(in: tag, at: position)) }
+                append(TimedMetadata.all(inTags: bytes, at: position))
             } else if let item = ContentItem(sample) {
                 waiting.append(item)
             }
@@ -232,11 +247,11 @@ final class HLSReading {
     }
 
     private func append(_ metadata: [TimedMetadata]) {
-        for metadata in metadata {
+        for metadata in metadata where !told.contains(metadata) {
+            told.append(metadata)
+            if told.count > Self.toldLimit { told.removeFirst() }
             waiting.append(.metadata(metadata))
-            guard let wallTime = metadata.wallTime else { continue }
-            anchors.append(TimecodeAnchor(position: metadata.position, wallTime: wallTime, source: .timedMetadata))
-            if anchors.count > Self.anchorLimit { anchors.removeFirst() }
+            anchors.learn(from: metadata)
         }
     }
 

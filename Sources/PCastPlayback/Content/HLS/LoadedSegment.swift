@@ -14,10 +14,15 @@ final class LoadedSegment: Sendable {
     let clock: SegmentClock
     let initialization: [UInt8]
     let bytes: SegmentBytes
-    /// The reader has begun with it: nothing else can take its place any more.
+    /// The reader has begun with it.
     let isBegun = Atomic(false)
+    /// It was left for another variant's of the same moments: what came of it is all that will.
+    var isLeft: Bool { left.load(ordering: .acquiring) }
+    private let left = Atomic(false)
 
     var end: TimeSpan { start + duration }
+
+    func leave() { left.store(true, ordering: .releasing) }
 
     init(
         number: Int64, rung: Int?, start: TimeSpan, duration: TimeSpan, clock: SegmentClock, initialization: [UInt8],

@@ -37,7 +37,7 @@ final class PartHints: Sendable {
     ) async -> [UInt8]? {
         let collected = Mutex<[UInt8]>([])
         do throws(LoadFailure) {
-            try await fetcher.stream(uri, range: range, limit: HLSFetcher.segmentLimit) { piece in
+            try await fetcher.stream(uri, range: range, limit: HLSFetcher.segmentLimit) { piece, _ in
                 collected.withLock { $0 += piece }
             }
         } catch { return nil }

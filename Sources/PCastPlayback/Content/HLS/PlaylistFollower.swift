@@ -9,6 +9,8 @@ final class PlaylistFollower: Sendable {
         var timeline: PlaylistTimeline?
         /// Where the playlist came from, by which its addresses are resolved.
         var base = URIReference("")
+        /// Which of the addresses that was.
+        var uri = ""
         /// Nothing more of it will come.
         var failure: LoadFailure?
         /// Rises with each that is new.
@@ -30,18 +32,22 @@ final class PlaylistFollower: Sendable {
     private let state = Mutex(State())
     let changes = ChangeSignal()
     private let changed: @Sendable () -> Void
+    private let failed: @Sendable (String) -> Void
     private let task = Mutex<Task<Void, Never>?>(nil)
 
     /// - Parameters:
     ///   - uris: the same playlist at each.
     ///   - aligned: another rendition's timeline, on which this one's is placed.
     ///   - first: what was loaded already, and where it came from.
+    ///   - failed: called with an address that could not be had.
     ///   - changed: called after each change, from any thread.
     init(
         _ uris: [String], fetcher: HLSFetcher, variables: [PlaylistVariable], alignedWith aligned: PlaylistTimeline?,
-        first: (MediaPlaylist, base: String)? = nil, changed: @escaping @Sendable () -> Void
+        first: (MediaPlaylist, base: String)? = nil, failed: @escaping @Sendable (String) -> Void = { _ in },
+        changed: @escaping @Sendable () -> Void
     ) {
-        (self.uris, self.fetcher, self.variables, self.changed) = (uris, fetcher, variables, changed)
+        (self.uris, self.fetcher, self.variables) = (uris, fetcher, variables)
+        (self.failed, self.changed) = (failed, changed)
         let following = Task { await self.follow(aligned, first) }
         task.withLock { $0 = following }
     }
@@ -66,6 +72,7 @@ final class PlaylistFollower: Sendable {
         let (events, inbox) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingNewest(16))
         var first = first
         var loading: (id: Int, task: Task<Void, Never>)?
+        var asked = uris[0]
         var lastFailure: LoadFailure?
         var failures = 0
         var iterator = events.makeAsyncIterator()
@@ -74,13 +81,16 @@ final class PlaylistFollower: Sendable {
             while let output = machine.poll() {
                 switch output {
                 case .load(let request):
+                    asked = uris[request.mirror]
                     if let (playlist, base) = first {
                         first = nil
                         inbox.yield(.loaded(id: request.id, playlist, base: base))
                     } else {
                         loading = (request.id, Task { inbox.yield(await self.load(request)) })
                     }
-                case .abandon(let id): if loading?.id == id { loading?.task.cancel() }
+                case .abandon(let id):
+                    if loading?.id == id { loading?.task.cancel() }
+                    failed(asked)
                 case .stale, .recovered: break
                 case .ended: return
                 case .gaveUp(let failure):
@@ -102,11 +112,12 @@ final class PlaylistFollower: Sendable {
             alarm?.cancel()
             switch event {
             case .loaded(let id, let playlist, let base):
-                take(playlist, base, aligned)
+                take(playlist, base, asked, aligned)
                 machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
             case .failed(let id, let failure):
                 lastFailure = failure
                 failures += 1
+                if !failure.isAboutContent || failure.isFinal { failed(asked) }
                 if timeline == nil, failures >= uris.count * (failure.isAboutContent ? 1 : Self.firstTries) {
                     giveUp(failure)
                     return
@@ -124,7 +135,7 @@ final class PlaylistFollower: Sendable {
         changed()
     }
 
-    private func take(_ playlist: MediaPlaylist, _ base: String, _ aligned: PlaylistTimeline?) {
+    private func take(_ playlist: MediaPlaylist, _ base: String, _ uri: String, _ aligned: PlaylistTimeline?) {
         state.withLock { state in
             if state.timeline == nil {
                 state.timeline =
@@ -132,7 +143,7 @@ final class PlaylistFollower: Sendable {
             } else if state.timeline?.update(to: playlist) == .stale {
                 return
             }
-            state.base = URIReference(base)
+            (state.base, state.uri) = (URIReference(base), uri)
             state.version += 1
         }
         changes.raise()

@@ -22,6 +22,8 @@ final class RenditionLoader: Sendable {
         var rung = 0
         var follower: PlaylistFollower?
         var fetching: Task<SegmentLoad.End, Never>?
+        /// So many pathways were left since a segment came.
+        var leftPathways = 0
     }
 
     let variants: RenditionVariants
@@ -33,6 +35,7 @@ final class RenditionLoader: Sendable {
     private let choice: Mutex<VariantChoice?>
     private let changes = ChangeSignal()
     private let hints: PartHints
+    private let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
 
     /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
@@ -43,9 +46,11 @@ final class RenditionLoader: Sendable {
     /// - Parameters:
     ///   - first: the playlist of the least variant, where it was loaded already.
     ///   - aligned: the timeline that this one is placed on.
+    ///   - steering: who says which pathway to take; nil where there is one.
     init(
         _ variants: RenditionVariants, fetcher: HLSFetcher, bounds: LoaderBounds, usesParts: Bool, wait: ReaderWait,
-        alignedWith aligned: PlaylistTimeline? = nil, first: (MediaPlaylist, base: String)? = nil
+        alignedWith aligned: PlaylistTimeline? = nil, first: (MediaPlaylist, base: String)? = nil,
+        steering: HLSPresentation.Steering? = nil
     ) {
         (self.variants, self.fetcher, self.bounds, self.usesParts, self.wait) = (
             variants, fetcher, bounds, usesParts, wait
@@ -53,6 +58,7 @@ final class RenditionLoader: Sendable {
         choice = Mutex(variants.choice)
         patience = TimeSpan(fetcher.patience) * 2
         hints = PartHints(fetcher)
+        self.steering = steering.map { [changes] in SteeringFollower($0, fetcher: fetcher) { changes.raise() } }
         let now = MonotonicClock.now()
         let rung = choice.withLock { $0?.choose(buffered: .zero, goal: bounds.ahead, at: now) } ?? 0
         let follower = follower(of: rung, alignedWith: aligned, first: first)
@@ -65,15 +71,21 @@ final class RenditionLoader: Sendable {
         of rung: Int, alignedWith aligned: PlaylistTimeline?, first: (MediaPlaylist, base: String)? = nil
     ) -> PlaylistFollower {
         PlaylistFollower(
-            variants.uris[rung], fetcher: fetcher, variables: variants.variables, alignedWith: aligned, first: first
-        ) { [changes, wait] in
-            changes.raise()
-            wait.raise()
-        }
+            uris(of: rung), fetcher: fetcher, variables: variants.variables, alignedWith: aligned, first: first,
+            failed: { [steering, variants] uri in
+                if let pathway = variants.pathway(of: uri) { _ = steering?.failed(pathway) }
+            },
+            changed: { [changes, wait] in
+                changes.raise()
+                wait.raise()
+            })
     }
+
+    private func uris(of rung: Int) -> [String] { variants.uris(of: rung, in: steering?.order ?? []) }
 
     func stop() {
         task.withLock { $0?.cancel() }
+        steering?.stop()
         state.withLock { state in
             state.fetching?.cancel()
             state.follower?.stop()
@@ -113,7 +125,12 @@ final class RenditionLoader: Sendable {
     /// The segment behind another; nil while it is not there.
     func next(after segment: LoadedSegment?) -> Next? {
         let next: Next? = state.withLock { state in
-            if let segment {
+            if let segment, segment.isLeft {
+                // Another variant's takes its place.
+                if let other = state.segments.first(where: { $0.end > segment.start + Self.tolerance }) {
+                    return .segment(other)
+                }
+            } else if let segment {
                 if let index = state.segments.firstIndex(where: { $0 === segment }) {
                     if index + 1 < state.segments.count { return .segment(state.segments[index + 1]) }
                 } else if let later = state.segments.first(where: { $0.start >= segment.end - Self.tolerance }) {
@@ -232,7 +249,7 @@ final class RenditionLoader: Sendable {
             switch end {
             case .complete, .gone:
                 (state.position, state.number) = (load.next.placed.end, load.next.placed.number + 1)
-                state.isLanding = false
+                (state.isLanding, state.leftPathways) = (false, 0)
             case .failed(let failure): state.failure = failure
             case .leftOff: break
             }
@@ -242,7 +259,7 @@ final class RenditionLoader: Sendable {
 
     // MARK: Variants
 
-    /// Goes over to another variant between two segments.
+    /// Goes over to another variant, or to another pathway, between two segments.
     private func chooseRung() async {
         let (current, follower, end, reached) = state.withLock { state in
             (state.rung, state.follower, state.segments.last?.end, state.reached)
@@ -252,18 +269,19 @@ final class RenditionLoader: Sendable {
         let chosen = choice.withLock {
             $0?.choose(buffered: buffered, goal: bounds.ahead, at: MonotonicClock.now())
         }
-        guard let chosen, chosen != current else { return }
-        let other = self.follower(of: chosen, alignedWith: timeline)
+        let rung = chosen ?? current
+        guard rung != current || steering != nil && uris(of: rung).first != follower.uris.first else { return }
+        let other = self.follower(of: rung, alignedWith: timeline)
         await other.loaded()
         guard other.timeline != nil else {
             // It is not to be had: stay.
             other.stop()
-            choice.withLock { $0?.pinned = current }
+            if rung != current { choice.withLock { $0?.pinned = current } }
             return
         }
         follower.stop()
         state.withLock { state in
-            (state.rung, state.follower, state.number) = (chosen, other, nil)
+            (state.rung, state.follower, state.number) = (rung, other, nil)
             if let end = state.segments.last?.end { state.position = end + Self.tolerance }
         }
     }
@@ -283,22 +301,48 @@ extension RenditionLoader: SegmentLoad.Owner {
     }
 
     func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool) {
-        choice.withLock { $0?.downloaded(bytes: bytes, in: span, isPaced: isPaced) }
+        let rate = choice.withLock { choice in
+            choice?.downloaded(bytes: bytes, in: span, isPaced: isPaced)
+            return choice?.throughput.bitrate
+        }
+        if let rate { steering?.measured(rate) }
     }
 
-    func weigh(_ segment: LoadedSegment, received: Int64, in elapsed: TimeSpan) {
-        let abandoned: Task<SegmentLoad.End, Never>? = state.withLock { state in
-            guard state.segments.last === segment, !segment.isBegun.load(ordering: .relaxed) else { return nil }
-            let buffered = max(segment.start - state.reached, .zero)
+    func leaves(_ segment: LoadedSegment?) -> Bool {
+        guard let steering, let uri = follower?.current.uri, let pathway = variants.pathway(of: uri) else {
+            return false
+        }
+        let isAnother = steering.failed(pathway)
+        return state.withLock { state in
+            guard isAnother, state.leftPathways + 1 < steering.order.count else { return false }
+            state.leftPathways += 1
+            if let segment, state.segments.last === segment {
+                segment.leave()
+                state.segments.removeLast()
+            }
+            return true
+        }
+    }
+
+    func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival) {
+        let abandoned = state.withLock { state -> Task<SegmentLoad.End, Never>? in
+            guard state.segments.last === segment else { return nil }
+            // One that is read already is played while it comes. It is late when its end is.
+            let isBegun = segment.isBegun.load(ordering: .relaxed)
+            let buffered = max((isBegun ? segment.end : segment.start) - state.reached, .zero)
+            let measured: (bytes: Int64, span: TimeSpan) =
+                isBegun ? arrival.recent : (arrival.received, arrival.elapsed)
             let isTooSlow = choice.withLock { choice in
                 guard
                     choice?.abandons(
-                        received: received, in: elapsed, ofSegment: segment.duration, buffered: buffered) == true
+                        received: arrival.received, in: arrival.elapsed, ofSegment: segment.duration,
+                        length: arrival.length, recent: measured, buffered: buffered) == true
                 else { return false }
-                choice?.abandoned(bytes: received, in: elapsed)
+                choice?.abandoned(bytes: measured.bytes, in: measured.span)
                 return true
             }
             guard isTooSlow else { return nil }
+            segment.leave()
             state.segments.removeLast()
             return state.fetching
         }

@@ -72,6 +72,8 @@ final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thr
     private let segment: SegmentBytes
     private let wait: ReaderWait
     private var place = (chunk: 0, offset: 0)
+    /// All that there is was read.
+    private(set) var isAtEnd = false
 
     init(_ segment: SegmentBytes, behind initialization: [UInt8], _ wait: ReaderWait) {
         (head, self.segment, self.wait) = (initialization[...], segment, wait)
@@ -84,6 +86,8 @@ final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thr
             head = head.dropFirst(count)
             return count
         }
-        return wait.wait { segment.copy(&place, into: buffer) }
+        let count = wait.wait { segment.copy(&place, into: buffer) }
+        if count == 0 { isAtEnd = true }
+        return count
     }
 }

@@ -43,9 +43,9 @@ struct SegmentFetch {
 
     /// Fetches what is next of it.
     ///
-    /// - Parameter arrived: is told of each piece of a whole as it comes.
+    /// - Parameter arrived: is told of each piece of a whole as it comes, and how much will come, where the server says it.
     mutating func next(
-        into bytes: SegmentBytes, hints: PartHints, arrived: @escaping @Sendable (Int) -> Void,
+        into bytes: SegmentBytes, hints: PartHints, arrived: @escaping @Sendable (Int, Int64?) -> Void,
         measure: @escaping Measure
     ) async throws(LoadFailure) -> Progress {
         if !isPrepared {
@@ -69,7 +69,7 @@ struct SegmentFetch {
     }
 
     private mutating func whole(
-        _ uri: String, into bytes: SegmentBytes, _ arrived: @escaping @Sendable (Int) -> Void,
+        _ uri: String, into bytes: SegmentBytes, _ arrived: @escaping @Sendable (Int, Int64?) -> Void,
         _ measure: @escaping Measure
     ) async throws(LoadFailure) {
         let range = segment.byteRange
@@ -82,9 +82,9 @@ struct SegmentFetch {
         if let range { request = (range.offset + received, range.length - received) }
         if range == nil, received > 0 { request = (received, nil) }
         if let length = request?.length, length <= 0 { return }
-        try await fetcher.stream(resolved(uri), range: request, limit: HLSFetcher.segmentLimit) { piece in
+        try await fetcher.stream(resolved(uri), range: request, limit: HLSFetcher.segmentLimit) { piece, length in
             bytes.append(tally.take(piece))
-            arrived(piece.count)
+            arrived(piece.count, length)
         }
         measure(tally.count, MonotonicClock.now() - began, false)
     }

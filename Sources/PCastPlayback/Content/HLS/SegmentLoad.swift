@@ -15,8 +15,10 @@ struct SegmentLoad {
         /// - Returns: whether it is still wanted.
         func take(_ segment: LoadedSegment, of generation: Int) -> Bool
         func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
+        /// It could not be had: whether it is left, so that another pathway is taken, and what came of it with it.
+        func leaves(_ segment: LoadedSegment?) -> Bool
         /// So much of it came: leaves it for a lower variant's, by cancelling this task, if that would be there sooner.
-        func weigh(_ segment: LoadedSegment, received: Int64, in elapsed: TimeSpan)
+        func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
     }
 
     enum End {
@@ -52,10 +54,13 @@ struct SegmentLoad {
             do throws(LoadFailure) {
                 if loaded == nil { loaded = try await begin(&fetch, for: owner, wait) }
                 guard let loaded else { return .leftOff }
-                return try await fill(loaded, &fetch, for: owner, hints)
+                let end = try await fill(loaded, &fetch, for: owner, hints)
+                // It may have been left with the last of its bytes; then the other is loaded all the same.
+                return loaded.isLeft ? .leftOff : end
             } catch {
                 guard !Task.isCancelled else { return .leftOff }
                 if !isInWindow(owner) { return .gone }
+                if owner.leaves(loaded) { return .leftOff }
                 guard !error.isFinal, MonotonicClock.now() - began < patience else { return .failed(error) }
                 try? await Task.sleep(for: pause.duration)
                 pause = min(pause * 2, Self.longestPause)
@@ -96,9 +101,9 @@ struct SegmentLoad {
                     hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
                 }
             }
-            let watch = SlownessWatch { owner.weigh(loaded, received: $0, in: $1) }
+            let watch = SlownessWatch { owner.weigh(loaded, $0) }
             let progress = try await fetch.next(
-                into: loaded.bytes, hints: hints, arrived: { watch.arrived($0) },
+                into: loaded.bytes, hints: hints, arrived: { watch.arrived($0, of: $1) },
                 measure: { owner.downloaded($0, in: $1, isPaced: $2) })
             switch progress {
             case .complete: return .complete
@@ -113,30 +118,57 @@ struct SegmentLoad {
     }
 }
 
+/// How much of a segment came, and how fast.
+struct SegmentArrival {
+    var received: Int64
+    /// How much will come; nil where the server does not say.
+    var length: Int64?
+    var elapsed: TimeSpan
+    /// Of the last seconds: the link may have become another since it began.
+    var recent: (bytes: Int64, span: TimeSpan)
+}
+
 /// Looks, while a segment comes, whether it comes too slowly.
 private final class SlownessWatch: Sendable {
-    private struct State {
-        var received: Int64 = 0
-        var looked: Instant?
+    private struct Mark {
+        var received: Int64
+        var time: Instant
     }
 
-    private let began = MonotonicClock.now()
-    private let weigh: @Sendable (Int64, TimeSpan) -> Void
-    private let state = Mutex(State())
+    private struct State {
+        var received: Int64 = 0
+        /// What had come when it was looked, the earliest first.
+        var marks: [Mark]
+    }
+
+    private let began: Instant
+    private let weigh: @Sendable (SegmentArrival) -> Void
+    private let state: Mutex<State>
 
     /// Not with each piece.
     private static let interval = TimeSpan.milliseconds(250)
+    /// So many intervals are what came of late.
+    private static let recentCount = 8
 
-    init(_ weigh: @escaping @Sendable (Int64, TimeSpan) -> Void) { self.weigh = weigh }
+    init(_ weigh: @escaping @Sendable (SegmentArrival) -> Void) {
+        self.weigh = weigh
+        began = MonotonicClock.now()
+        state = Mutex(State(marks: [Mark(received: 0, time: began)]))
+    }
 
-    func arrived(_ count: Int) {
+    func arrived(_ count: Int, of length: Int64?) {
         let now = MonotonicClock.now()
-        let received: Int64? = state.withLock { state in
+        let arrival: SegmentArrival? = state.withLock { state in
             state.received += Int64(count)
-            guard state.looked.map({ now - $0 >= Self.interval }) ?? true else { return nil }
-            state.looked = now
-            return state.received
+            guard let first = state.marks.first, let last = state.marks.last, now - last.time >= Self.interval else {
+                return nil
+            }
+            state.marks.append(Mark(received: state.received, time: now))
+            if state.marks.count > Self.recentCount { state.marks.removeFirst() }
+            return SegmentArrival(
+                received: state.received, length: length, elapsed: now - began,
+                recent: (state.received - first.received, now - first.time))
         }
-        if let received { weigh(received, now - began) }
+        if let arrival { weigh(arrival) }
     }
 }

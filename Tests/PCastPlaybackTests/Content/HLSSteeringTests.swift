@@ -1,0 +1,102 @@
+import PCastHLS
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("A steering server is followed from pathway to pathway", .enabled(if: Program.hasFFmpeg))
+struct HLSSteeringTests {
+    private let folder: TemporaryFolder
+    private let film = StampedFilm(seconds: 12, rate: 10)
+
+    init() throws {
+        folder = try TemporaryFolder()
+        _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
+        let variants = ["a", "b"].map { pathway in
+            "#EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS=\"avc1.42c00d,mp4a.40.2\",PATHWAY-ID=\"\(pathway)\"\n"
+                + "\(pathway)/s.m3u8\n"
+        }
+        try folder.write(
+            "#EXTM3U\n#EXT-X-CONTENT-STEERING:SERVER-URI=\"steer.json?key=1\",PATHWAY-ID=\"a\"\n" + variants.joined(),
+            to: "main.m3u8")
+    }
+
+    private func read(_ origin: TestOrigin) async throws -> [ContentItem] {
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        return try await content.readItems()
+    }
+
+    /// What a pathway's server has, by a path as `a/s3.ts`.
+    private static func answer(_ path: String, _ folder: TemporaryFolder) -> TestOrigin.Answer? {
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        return (try? folder.read(name)).map { .init(body: $0) }
+    }
+
+    @Test("when the server prefers another, it is gone over to between two segments", .timeLimit(.minutes(2)))
+    func preference() async throws {
+        let folder = folder
+        let queries = Mutex<[[String: String]]>([])
+        let origin = try TestOrigin { request in
+            if request.path == "/steer.json" {
+                let count = queries.withLock { queries in
+                    queries.append(request.query)
+                    return queries.count
+                }
+                let priority = count == 1 ? "\"a\",\"b\"" : "\"b\",\"a\""
+                return .text("{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(priority)],\"MORE\":{}}")
+            }
+            guard var answer = Self.answer(request.path, folder) else { return nil }
+            // As fast as it is played.
+            let size = answer.body.count
+            if request.path.hasPrefix("/a/"), request.path.hasSuffix(".ts") { answer.bytesPerSecond = size }
+            return answer
+        }
+        defer { origin.stop() }
+        #expect(try await read(origin).stamps == Array(0..<film.count))
+        let segments = origin.requests.filter { $0.hasSuffix(".ts") }
+        let change = try #require(segments.firstIndex { $0.hasPrefix("/b/") })
+        #expect(change > 0 && segments[change...].allSatisfy { $0.hasPrefix("/b/") }, "\(segments)")
+        let asked = queries.withLock { $0 }
+        #expect(asked.allSatisfy { $0["key"] == "1" } && asked.first?["_HLS_pathway"] == "a")
+    }
+
+    @Test(
+        "a pathway that fails in the middle of a segment is left at once, and nothing is lost", .timeLimit(.minutes(2)))
+    func failure() async throws {
+        let folder = folder
+        let origin = try TestOrigin { request in
+            guard var answer = Self.answer(request.path, folder) else { return nil }
+            if request.path == "/a/s4.ts" {
+                // Of it a half comes once, and then nothing.
+                guard request.range == nil else { return .status(503) }
+                answer.cutAfter = answer.body.count / 2
+            }
+            return answer
+        }
+        defer { origin.stop() }
+        #expect(try await read(origin).stamps == Array(0..<film.count))
+        let segments = origin.requests.filter { $0.hasSuffix(".ts") }
+        let change = try #require(segments.firstIndex { $0.hasPrefix("/b/") })
+        #expect(segments[change...] == (4..<12).map { "/b/s\($0).ts" }[...])
+    }
+
+    @Test("what is no manifest is none")
+    func manifests() {
+        func manifest(_ text: String) -> SteeringManifest? { SteeringManifest(json: Array(text.utf8)) }
+        #expect(
+            manifest(#"{"VERSION":1,"TTL":30.5,"RELOAD-URI":"/x","PATHWAY-PRIORITY":["a"]}"#)
+                == SteeringManifest(timeToLive: .milliseconds(30_500), reloadURI: "/x", priority: ["a"]))
+        #expect(manifest(#"{"VERSION":1,"PATHWAY-PRIORITY":[]}"#)?.timeToLive == SteeringManifest.usualTimeToLive)
+        for text in [
+            "", "[]", #"{"VERSION":2,"PATHWAY-PRIORITY":["a"]}"#, #"{"VERSION":1}"#,
+            #"{"VERSION":1,"PATHWAY-PRIORITY":[1]}"#, #"{"VERSION":1,"PATHWAY-PRIORITY":"a"}"#,
+            "{\"VERSION\":1,\"PATHWAY-PRIORITY\":[" + (0..<100).map { "\"\($0)\"" }.joined(separator: ",") + "]}",
+        ] {
+            #expect(manifest(text) == nil, "\(text)")
+        }
+        #expect(manifest(#"{"VERSION":1,"TTL":-1e300,"PATHWAY-PRIORITY":[]}"#)?.timeToLive == .zero)
+    }
+}

@@ -1,0 +1,47 @@
+/// A stamped film in two variants, `low` and `high`, cut at the same places; `main.m3u8` names both.
+struct LadderFilm {
+    let film: StampedFilm
+    private let folder: TemporaryFolder
+
+    /// The lower variant's pictures have 100 kbit/s, the higher one's 600, whatever they show.
+    init(_ film: StampedFilm, segmentSeconds: Int, fragmented: Bool = false) throws {
+        self.film = film
+        folder = try TemporaryFolder()
+        for (name, rate) in [("low", 100), ("high", 600)] {
+            _ = try HLSFilm(
+                film, segmentSeconds: segmentSeconds, in: folder, name: name, fragmented: fragmented,
+                options: "-b:v \(rate)k -minrate \(rate)k -maxrate \(rate)k -bufsize \(rate)k -x264-params nal-hrd=cbr")
+        }
+        try folder.write(
+            """
+            #EXTM3U
+            #EXT-X-STREAM-INF:BANDWIDTH=200000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=160x90
+            low.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS="avc1.42c00d,mp4a.40.2",RESOLUTION=320x180
+            high.m3u8
+
+            """, to: "main.m3u8")
+    }
+
+    /// A server of it.
+    ///
+    /// - Parameter change: what becomes of an answer, by what was asked for: `low0`, `low1`, `high`.
+    func origin(
+        _ change: @escaping @Sendable (_ name: Substring, _ answer: inout TestOrigin.Answer) -> Void
+    ) throws -> TestOrigin {
+        try TestOrigin { [folder] request in
+            let path = request.path.dropFirst()
+            guard let body = try? folder.read(String(path)) else { return nil }
+            var answer = TestOrigin.Answer(body: body)
+            change(path.prefix { $0 != "." }, &answer)
+            return answer
+        }
+    }
+
+    /// The numbers of a variant's segments that were asked for, in order, behind the first `count` requests.
+    func asked(_ name: String, of origin: TestOrigin, after count: Int = 0) -> [Int] {
+        origin.requests.dropFirst(count).compactMap { path in
+            path.hasPrefix("/\(name)") ? Int(path.dropFirst(name.count + 1).prefix { $0 != "." }) : nil
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+/// The timecode of the playback reference, sections 2 and 6: what encoders write into the stream is told when its moment is
+/// shown, and says what time it is.
+@Suite("What media say of their moments is told when these are shown", .enabled(if: Program.hasFFmpeg))
+struct TimedMetadataStory {
+    /// What a player told of metadata since this was asked last: up to an event that is made for it.
+    private struct Listener {
+        let player: Player
+        var events: AsyncStream<PlayerEvent>.Iterator
+
+        init(_ player: Player) { (self.player, events) = (player, player.events().makeAsyncIterator()) }
+
+        mutating func take() async -> [PlayerEvent] {
+            await player.settled()
+            player.muted.toggle()
+            var told: [PlayerEvent] = []
+            while let event = await events.next() {
+                if case .mutedChanged = event.kind { break }
+                if case .metadata = event.kind { told.append(event) }
+            }
+            return told
+        }
+    }
+
+    @Test(
+        "of timed ID3 each tag is told once as playback passes it, and again when it comes there again",
+        .timeLimit(.minutes(2)), arguments: ["s.m3u8", "film.ts"])
+    func tags(_ name: String) async throws {
+        let folder = try TemporaryFolder()
+        let tagged = TaggedFilm(StampedFilm(seconds: 6), at: (0..<11).map { 0.1 + Double($0) / 2 }, in: folder)
+        if name == "film.ts" { try tagged.makeFile() } else { try tagged.makeSegments(ofSeconds: 2) }
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let story = Story()
+        let player = story.player
+        var listener = Listener(player)
+        player.set(video: Video(origin.uri("/\(name)")), play: true)
+        try await story.wait { story.stamp >= 40 }
+        player.pause()
+        _ = try await player.seek(to: 4.5)
+        let stamp = try #require(story.stamps.last { $0 < 110 })
+        let passed = await listener.take().values
+        #expect(tagged.values.starts(with: passed))
+        // Nothing before its picture; and when a picture behind it was shown, it had been told.
+        let expected = tagged.values(before: Double(stamp - 1) / 25)
+        #expect((expected.count...(expected.count + 1)).contains(passed.count), "\(passed.count) at \(stamp)")
+        // Where it stands nothing is told, though it has been read.
+        _ = try await player.seek(to: 2.4)
+        #expect(await listener.take().isEmpty)
+        player.play()
+        try await story.wait(for: "+ end")
+        let rest = await listener.take()
+        #expect(rest.values == tagged.values.filter { !tagged.values(before: 2.4).contains($0) })
+        #expect(rest.allSatisfy { $0.epoch == player.playhead?.epoch })
+
+        // The pictures are the oracle of what time it was said to be.
+        let frame = TimeSpan.milliseconds(41)
+        let apart = story.sights.compactMap { sight in
+            sight.playhead?.timecode.map {
+                ($0 - (StampedFilm.captureTime + tagged.film.position(of: sight.stamp))).magnitude
+            }
+        }
+        #expect(apart.count >= 60 && apart.count { $0 > frame } * 10 <= apart.count, "\(apart.sorted().suffix(20))")
+        await story.finish()
+    }
+}
+
+extension [PlayerEvent] {
+    fileprivate var values: [String] {
+        compactMap { if case .metadata(let metadata) = $0.kind { metadata.value } else { nil } }
+    }
+}
+
+extension TaggedFilm {
+    fileprivate func values(before seconds: Double) -> [String] {
+        zip(tags, values).filter { $0.0.position < TimeSpan(seconds: seconds) }.map(\.1)
+    }
+}

@@ -94,7 +94,10 @@ struct HLSLadderTests {
         let count = try #require(origin.requests.firstIndex { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
         try await story.wait { asked("high", after: count).count >= 2 }
         let number = try #require(asked("high", after: count).first)
+        // The picture that it lands on stands there.
+        story.player.pause()
         _ = try await story.player.seek(to: Double(number) + 0.1)
+        await story.player.settled()
         #expect(abs(story.stamp - number * film.rate) <= 1, "the picture of the higher variant's segment")
         // Each segment came of one variant only, and none was left out.
         let both = Set(asked("low", after: 0)).union(asked("high", after: 0))

@@ -7,12 +7,9 @@ import Synchronization
 /// themselves: graphics in the cloud.
 ///
 /// The page is laid out at a size of its own and scaled to each picture. Its background is transparent where the page does
-/// not say otherwise. A Chromium without a window draws it when something on it changes, up to thirty times a second, and
-/// each drawing stays until the next. Links that people follow, dialogs and sound are not for it.
+/// not say otherwise. A Chromium without a window draws it when something on it changes; thirty times a second at most the newest
+/// drawing is laid over the pictures, and stays until the next. Links that people follow, dialogs and sound are not for it.
 public final class OverlayPage: Sendable {
-    /// Every other of the browser's frames, of which there are sixty a second.
-    private static let frameInterval: JSONValue = 2
-
     private let browser: Browser
     private let layer: OverlayLayer
 
@@ -61,7 +58,7 @@ public final class OverlayPage: Sendable {
                 ]
             ),
             ("Emulation.setDefaultBackgroundColorOverride", ["color": ["r": 0, "g": 0, "b": 0, "a": 0]]),
-            ("Page.startScreencast", ["format": "png", "everyNthFrame": Self.frameInterval]),
+            ("Page.startScreencast", ["format": "png"]),
         ]
         for (method, parameters) in steps { _ = try await browser.ask(method, parameters, session: session?.string) }
         let loaded = try await browser.ask("Page.navigate", ["url": .string(address)], session: session?.string)
@@ -71,15 +68,12 @@ public final class OverlayPage: Sendable {
     private static func take(_ event: Browser.Event, of browser: Browser, onto layer: OverlayLayer) {
         switch event.method {
         case "Page.screencastFrame":
-            if let text = event.parameters["data"]?.string, let bytes = Data(base64Encoded: text),
-                let graphic = try? Graphic(premultipliedPNG: Array(bytes))
-            {
-                layer.lay(graphic)
-            }
-            // The next one comes when this one has been acknowledged: no more are drawn than can be used.
+            // At once: while two are not acknowledged the browser leaves out what it draws, and of a page that then stands
+            // still that would be the last word.
             browser.tell(
                 "Page.screencastFrameAck", ["sessionId": event.parameters["sessionId"] ?? .null],
                 session: event.session)
+            if let text = event.parameters["data"]?.string { layer.lay(text) }
         case "Page.javascriptDialogOpening":
             browser.tell("Page.handleJavaScriptDialog", ["accept": false], session: event.session)
         case "Inspector.targetCrashed":
@@ -105,20 +99,55 @@ public final class OverlayPage: Sendable {
 }
 
 /// A page's place over the pictures: nothing is laid there once it was removed.
+///
+/// Of what is drawn faster than pictures change the newest is laid, thirty times a second.
 private final class OverlayLayer: Sendable {
+    private struct State {
+        /// The newest drawing that was not laid yet.
+        var waiting: String?
+        var isLaying = false
+        var isRemoved = false
+    }
+
+    private static let interval = Duration.milliseconds(33)
+
     private let outlet: PlaybackOutlet
-    private let isThere = Mutex(true)
+    private let state = Mutex(State())
 
     init(over outlet: PlaybackOutlet) { self.outlet = outlet }
 
-    func lay(_ graphic: Graphic) {
-        isThere.withLock { if $0 { outlet.lay(graphic) } }
+    /// - Parameter drawing: a PNG file, in Base64.
+    func lay(_ drawing: String) {
+        let begins = state.withLock { state in
+            state.waiting = drawing
+            defer { state.isLaying = true }
+            return !state.isLaying
+        }
+        guard begins else { return }
+        Task {
+            while let drawing = next() {
+                if let bytes = Data(base64Encoded: drawing),
+                    let graphic = try? Graphic(premultipliedPNG: Array(bytes))
+                {
+                    state.withLock { if !$0.isRemoved { outlet.lay(graphic) } }
+                }
+                try? await Task.sleep(for: Self.interval)
+            }
+        }
+    }
+
+    private func next() -> String? {
+        state.withLock { state in
+            defer { state.waiting = nil }
+            if state.waiting == nil { state.isLaying = false }
+            return state.waiting
+        }
     }
 
     func remove() {
-        isThere.withLock { isThere in
-            if isThere { outlet.lay(nil) }
-            isThere = false
+        state.withLock { state in
+            if !state.isRemoved { outlet.lay(nil) }
+            state.isRemoved = true
         }
     }
 }

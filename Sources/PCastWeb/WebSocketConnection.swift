@@ -19,6 +19,8 @@ public struct WebSocketConnection: Sendable {
 
     /// What the request for the WebSocket said of where it comes from; nil at a client's end.
     public struct Request: Sendable {
+        /// Path and query, as the client wrote them.
+        public let target: String
         /// `Host`, as the client wrote it.
         public let host: String?
         /// The page that opened the WebSocket; nil when no page did (RFC 6455, section 10.2).
@@ -97,9 +99,13 @@ public struct WebSocketConnection: Sendable {
 
     /// Says goodbye; the other side answers and the connection ends.
     ///
-    /// - Parameter status: 1000 when all is said, 1001 when this side goes away (RFC 6455, section 7.4.1).
-    public func close(status: UInt16 = 1_000) async {
-        try? await outbound.write(frame(.connectionClose, ByteBuffer(integer: status)))
+    /// - Parameters:
+    ///   - status: 1000 when all is said, 1001 when this side goes away (RFC 6455, section 7.4.1).
+    ///   - reason: in at most 123 bytes.
+    public func close(status: UInt16 = 1_000, reason: String = "") async {
+        var data = ByteBuffer(integer: status)
+        data.writeString(reason)
+        try? await outbound.write(frame(.connectionClose, data))
     }
 
     /// Ends the connection without a word, whatever waits.

@@ -147,7 +147,7 @@ public struct OverlayCore: Machine, Sendable {
     }
 
     public mutating func advance(to now: Instant) {
-        guard now > lastNow else { return }
+        guard now >= lastNow else { return }
         lastNow = now
         guard isActive else { return }
         for (id, page) in pages {
@@ -240,7 +240,8 @@ public struct OverlayCore: Machine, Sendable {
             return watchdog.set(silentSince: heard)
         }
         let isExpected = configuration.expectsPages || pages.values.contains { $0.isController && $0.closing == nil }
-        if missingSince == nil || !isExpected { missingSince = now }
-        watchdog.set(silentSince: isExpected ? missingSince : nil)
+        // Where none is expected, none is missed from before one came.
+        missingSince = isExpected ? missingSince ?? now : nil
+        watchdog.set(silentSince: missingSince)
     }
 }

@@ -110,7 +110,8 @@ private struct NotificationPayload {
     func number(_ key: String) -> Double? {
         switch info[key] {
         case is Bool: nil
-        case let value as Float: Double(value)
+        // Its shortest digits are what was meant: 0.7, and not what is nearest to it in a Float.
+        case let value as Float: Double("\(value)")
         case let value as Double: value
         case let value as any BinaryInteger: Double(value)
         default: nil

@@ -14,7 +14,8 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         var toldState: OverlayPlayerState?
         var toldTimeAt: Instant?
         var toldEpoch: PlayheadEpoch?
-        var controls = OverlayControls.hidden
+        /// What is known of them.
+        var controls: OverlayControls?
     }
 
     /// Between two times that are told, while it plays: a little less than a quarter of a second, so that pictures which come

@@ -15,7 +15,6 @@ extension EndToEnd {
                 let programme = try await StampedProgramme.make(seconds: 60, in: place)
                 let stage = try await OverlayStage(programme)
                 let (player, browser) = (stage.player, try await Browser.start(in: place))
-                player.loop = true
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
                 player.volume = 0.4
@@ -27,6 +26,8 @@ extension EndToEnd {
                 try await onlooker(stage, browser)
                 try await lies(stage, browser)
 
+                let pictures = stage.screen.sights
+                _ = await pictures.first { _ in pictures.values.count > shown + 60 }
                 // All the while the player was not asked for anything, and did nothing but play.
                 let since = stage.classic.values.dropFirst(told)
                 #expect(!since.contains { $0.isCommand }, "\(since.filter(\.isCommand))")

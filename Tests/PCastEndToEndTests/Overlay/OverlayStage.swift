@@ -77,6 +77,7 @@ final class OverlayStage: Sendable {
         )
         origin = "http://127.0.0.1:\(port)"
         overlay.load()
+        player.loop = true
         player.set(video: Video(programme.address), play: true)
     }
 

@@ -144,7 +144,7 @@ class Chromium:
 
     def _deliver(self, event):
         listener = self._listeners.get(event.get("sessionId"))
-        if listener:
+        if listener and "method" in event:  # else the answer to what was only told
             listener(event["method"], event["params"])
 
     def page(self, *scripts):

@@ -13,7 +13,7 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     private let path: String
     private var hasSeenHead = false
 
-    /// - Parameter path: where a WebSocket may be opened.
+    /// - Parameter path: where a WebSocket may be opened; one that ends in `/` stands for everything below it.
     init(path: String) { self.path = path }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -28,7 +28,8 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     /// As RFC 6455, section 4.2.1 has it.
     private func asksForWebSocket(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
-        return head.method == .GET && head.uri.prefix { $0 != "?" } == path
+        let asked = head.uri.prefix { $0 != "?" }
+        return head.method == .GET && (path.hasSuffix("/") ? asked.hasPrefix(path) : asked == path)
             && headers[canonicalForm: "Upgrade"].contains { $0.lowercased() == "websocket" }
             && headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
             && headers["Sec-WebSocket-Version"] == ["13"] && headers["Sec-WebSocket-Key"].count == 1

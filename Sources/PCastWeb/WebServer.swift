@@ -43,7 +43,7 @@ public struct WebServer: Sendable {
     /// - Parameters:
     ///   - security: nil for no TLS.
     ///   - gate: nil takes every connection.
-    ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`.
+    ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`; one that ends in `/` stands for everything below.
     ///   - webSocket: runs as long as its connection; returning closes it.
     public init(
         binding: Binding, security: Security? = nil, gate: (any ConnectionGate)? = nil,

@@ -1,6 +1,7 @@
 public import NIOCore
 import NIOWebSocket
 import ServiceLifecycle
+import Synchronization
 
 /// An open WebSocket: messages in, messages out.
 ///
@@ -16,9 +17,20 @@ public struct WebSocketConnection: Sendable {
     private let outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
     private let channel: any Channel
     private let masksFrames: Bool
+    private let goodbye = Goodbye()
+
+    /// A close frame is sent once: browsers take another one for an error (RFC 6455, section 5.5.1).
+    private final class Goodbye: Sendable {
+        private let isSaid = Atomic(false)
+
+        /// Whether nobody has said it.
+        func begin() -> Bool { !isSaid.exchange(true, ordering: .relaxed) }
+    }
 
     /// What the request for the WebSocket said of where it comes from; nil at a client's end.
     public struct Request: Sendable {
+        /// Path and query, as the client wrote them.
+        public let target: String
         /// `Host`, as the client wrote it.
         public let host: String?
         /// The page that opened the WebSocket; nil when no page did (RFC 6455, section 10.2).
@@ -77,7 +89,7 @@ public struct WebSocketConnection: Sendable {
                 await onActivity()
             case .pong: await onActivity()
             case .connectionClose:
-                try? await outbound.write(frame(.connectionClose, received.unmaskedData))
+                if goodbye.begin() { try? await outbound.write(frame(.connectionClose, received.unmaskedData)) }
                 return
             default: continue
             }
@@ -97,9 +109,14 @@ public struct WebSocketConnection: Sendable {
 
     /// Says goodbye; the other side answers and the connection ends.
     ///
-    /// - Parameter status: 1000 when all is said, 1001 when this side goes away (RFC 6455, section 7.4.1).
-    public func close(status: UInt16 = 1_000) async {
-        try? await outbound.write(frame(.connectionClose, ByteBuffer(integer: status)))
+    /// - Parameters:
+    ///   - status: 1000 when all is said, 1001 when this side goes away (RFC 6455, section 7.4.1).
+    ///   - reason: in at most 123 bytes.
+    public func close(status: UInt16 = 1_000, reason: String = "") async {
+        guard goodbye.begin() else { return }
+        var data = ByteBuffer(integer: status)
+        data.writeString(reason)
+        try? await outbound.write(frame(.connectionClose, data))
     }
 
     /// Ends the connection without a word, whatever waits.

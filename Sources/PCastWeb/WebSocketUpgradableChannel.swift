@@ -59,7 +59,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
             upgradePipelineHandler: { channel, head in
                 let request = WebSocketConnection.Request(
-                    host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"),
+                    target: head.uri, host: head.headers.first(name: "host"),
+                    origin: head.headers.first(name: "origin"),
                     fields: { head.headers[$0] })
                 return channel.eventLoop.makeCompletedFuture {
                     .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)

@@ -12,6 +12,7 @@ private let allowed: [String: Set<String>] = {
         "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
         "PCastHLS": media,
+        "PCastOverlay": media,
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
         "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -33,15 +34,17 @@ private let allowed: [String: Set<String>] = {
     table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastPlayback"] = media.union([
-        "PCast", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+        "PCast", "PCastHLS", "PCastOverlay", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
     ])
     table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
     table["PCastCLI"] = media.union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastEdgeAuth", "PCastWeb", "PCastIO", "PCastWindow",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastEdgeAuth", "PCastWeb", "PCastIO",
+        "PCastWindow",
         "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastNetwork", "PCastStage", "PCastWindow", "ArgumentParser",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastNetwork", "PCastStage", "PCastWindow",
+        "ArgumentParser",
         "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
     ])
     return table
@@ -49,8 +52,8 @@ private let allowed: [String: Set<String>] = {
 
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
-    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth",
-    "PCastRelay", "PCastStage",
+    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
+    "PCastEdgeAuth", "PCastRelay", "PCastStage",
 ]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.

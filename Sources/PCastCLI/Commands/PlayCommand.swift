@@ -45,6 +45,12 @@ struct PlayCommand: AsyncCommand {
     @Option(help: ArgumentHelp("Write the last picture at the end, as .png or .jpg.", valueName: "file"))
     var screenshot: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Serve a web overlay that follows the player and steers it: of this programme's name, with pages of our own, or "
+                + "of this folder's pages.", valueName: "program"))
+    var overlay: String?
+
     @Flag(help: "Begin again when the last item has been played.")
     var loop = false
 
@@ -69,7 +75,8 @@ struct PlayCommand: AsyncCommand {
         }
         let plan = PlayPlan(
             addresses: uri, cuePoints: cue.map(\.cuePoint), render: place, start: start?.span, speed: speed,
-            duration: duration?.span, screenshot: screenshot, isLooping: loop, isMuted: muted)
+            duration: duration?.span, screenshot: screenshot, isLooping: loop, isMuted: muted,
+            overlay: overlay)
         try await PlayRun(plan, Console(output)).run()
     }
 

@@ -43,6 +43,14 @@ struct PlayFields {
                 ])
         case .dimensionsChanged(let size):
             self.init("dimensions", ["width": .count(size.width), "height": .count(size.height)])
+        case .videoScaleChanged(let scale):
+            self.init(
+                "videoScale",
+                [
+                    "scaleX": .measured(scale.scaleX), "scaleY": .measured(scale.scaleY),
+                    "pivotX": .measured(scale.pivotX), "pivotY": .measured(scale.pivotY),
+                    "duration": .count(scale.duration),
+                ])
         case .metadata(let metadata):
             self.init(
                 "metadata",

@@ -13,6 +13,8 @@ struct PlayPlan: Sendable {
     var screenshot: String?
     var isLooping: Bool
     var isMuted: Bool
+    /// The name of a programme, or a folder of an overlay's pages.
+    var overlay: String?
 
     var videos: [Video] { addresses.map { Video($0, cuePoints: cuePoints) } }
 }

@@ -42,6 +42,7 @@ struct PlayRun: Sendable {
         let player = Player(
             .media(isHeard: showing != nil, shownOn: showing?.surface, subscribe: PlayStreams.subscribe))
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
+        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player) }
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
         if let start = plan.start { player.startSeek(to: start) }
@@ -57,7 +58,9 @@ struct PlayRun: Sendable {
                 }
             }
             if let showing { group.addTask { await steer(player, by: showing) } }
+            if let overlay { group.addTask { try await overlay.serve(console) } }
             let cause = await end.wait()
+            overlay?.end()
             let last = (player.session ?? session)?.lastFrame
             group.cancelAll()
             if let path = plan.screenshot { try write(last, to: path) }

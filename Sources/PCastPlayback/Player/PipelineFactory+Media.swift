@@ -18,9 +18,14 @@ extension PipelineFactory {
         configuration: HLSContent.Configuration = HLSContent.Configuration(),
         subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
     ) -> PipelineFactory {
+        let composition = PictureComposition { frame in
+            if let outlet { outlet.show(frame, on: surface) } else { surface?.show(frame) }
+        }
         let place = MediaPlace(
-            isHeard: isHeard, surface: surface, outlet: outlet, configuration: configuration, subscribe: subscribe)
+            isHeard: isHeard, composition: composition, outlet: outlet, configuration: configuration,
+            subscribe: subscribe)
         return PipelineFactory(
+            composition: composition,
             { source, handler throws(PlaybackError) in
                 if source.deliveryMethod == .pcast { return try place.playStream(source, handler) }
                 return try place.play(try place.content(of: source), of: source, handler)
@@ -37,14 +42,12 @@ extension PipelineFactory {
 /// Where media are shown and heard, and how they are read.
 private struct MediaPlace: Sendable {
     var isHeard: Bool
-    var surface: (any RenderSurface)?
+    var composition: PictureComposition
     var outlet: PlaybackOutlet?
     var configuration: HLSContent.Configuration
     var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
 
-    @Sendable private func show(_ frame: VideoFrame) {
-        if let outlet { outlet.show(frame, on: surface) } else { surface?.show(frame) }
-    }
+    @Sendable private func show(_ frame: VideoFrame) { composition.show(frame) }
 
     func content(of source: Source) throws(PlaybackError) -> any PlaybackContent {
         guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {

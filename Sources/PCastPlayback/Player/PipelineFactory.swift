@@ -6,6 +6,8 @@ public struct PipelineFactory: Sendable {
 
     private let body: @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline
     private let preloading: @Sendable (Source) -> (any PipelinePreload)?
+    /// Where its pictures are put together with the room for an overlay; nil where they are shown as they are.
+    let composition: PictureComposition?
 
     /// - Parameter preloading: begins to load a source whose turn comes soon, while another one is played; answers nil for what
     ///   is not loaded ahead.
@@ -13,7 +15,15 @@ public struct PipelineFactory: Sendable {
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
         preloading: @escaping @Sendable (Source) -> (any PipelinePreload)? = { _ in nil }
     ) {
-        (self.body, self.preloading) = (body, preloading)
+        self.init(composition: nil, body, preloading: preloading)
+    }
+
+    init(
+        composition: PictureComposition?,
+        _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
+        preloading: @escaping @Sendable (Source) -> (any PipelinePreload)?
+    ) {
+        (self.composition, self.body, self.preloading) = (composition, body, preloading)
     }
 
     /// - Throws: `unsupportedAddress` for a source that is of no kind that can be played, or what else is in the way.

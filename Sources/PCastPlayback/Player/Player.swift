@@ -1,4 +1,5 @@
 import Dispatch
+import PCastOverlay
 import PCastRendering
 import Synchronization
 
@@ -25,6 +26,7 @@ public final class Player: PlayerProtocol {
         var speed = 1.0
         var isLooping = false
         var aspectMode = AspectMode.automatic
+        var videoScale = VideoScale.full
         var autoAdvance = true
         /// Whether a video that is advanced to plays; nil for as the one before it did.
         var autoPlay: Bool?

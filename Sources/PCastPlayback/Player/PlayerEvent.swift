@@ -1,4 +1,5 @@
 public import PCastMedia
+public import PCastOverlay
 
 /// What happens to a player, in the one order in which it does. ``PlayerObserver``s and ``PlaybackSessionConsumer``s are
 /// told parts of the same, in the same order.
@@ -21,6 +22,8 @@ public struct PlayerEvent: Sendable {
         case speedChanged(Double)
         case loopChanged(Bool)
         case aspectModeChanged(AspectMode)
+        /// The picture goes to another part of its place.
+        case videoScaleChanged(VideoScale)
         case lifecycle(LifecycleEvent)
         /// From before the beginning, by positions as often as a picture is shown, to behind the end.
         case progressed(PlaybackProgress)

@@ -102,6 +102,11 @@ class Chromium:
                 return answer["result"]
             self._deliver(answer)
 
+    def tell(self, method, session):
+        """Sends a command that nobody answers."""
+        self._number += 1
+        self._send(json.dumps({"id": self._number, "method": method, "sessionId": session}).encode() + b"\0")
+
     def pump(self, seconds):
         """Lets events come for a while."""
         deadline = time.monotonic() + seconds
@@ -139,7 +144,7 @@ class Chromium:
 
     def _deliver(self, event):
         listener = self._listeners.get(event.get("sessionId"))
-        if listener:
+        if listener and "method" in event:  # else the answer to what was only told
             listener(event["method"], event["params"])
 
     def page(self, *scripts):
@@ -274,6 +279,10 @@ class Page:
     def prefer(self, scheme):
         """Has the page believe that its reader likes it light or dark."""
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def kill(self):
+        """Ends the process that draws the page. Nobody answers that; opening a page again brings it back."""
+        self._browser.tell("Page.crash", self._session)
 
     def resize(self, width, height, mobile=False):
         """Gives the page another window size."""

@@ -1,4 +1,4 @@
-/// The same as an overlay sees it; the raw values stand on the wire (Ease Live's player states).
+/// What a player does as an overlay sees it; the raw values stand on the wire (Ease Live's player states, seed 000).
 public enum OverlayPlayerState: String, Hashable, Sendable, CaseIterable {
     case playing
     case paused

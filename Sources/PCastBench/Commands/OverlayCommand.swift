@@ -1,0 +1,59 @@
+import ArgumentParser
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastOverlay
+import PCastPlayback
+
+/// `pcast-bench overlay`: how long it takes from a page to the player, or the application, and back to the page.
+struct OverlayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "overlay",
+        abstract: "The bridge between a player and its overlay's pages: round trips on loopback.",
+        discussion: """
+            A film is played, and its bridge serves so many pages, each of which hears everything. “message” is from a page \
+            to the application and back, “command” from a page to the player and back as the player's report; every page \
+            waits for its own, while the others do the same. The pages are no browsers: what is measured is the bridge.
+            """)
+
+    @Option(help: "Pages at once.")
+    var viewers = 10
+
+    @Option(help: "Seconds of each measurement.")
+    var seconds = 10
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (1...64).contains(viewers), (1...600).contains(seconds) else {
+            throw ValidationError("--viewers is 1 to 64, --seconds 1 to 600.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        let folder = "/dev/shm/pcast-bench-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let film = try StampedFilm(seconds: 10, in: folder)
+        let stage = try await OverlayBenchStage(film.file, pages: viewers)
+        let messages = try await stage.measure(.message, for: .seconds(Int64(seconds)))
+        report.row("message", Self.figures(messages))
+        let commands = try await stage.measure(.command, for: .seconds(Int64(seconds)))
+        report.row("command", Self.figures(commands))
+        await stage.close()
+        try report.finish(
+            [
+                "messageP50": Percentile.of(messages, 0.5), "messageP99": Percentile.of(messages, 0.99),
+                "commandP50": Percentile.of(commands, 0.5), "commandP99": Percentile.of(commands, 0.99),
+                "roundTrips": Double(messages.count + commands.count), "pages": Double(viewers),
+            ], targets: [Target("messageP99", .atMost(50)), Target("commandP99", .atMost(50))])
+    }
+
+    private static func figures(_ trips: [Double]) -> Report.Figures {
+        [
+            "median": Percentile.of(trips, 0.5), "p99": Percentile.of(trips, 0.99), "worst": trips.max(),
+            "count": Double(trips.count),
+        ]
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import PCastEdgeAuth
+import PCastOverlay
+import PCastPlayback
+import PCastWeb
+
+/// The overlay of `pcast play --overlay`.
+struct PlayOverlay: Sendable {
+    private let overlay: Overlay
+    private let bridge: OverlayBridge
+
+    /// - Parameter name: of a programme, or a folder with an `index.html`.
+    /// - Throws: `CommandFailure` for what is neither.
+    init(_ name: String, of player: Player) throws {
+        var isFolder: ObjCBool = false
+        let exists = FileManager.default.fileExists(atPath: name, isDirectory: &isFolder) && isFolder.boolValue
+        let program = exists ? URL(fileURLWithPath: name).standardizedFileURL.lastPathComponent : name
+        // A person opens the page whenever they like, and closes it again.
+        let configuration = OverlayCore.Configuration(fatal: nil, expectsPages: false)
+        do throws(OverlayError) {
+            overlay = try Overlay(
+                program: program, player: PlayerOverlayPlugin(player), configuration: configuration)
+        } catch {
+            throw CommandFailure(.unusableArguments, "--overlay: \(error.reason).")
+        }
+        bridge = OverlayBridge([overlay], folder: exists ? name : nil)
+    }
+
+    /// Until it is cancelled.
+    func serve(_ console: Console) async throws {
+        overlay.load()
+        let messages = overlay.messages()
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                try await bridge.run { port in
+                    let (address, viewer) = (
+                        bridge.address(of: overlay, port: port), bridge.viewerAddress(of: overlay, port: port)
+                    )
+                    console.event(
+                        "overlay",
+                        ["program": .string(overlay.program), "uri": .string(address), "viewer": .string(viewer)])
+                    console.say("The overlay is at \(address)")
+                }
+            }
+            group.addTask {
+                for await message in messages { tell(message, console) }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func tell(_ message: OverlayMessage, _ console: Console) {
+        switch message {
+        case .easeLiveReady: console.event("overlayReady")
+        case .easeLiveError(let error):
+            console.event(
+                "overlayError",
+                [
+                    "level": .string("\(error.level)"), "component": .string("\(error.component)"),
+                    "reason": .string(error.reason),
+                ])
+            console.say("The overlay: \(error.reason).")
+        case .bridgeAppStatus(let status): console.event("overlayStatus", ["status": .string(status.rawValue)])
+        case .bridgeMessage(let text): console.event("overlayMessage", ["message": .string(text)])
+        default: break
+        }
+    }
+
+    func end() { overlay.destroy() }
+}

@@ -1,0 +1,105 @@
+import PCastMedia
+
+/// What pages say.
+extension OverlayCore {
+    mutating func open(_ id: OverlayPage.ID, _ isController: Bool, at now: Instant) {
+        guard pages[id] == nil else { return }
+        let isFull = pages.count >= configuration.pageLimit
+        pages[id] = OverlayPage(isController: isController, at: now)
+        switch phase {
+        case .loading, .ready: if isFull { close(id, .tooManyPages) }
+        case .idle, .created: close(id, .notLoaded)
+        case .destroyed: close(id, status == .disabled ? .disabled : .destroyed)
+        }
+    }
+
+    mutating func hear(_ text: String, from id: OverlayPage.ID, at now: Instant) {
+        guard pages[id] != nil, pages[id]?.closing == nil else { return }
+        guard pages[id]?.maySpeak(at: now) == true else { return close(id, .tooManyMessages) }
+        let (request, epoch): (OverlayRequest, Int64)
+        do throws(OverlayWireError) {
+            let envelope = try OverlayEnvelope(text: text)
+            (request, epoch) = (try OverlayRequest(envelope, text: text), envelope.epoch)
+            guard pages[id]?.isNew(envelope.sequence) == true else {
+                return blame(id, "message \(envelope.sequence) again")
+            }
+        } catch {
+            return blame(id, error.description)
+        }
+        pages[id]?.heardAt = now
+        guard let page = pages[id] else { return }
+        guard page.isController || request.isHarmless else {
+            return blame(id, "a page without a controller token may not do that")
+        }
+        fulfil(request, of: epoch, from: id, at: now)
+    }
+
+    private mutating func fulfil(
+        _ request: OverlayRequest, of epoch: Int64, from id: OverlayPage.ID, at now: Instant
+    ) {
+        switch request {
+        case .bridgeReady: listen(id, at: now)
+        case .appLoading:
+            pages[id]?.hasLoaded = false
+            loseReadiness(at: now)
+        case .appReady:
+            pages[id]?.hasLoaded = true
+            settleReadiness()
+        case .keepAlive: break
+        case .failed(let error): raise(error)
+        case .message(.bridgeAppStatus(let status)): setStatus(status, from: id)
+        case .message(let message):
+            guard !isPaused else { return refuse(id, "the overlay is paused") }
+            fulfil(message, of: epoch, from: id)
+        }
+    }
+
+    private mutating func listen(_ id: OverlayPage.ID, at now: Instant) {
+        guard let page = pages[id], !page.isListening else { return blame(id, "bridge.ready again") }
+        let isFirst = !controllers.contains { _ in true }
+        pages[id]?.isListening = true
+        pages[id]?.nextKeepAlive = now + configuration.keepAlive
+        if page.isController, isFirst { notify(.bridgeReady) }
+        tell(id, OverlayReport(.bridgeWelcome, ["controller": .boolean(page.isController)]))
+        if !isPaused { replay(to: id) }
+        settleReadiness()
+    }
+
+    private mutating func fulfil(_ message: OverlayMessage, of epoch: Int64, from id: OverlayPage.ID) {
+        switch message {
+        case .bridgeLanguage(let language, _):
+            // Said again, by this page or another that has followed, it is nothing new; else two pages would answer each
+            // other for ever.
+            guard message != spoken else { return }
+            spoken = message
+            notify(message)
+            guard self.language != language else { return }
+            self.language = language
+            report(message, except: id)
+        case .bridgeTime where epoch < itemEpoch: refuse(id, "what was played then is over")
+        default:
+            notify(message)
+            if message.isCommand { outputs.append(.command(message)) }
+        }
+    }
+
+    // MARK: Faults
+
+    /// Tells a page that what it asked for is not done.
+    private mutating func refuse(_ id: OverlayPage.ID, _ reason: String) {
+        guard pages[id]?.isListening == true else { return }
+        tell(id, OverlayReport(.bridgeError, ["reason": .string(reason)]))
+    }
+
+    /// Something that a page said is wrong: it is told, the application is a few times, and nothing else comes of it.
+    mutating func blame(_ id: OverlayPage.ID, _ reason: String) {
+        guard let page = pages[id], page.closing == nil else { return }
+        let faults = page.faults + 1
+        pages[id]?.faults = faults
+        refuse(id, reason)
+        if faults <= OverlayPage.mostWarnings {
+            notify(.easeLiveError(.bridgeConnectivity(level: .warning, reason: "page \(id.number): \(reason)")))
+        }
+        if faults >= OverlayPage.mostFaults { close(id, .malformed) }
+    }
+}

@@ -1,0 +1,27 @@
+/// The events of the wire that mean something here (Ease Live's names; `bridge.welcome`, `bridge.error` and
+/// `bridge.keepalive` are ours).
+enum OverlayEventName: String, CaseIterable {
+    case bridgeReady = "bridge.ready"
+    case bridgeWelcome = "bridge.welcome"
+    case bridgeError = "bridge.error"
+    case bridgeKeepAlive = "bridge.keepalive"
+    case appLoading = "app.loading"
+    case appReady = "app.ready"
+    case appError = "app.error"
+    case appKeepAlive = "app.keepalive"
+    case appStatus = "app.status"
+    case appLanguage = "app.language"
+    case appMessage = "app.message"
+    case error = "easelive.error"
+    case stageClicked = "stage.clicked"
+    case stageSwipe = "stage.swipe"
+    case playerReady = "player.ready"
+    case playerTime = "player.time"
+    case playerState = "player.state"
+    case playerSpeed = "player.speed"
+    case playerVolume = "player.volume"
+    case playerMute = "player.mute"
+    case playerVideoScale = "player.videoscale"
+    case playerMetadata = "player.metadata"
+    case playerControls = "player.controls"
+}

@@ -1,0 +1,114 @@
+/// The metadata of an event, read field by field.
+struct OverlayPayload {
+    let event: String
+    let fields: [String: OverlayJSON]
+
+    init(_ envelope: OverlayEnvelope) { (event, fields) = (envelope.event, envelope.metadata) }
+
+    /// Reasons and the like, in characters.
+    static let textLimit = 1_024
+    /// Timecodes that are any: what JavaScript counts exactly.
+    private static let timecodes: ClosedRange<Int64> = -(1 << 53) + 1...(1 << 53 - 1)
+    private static let mostLanguages = 64
+
+    private func invalid(_ field: String) -> OverlayWireError { .invalidPayload(event: event, field: field) }
+
+    func choice<Value: RawRepresentable<String>>(
+        _ field: String, _ type: Value.Type = Value.self
+    ) throws(OverlayWireError) -> Value {
+        guard let value = fields[field]?.string.flatMap(Value.init(rawValue:)) else { throw invalid(field) }
+        return value
+    }
+
+    func integer(_ field: String, in range: ClosedRange<Int64>) throws(OverlayWireError) -> Int64 {
+        guard let value = fields[field]?.integer, range.contains(value) else { throw invalid(field) }
+        return value
+    }
+
+    func number(_ field: String, in range: ClosedRange<Double>) throws(OverlayWireError) -> Double {
+        guard let value = fields[field]?.number, range.contains(value) else { throw invalid(field) }
+        return value
+    }
+
+    func boolean(_ field: String) throws(OverlayWireError) -> Bool {
+        guard let value = fields[field]?.boolean else { throw invalid(field) }
+        return value
+    }
+
+    /// Nil where it is absent or null.
+    func optionalInteger(_ field: String, in range: ClosedRange<Int64>) throws(OverlayWireError) -> Int64? {
+        switch fields[field] {
+        case nil, .null?: nil
+        default: try integer(field, in: range)
+        }
+    }
+
+    func text(_ field: String) throws(OverlayWireError) -> String {
+        guard let value = fields[field]?.string else { throw invalid(field) }
+        return String(value.prefix(Self.textLimit))
+    }
+
+    // MARK: What several events have
+
+    func timecode() throws(OverlayWireError) -> Int64 { try integer("timecode", in: Self.timecodes) }
+
+    /// Faster than any player plays, and slower, is brought within by the player.
+    func speed() throws(OverlayWireError) -> Double { try number("speed", in: 0.01...100) }
+
+    func volume() throws(OverlayWireError) -> Int { Int(try integer("volume", in: 0...100)) }
+
+    func time() throws(OverlayWireError) -> OverlayTime {
+        OverlayTime(
+            timecode: try timecode(), initialTimecode: try optionalInteger("initialTimecode", in: Self.timecodes),
+            maxTimecode: try optionalInteger("maxTimecode", in: Self.timecodes))
+    }
+
+    func videoScale() throws(OverlayWireError) -> VideoScale {
+        let durations = VideoScale.durations
+        return VideoScale(
+            scaleX: try number("scaleX", in: 0...1), scaleY: try number("scaleY", in: 0...1),
+            pivotX: try number("pivotX", in: 0...1), pivotY: try number("pivotY", in: 0...1),
+            duration: Int(
+                try integer("scaleDuration", in: Int64(durations.lowerBound)...Int64(durations.upperBound))))
+    }
+
+    func language() throws(OverlayWireError) -> String {
+        guard let language = fields["language"]?.string, Self.isLanguage(language) else { throw invalid("language") }
+        return language
+    }
+
+    /// Empty where it is absent.
+    func availableLanguages() throws(OverlayWireError) -> [String] {
+        guard let value = fields["available"] else { return [] }
+        guard let values = value.array, values.count <= Self.mostLanguages else { throw invalid("available") }
+        var languages: [String] = []
+        for value in values {
+            guard let language = value.string, Self.isLanguage(language) else { throw invalid("available") }
+            languages.append(language)
+        }
+        return languages
+    }
+
+    /// A tag of BCP 47, by its characters.
+    static func isLanguage(_ text: String) -> Bool {
+        (1...35).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                    || byte == UInt8(ascii: "-")
+            }
+    }
+
+    /// `{type: "fatal" | "warning", message, code?, programId?}`
+    func error(_ component: OverlayError.Component) throws(OverlayWireError) -> OverlayError {
+        let level: OverlayError.Level
+        switch fields["type"]?.string {
+        case "fatal": level = .fatal
+        case "warning": level = .warning
+        default: throw invalid("type")
+        }
+        let code = try optionalInteger("code", in: Int64(Int32.min)...Int64(Int32.max))
+        return OverlayError(
+            level, component, reason: try text("message"), code: code.map(Int.init),
+            programId: fields["programId"]?.string.map { String($0.prefix(Self.textLimit)) })
+    }
+}

@@ -1,0 +1,119 @@
+/// What is told to pages: an event and its metadata, as text already, since all pages get the same.
+public struct OverlayReport: Hashable, Sendable {
+    public let event: String
+    /// An object of JSON.
+    public let metadata: String
+
+    init(_ name: OverlayEventName, _ fields: [String: OverlayJSON] = [:]) {
+        self.init(name.rawValue, OverlayJSON.object(fields).text)
+    }
+
+    init(_ event: String, _ metadata: String) { (self.event, self.metadata) = (event, metadata) }
+
+    /// Only the newest counts.
+    var isFleeting: Bool { event == OverlayEventName.playerTime.rawValue }
+
+    var size: Int { event.utf8.count + metadata.utf8.count + 64 }
+
+    /// The report of a message; nil for what pages are not told.
+    ///
+    /// - Throws: for an ``OverlayMessage/appMessage(_:)`` that is no JSON, or too large.
+    public init?(_ message: OverlayMessage) throws(OverlayWireError) {
+        switch message {
+        case .easeLiveReady, .bridgeReady, .bridgeStage, .bridgeStageSwipe, .bridgeTime, .bridgeState,
+            .bridgeMessage, .bridgeSpeed, .bridgeVolume, .bridgeMute, .bridgeVideoScale, .playerError:
+            return nil
+        case .easeLiveError(let error): self.init(.error, Self.fields(error))
+        case .appLanguage(let language), .bridgeLanguage(let language, _):
+            self.init(.appLanguage, ["language": .string(language)])
+        case .appMessage(let text): try self.init(appMessage: text)
+        case .bridgeAppStatus(let status): self.init(.appStatus, ["status": .string(status.rawValue)])
+        case .playerReady: self.init(OverlayEventName.playerReady, [:])
+        case .playerTime(let time): self.init(.playerTime, Self.fields(time))
+        case .playerMetadata(let text): self.init(.playerMetadata, ["metadata": .string(text)])
+        case .playerState(let state): self.init(.playerState, ["state": .string(state.rawValue)])
+        case .playerStage(let controls): self.init(.playerControls, ["controls": .string(controls.rawValue)])
+        case .playerSpeed(let speed): self.init(.playerSpeed, ["speed": .number(speed)])
+        case .playerVolume(let volume): self.init(.playerVolume, ["volume": .integer(Int64(volume))])
+        case .playerMute(let isMuted): self.init(.playerMute, ["mute": .boolean(isMuted)])
+        case .playerVideoScale(let scale): self.init(.playerVideoScale, Self.fields(scale))
+        }
+    }
+
+    /// An application's message has its own event's name where it says one that is nobody else's:
+    /// `{"event":"poll.opened","metadata":{…}}`. All others are `app.message`, with the whole as `message`.
+    private init(appMessage text: String) throws(OverlayWireError) {
+        let value = try OverlayJSON(text: text)
+        if let object = value.object, let event = object["event"]?.string, OverlayEnvelope.isName(event),
+            OverlayEventName(rawValue: event) == nil, let metadata = (object["metadata"] ?? .object([:])).object
+        {
+            self.init(event, OverlayJSON.object(metadata).text)
+        } else {
+            self.init(.appMessage, ["message": value])
+        }
+    }
+
+    private static func fields(_ error: OverlayError) -> [String: OverlayJSON] {
+        var fields: [String: OverlayJSON] = [
+            "type": .string(error.isFatal ? "fatal" : "warning"), "message": .string(error.reason),
+            "component": .string("\(error.component)"),
+        ]
+        if let code = error.code { fields["code"] = .integer(Int64(code)) }
+        if let programId = error.programId { fields["programId"] = .string(programId) }
+        return fields
+    }
+
+    private static func fields(_ time: OverlayTime) -> [String: OverlayJSON] {
+        var fields: [String: OverlayJSON] = ["timecode": .integer(time.timecode)]
+        if let first = time.initialTimecode { fields["initialTimecode"] = .integer(first) }
+        if let last = time.maxTimecode { fields["maxTimecode"] = .integer(last) }
+        return fields
+    }
+
+    static func fields(_ scale: VideoScale) -> [String: OverlayJSON] {
+        [
+            "scaleX": .number(scale.scaleX), "scaleY": .number(scale.scaleY), "pivotX": .number(scale.pivotX),
+            "pivotY": .number(scale.pivotY), "scaleDuration": .integer(Int64(scale.duration)),
+        ]
+    }
+}
+
+extension OverlayMessage {
+    /// What another overlay reports, as a page of it reads it: of the player alone, and `nil` for everything else.
+    public init?(report envelope: OverlayEnvelope) throws(OverlayWireError) {
+        let payload = OverlayPayload(envelope)
+        switch OverlayEventName(rawValue: envelope.event) {
+        case .playerReady: self = .playerReady
+        case .playerTime: self = .playerTime(try payload.time())
+        case .playerState: self = .playerState(try payload.choice("state"))
+        case .playerSpeed: self = .playerSpeed(try payload.speed())
+        case .playerVolume: self = .playerVolume(try payload.volume())
+        case .playerMute: self = .playerMute(try payload.boolean("mute"))
+        case .playerVideoScale: self = .playerVideoScale(try payload.videoScale())
+        case .playerControls: self = .playerStage(try payload.choice("controls"))
+        case .playerMetadata:
+            guard let text = envelope.metadata["metadata"]?.string else {
+                throw .invalidPayload(event: envelope.event, field: "metadata")
+            }
+            self = .playerMetadata(text)
+        default: return nil
+        }
+    }
+
+    /// What a page asks for, as a message of its own: for those that speak to another overlay. `nil` for what no page asks.
+    public func request(sequence: Int64, epoch: Int64) -> OverlayEnvelope? {
+        let (name, fields): (OverlayEventName, [String: OverlayJSON])
+        switch self {
+        case .bridgeTime(let timecode): (name, fields) = (.playerTime, ["timecode": .integer(timecode)])
+        case .bridgeState(let state): (name, fields) = (.playerState, ["state": .string(state.rawValue)])
+        case .bridgeSpeed(let speed): (name, fields) = (.playerSpeed, ["speed": .number(speed)])
+        case .bridgeVolume(let volume): (name, fields) = (.playerVolume, ["volume": .integer(Int64(volume))])
+        case .bridgeMute(let isMuted): (name, fields) = (.playerMute, ["mute": .boolean(isMuted)])
+        case .bridgeVideoScale(let scale): (name, fields) = (.playerVideoScale, OverlayReport.fields(scale))
+        case .bridgeStage(let controls): (name, fields) = (.stageClicked, ["controls": .string(controls.rawValue)])
+        case .bridgeStageSwipe(let swipe): (name, fields) = (.stageSwipe, ["direction": .string(swipe.rawValue)])
+        default: return nil
+        }
+        return OverlayEnvelope(name.rawValue, fields, sequence: sequence, epoch: epoch)
+    }
+}

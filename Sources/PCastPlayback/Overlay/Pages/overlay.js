@@ -1,0 +1,164 @@
+// The example overlay: a score board, what happened, a bar to go about by, the player's controls, and languages. It follows
+// the player by the bridge and steers it by the same; what it shows of the player is what the player has reported.
+//
+// Beside the bridge's own events it knows, from the application:
+//   timeline.game {home: {name, short, color, score}, away: {…}, period}
+//   timeline.added and timeline.modified {id, at, kind, title, detail, team, home, away}, timeline.deleted {id}
+//   cue.passed {type, timecode, properties}, which a cue point of the player's becomes
+import { connect } from "/bridge.js";
+import { languages } from "./words.js";
+import { View } from "./view.js";
+
+const $ = (id) => document.getElementById(id);
+const SWIPE = 50;
+const STEP = 10_000;
+
+const view = new View();
+const model = {
+  state: "stopped", link: "connecting", isWatching: false, muted: false, volume: 100, timecode: null, first: null, last: null,
+  isHeld: false, controls: "visible", language: "en", scale: 1, game: {}, events: new Map(),
+};
+if (new URLSearchParams(location.search).has("transparent")) document.body.dataset.ground = "transparent";
+
+const bridge = connect();
+const place = () => ({ ...model, canSeek: !model.isWatching });
+const showEvents = () => view.events(model.events.values(), place());
+
+// What is reported.
+
+bridge.on("state", ({ state }) => {
+  model.link = state;
+  view.state(model);
+});
+bridge.on("app.status", ({ status }) => view.status(status));
+bridge.on("bridge.welcome", ({ controller }) => {
+  model.isWatching = !controller;
+  view.state(model);
+  view.time(place());
+});
+bridge.on("app.language", ({ language }) => speak(language));
+bridge.on("app.message", ({ message }) => view.say(message?.text ?? JSON.stringify(message)));
+bridge.on("player.state", ({ state }) => {
+  model.state = state;
+  view.state(model);
+});
+bridge.on("player.time", ({ timecode, initialTimecode, maxTimecode }) => {
+  Object.assign(model, { timecode, first: initialTimecode ?? null, last: maxTimecode ?? null });
+  view.time(place());
+  if (model.events.size) showEvents();
+});
+bridge.on("player.volume", ({ volume }) => {
+  model.volume = volume;
+  view.sound(model);
+});
+bridge.on("player.mute", ({ mute }) => {
+  model.muted = mute;
+  view.sound(model);
+  view.state(model);
+});
+bridge.on("player.speed", ({ speed }) => view.speed(speed));
+bridge.on("player.videoscale", (scale) => {
+  model.scale = scale.scaleX;
+  view.scale(scale);
+});
+bridge.on("player.controls", ({ controls }) => showControls(controls));
+bridge.on("player.metadata", ({ metadata }) => {
+  try {
+    const told = JSON.parse(JSON.parse(metadata).value);
+    if (told.home || told.away) showGame(told);
+  } catch {
+    // Metadata of some other kind.
+  }
+});
+bridge.on("easelive.error", ({ message }) => view.say(message));
+
+// What happened.
+
+function showGame(game) {
+  for (const side of ["home", "away"]) if (game[side]) game[side] = { ...model.game[side], ...game[side] };
+  Object.assign(model.game, game);
+  view.game(model.game);
+}
+
+function showEvent({ id, at, home, away, ...rest }) {
+  const moment = typeof at === "string" ? Date.parse(at) : at;
+  if (id === undefined || !Number.isFinite(moment)) return;
+  model.events.set(String(id), { ...rest, id: String(id), at: moment });
+  if (Number.isFinite(home) || Number.isFinite(away)) showGame({ home: { score: home }, away: { score: away } });
+  showEvents();
+}
+
+bridge.on("timeline.game", showGame);
+bridge.on("timeline.added", showEvent);
+bridge.on("timeline.modified", showEvent);
+bridge.on("timeline.deleted", ({ id }) => {
+  model.events.delete(String(id));
+  showEvents();
+});
+bridge.on("cue.passed", ({ type, timecode, position, properties }) => {
+  showEvent({ kind: type || "chapter", id: `cue ${type} ${position}`, at: timecode, ...properties });
+});
+
+// What people do.
+
+function speak(language) {
+  const known = languages.includes(language) ? language : "en";
+  if (known !== model.language) {
+    model.language = known;
+    view.speak(known, model);
+    view.game(model.game);
+    showEvents();
+  }
+  if (!model.isWatching) bridge.emit("app.language", { language: known, available: languages });
+}
+
+function showControls(controls) {
+  model.controls = controls;
+  view.controls(controls);
+}
+
+const seek = (timecode) => bridge.emit("player.time", { timecode: Math.round(timecode) });
+const share = () => Number($("seek").value) / 1000;
+const moment = () => model.first + share() * (model.last - model.first);
+
+$("play").onclick = () => bridge.emit("player.state", { state: ["playing", "buffering"].includes(model.state) ? "paused" : "playing" });
+$("back").onclick = () => model.timecode === null || seek(model.timecode - STEP);
+$("ahead").onclick = () => model.timecode === null || seek(model.timecode + STEP);
+$("live").onclick = () => model.last === null || seek(model.last);
+$("mute").onclick = () => bridge.emit("player.mute", { mute: !model.muted });
+$("volume").oninput = () => bridge.emit("player.volume", { volume: Number($("volume").value) });
+$("speed").onchange = () => bridge.emit("player.speed", { speed: Number($("speed").value) });
+$("language").onchange = () => speak($("language").value);
+$("squeeze").onclick = () => {
+  const scale = model.scale < 1 ? 1 : 0.7;
+  bridge.emit("player.videoscale", { scaleX: scale, scaleY: scale, pivotX: 0, pivotY: 0, scaleDuration: 300 });
+};
+$("seek").oninput = () => {
+  model.isHeld = true;
+  view.drag(share(), moment());
+};
+$("seek").onchange = () => {
+  model.isHeld = false;
+  seek(moment());
+};
+$("event-list").onclick = (event) => {
+  const at = event.target.closest("button")?.dataset.at;
+  if (at) seek(Number(at));
+};
+
+let pressed = null;
+$("stage").onpointerdown = ({ clientX, clientY }) => { pressed = { clientX, clientY }; };
+$("stage").onpointerup = ({ clientX, clientY }) => {
+  if (!pressed) return;
+  const [x, y] = [clientX - pressed.clientX, clientY - pressed.clientY];
+  pressed = null;
+  if (Math.hypot(x, y) >= SWIPE) {
+    const direction = Math.abs(x) > Math.abs(y) ? (x < 0 ? "left" : "right") : y < 0 ? "up" : "down";
+    return bridge.emit("stage.swipe", { direction });
+  }
+  const controls = model.controls === "visible" ? "hidden" : "visible";
+  showControls(controls);
+  bridge.emit("stage.clicked", { controls });
+};
+
+bridge.loaded();

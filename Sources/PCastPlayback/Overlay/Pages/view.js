@@ -1,0 +1,143 @@
+// What the example shows. It is told what is so, and draws it; what people do is heard by overlay.js.
+import { languages, words } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const two = (number) => String(number).padStart(2, "0");
+
+/** The time of day, where the picture was taken as far as this page knows: its reader's. */
+export function timeText(timecode) {
+  const date = new Date(timecode);
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+export class View {
+  #language = "en";
+  #message = 0;
+
+  constructor() {
+    for (const language of languages) $("language").append(new Option(words[language].name, language));
+    this.speak("en", { state: "stopped", link: "connecting" });
+    this.game({});
+  }
+
+  get words() {
+    return words[this.#language];
+  }
+
+  speak(language, model) {
+    this.#language = language;
+    document.documentElement.lang = language;
+    $("language").value = language;
+    const labels = { back: "back", ahead: "ahead", volume: "volume", speed: "speed", seek: "seek", squeeze: "squeeze", language: "language" };
+    for (const [id, key] of Object.entries(labels)) $(id).ariaLabel = $(id).title = this.words[key];
+    $("live").lastElementChild.textContent = this.words.live;
+    $("events-title").textContent = this.words.events;
+    $("no-events").textContent = this.words.none;
+    this.state(model);
+  }
+
+  state({ state, link, isWatching, muted }) {
+    document.body.dataset.state = state;
+    document.body.dataset.link = link;
+    document.body.dataset.watching = Boolean(isWatching);
+    const text = link === "open" ? this.words[state] : link === "closed" ? this.words.over : this.words.lost;
+    $("state").textContent = isWatching && link === "open" ? `${text} · ${this.words.watching}` : text;
+    $("play").ariaLabel = $("play").title = this.words[state === "playing" ? "pause" : "play"];
+    $("mute").ariaLabel = $("mute").title = this.words[muted ? "unmute" : "mute"];
+  }
+
+  status(status) {
+    document.body.dataset.status = status;
+  }
+
+  controls(controls) {
+    document.body.dataset.controls = controls;
+  }
+
+  time({ timecode, first, last, isHeld, canSeek }) {
+    $("clock").textContent = timecode === null ? "–:–:–" : timeText(timecode);
+    $("clock").dataset.timecode = timecode ?? "";
+    const hasWindow = first !== null && last > first;
+    $("seek").disabled = !hasWindow || !canSeek;
+    $("live").classList.toggle("now", hasWindow && last - timecode < 6000);
+    if (!hasWindow) return;
+    const share = Math.min(Math.max((timecode - first) / (last - first), 0), 1);
+    if (!isHeld) {
+      $("seek").value = Math.round(share * 1000);
+      $("bar").style.setProperty("--played", share);
+    }
+    $("seek").ariaValueText = timeText(timecode);
+  }
+
+  /** While a person drags it, the bar shows where they are. */
+  drag(share, timecode) {
+    $("bar").style.setProperty("--played", share);
+    $("clock").textContent = timeText(timecode);
+  }
+
+  sound({ volume, muted }) {
+    $("volume").value = volume;
+    document.body.dataset.muted = muted;
+  }
+
+  speed(speed) {
+    const select = $("speed");
+    if (![...select.options].some((option) => Number(option.value) === speed)) select.append(new Option(`${speed}×`, speed));
+    select.value = String(speed);
+  }
+
+  scale({ scaleX }) {
+    $("squeeze").ariaPressed = String(scaleX < 1);
+  }
+
+  game({ home = {}, away = {}, period }) {
+    for (const [side, team] of [["home", home], ["away", away]]) {
+      const name = team.short ?? team.name ?? this.words[side];
+      $(`${side}-name`).textContent = name;
+      $(`${side}-score`).textContent = team.score ?? $(`${side}-score`).textContent;
+      if (/^#[0-9a-f]{3,8}$/i.test(team.color ?? "")) document.documentElement.style.setProperty(`--${side}`, team.color);
+    }
+    $("period").hidden = !period;
+    $("period").textContent = period ?? "";
+  }
+
+  /** The newest first; each is a way to its moment. */
+  events(events, { timecode, first, last, canSeek }) {
+    const list = [...events].sort((left, right) => right.at - left.at);
+    $("no-events").hidden = list.length > 0;
+    const now = list.find((event) => event.at <= timecode)?.id;
+    $("event-list").replaceChildren(...list.map((event) => this.#item(event, event.id === now, canSeek)));
+    const inside = list.filter((event) => first !== null && event.at >= first && event.at <= last);
+    $("marks").replaceChildren(...inside.map((event) => {
+      const mark = document.createElement("i");
+      mark.style.left = `${((event.at - first) / (last - first)) * 100}%`;
+      mark.dataset.id = event.id;
+      if (event.team) mark.dataset.team = event.team;
+      return mark;
+    }));
+  }
+
+  #item(event, isNow, canSeek) {
+    const [item, button, mark, title, detail] = ["li", "button", "span", "b", "small"].map((name) => document.createElement(name));
+    mark.className = "mark";
+    title.textContent = event.title || this.words.kinds[event.kind] || event.kind;
+    const kind = event.title ? this.words.kinds[event.kind] ?? event.kind : "";
+    detail.textContent = [timeText(event.at), kind, event.detail].filter(Boolean).join(" · ");
+    button.dataset.id = event.id;
+    button.dataset.at = event.at;
+    button.disabled = !canSeek;
+    if (event.team) button.dataset.team = event.team;
+    button.classList.toggle("now", isNow);
+    button.append(mark, title, detail);
+    item.append(button);
+    return item;
+  }
+
+  /** A sentence, for a while. */
+  say(text, seconds = 6) {
+    clearTimeout(this.#message);
+    $("message").textContent = text;
+    $("message").hidden = !text;
+    this.#message = setTimeout(() => { $("message").hidden = true; }, seconds * 1000);
+  }
+}

@@ -1,0 +1,33 @@
+// What the example says, in the languages that it can. Another language is one more entry.
+export const words = {
+  en: {
+    name: "English", play: "Play", pause: "Pause", back: "Back 10 seconds", ahead: "On 10 seconds", live: "Live",
+    mute: "Mute", unmute: "Unmute", volume: "Volume", speed: "Speed", seek: "Position", language: "Language",
+    squeeze: "Make room beside the picture", events: "What happened", none: "Nothing has happened yet.",
+    playing: "Playing", paused: "Paused", seeking: "Seeking", stopped: "Stopped", buffering: "Loading",
+    waiting: "Waiting for the player", lost: "The connection was lost; trying again", over: "This overlay has ended.",
+    watching: "Watching only", home: "Home", away: "Away",
+    kinds: { goal: "Goal", card: "Card", substitution: "Substitution", period: "Period", chapter: "Chapter" },
+  },
+  de: {
+    name: "Deutsch", play: "Abspielen", pause: "Anhalten", back: "10 Sekunden zurück", ahead: "10 Sekunden vor",
+    live: "Live", mute: "Ton aus", unmute: "Ton an", volume: "Lautstärke", speed: "Tempo", seek: "Stelle",
+    language: "Sprache", squeeze: "Platz neben dem Bild", events: "Was geschah", none: "Noch ist nichts geschehen.",
+    playing: "Läuft", paused: "Angehalten", seeking: "Sucht", stopped: "Beendet", buffering: "Lädt",
+    waiting: "Wartet auf den Player", lost: "Die Verbindung ist weg; neuer Versuch", over: "Dieses Overlay ist beendet.",
+    watching: "Nur zusehen", home: "Heim", away: "Gast",
+    kinds: { goal: "Tor", card: "Karte", substitution: "Wechsel", period: "Abschnitt", chapter: "Kapitel" },
+  },
+  es: {
+    name: "Español", play: "Reproducir", pause: "Pausar", back: "10 segundos atrás", ahead: "10 segundos adelante",
+    live: "En vivo", mute: "Silenciar", unmute: "Activar el sonido", volume: "Volumen", speed: "Velocidad",
+    seek: "Posición", language: "Idioma", squeeze: "Hacer sitio junto a la imagen", events: "Qué ha pasado",
+    none: "Todavía no ha pasado nada.", playing: "En marcha", paused: "En pausa", seeking: "Buscando",
+    stopped: "Parado", buffering: "Cargando", waiting: "Esperando al reproductor",
+    lost: "Se perdió la conexión; probando otra vez", over: "Este overlay ha terminado.", watching: "Solo mirar",
+    home: "Local", away: "Visitante",
+    kinds: { goal: "Gol", card: "Tarjeta", substitution: "Cambio", period: "Periodo", chapter: "Capítulo" },
+  },
+};
+
+export const languages = Object.keys(words);

@@ -1,0 +1,238 @@
+import PCastIO
+import PCastMedia
+public import PCastOverlay
+import Synchronization
+
+/// A ``Player`` as an overlay sees it: its state, time, loudness and errors become messages, and what the overlay asks for is
+/// done by the same calls that everybody uses. It keeps nothing of the player's.
+public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
+    private struct State: Sendable {
+        weak var overlay: Overlay?
+        var tasks: [Task<Void, Never>] = []
+        /// The sessions of which it was told that they can be played.
+        var readySession: PlaybackSession.ID?
+        var toldState: OverlayPlayerState?
+        var toldTimeAt: Instant?
+        var toldEpoch: PlayheadEpoch?
+        /// What is known of them.
+        var controls: OverlayControls?
+    }
+
+    /// Between two times that are told, while it plays: a little less than a quarter of a second, so that pictures which come
+    /// a little early do not make it a half.
+    private static let timeInterval = TimeSpan.milliseconds(230)
+    /// The years 1684 to 2255: more a moment in nanoseconds cannot say.
+    private static let moments: ClosedRange<Int64> = -9_000_000_000_000...9_000_000_000_000
+
+    public let player: Player
+    private let state = Mutex(State())
+
+    public init(_ player: Player) { self.player = player }
+
+    deinit { cancel() }
+
+    // MARK: Its life
+
+    public func create(_ overlay: Overlay) {
+        let (events, positions) = (player.events(), player.positions())
+        let tasks = [
+            Task { [weak self] in
+                for await event in events { self?.follow(event) }
+            },
+            Task { [weak self] in
+                for await _ in positions { self?.tellTime() }
+            },
+        ]
+        state.withLock { state in
+            state.overlay = overlay
+            state.tasks = tasks
+        }
+        // What is so already is for pages that come, and no news for anybody else.
+        for message: OverlayMessage in [
+            .playerVolume(percent(player.volume)), .playerMute(player.muted), .playerSpeed(player.speed),
+        ] {
+            overlay.post(message, isPublished: true)
+        }
+        if let session = player.session { overlay.setEpoch(session.playhead.epoch, isNewItem: true) }
+        tellState()
+        if let session = player.session, session.isReady { tellReady(session) }
+        tellTime()
+    }
+
+    public func destroy() { cancel() }
+
+    private func cancel() {
+        let tasks = state.withLock { state in
+            defer { state.tasks = [] }
+            return state.tasks
+        }
+        for task in tasks { task.cancel() }
+    }
+
+    private var overlay: Overlay? { state.withLock { $0.overlay } }
+
+    // MARK: From the player
+
+    private func follow(_ event: PlayerEvent) {
+        guard let overlay else { return }
+        switch event.kind {
+        case .videoChanged: overlay.setEpoch(event.epoch, isNewItem: true)
+        case .ready: if let session = event.session { tellReady(session) }
+        case .volumeChanged(let volume): overlay.post(.playerVolume(percent(volume)))
+        case .mutedChanged(let isMuted): overlay.post(.playerMute(isMuted))
+        case .speedChanged(let speed): overlay.post(.playerSpeed(speed))
+        case .videoScaleChanged(let scale): overlay.post(.playerVideoScale(scale))
+        case .error(let error):
+            overlay.post(.playerError(.playerConnectivity(level: .warning, reason: error.description)))
+        case .metadata(let metadata): overlay.post(.playerMetadata(metadata.overlayText))
+        case .passedCuePoints(let passage): tellCuePoints(passage, overlay)
+        default: break
+        }
+        tellState()
+    }
+
+    private func tellReady(_ session: PlaybackSession) {
+        let isNew = state.withLock { state in
+            defer { state.readySession = session.id }
+            return state.readySession != session.id
+        }
+        if isNew { overlay?.post(.playerReady) }
+    }
+
+    private func tellState() {
+        let now = player.overlayState
+        let overlay = state.withLock { state in
+            defer { state.toldState = now }
+            return state.toldState == now ? nil : state.overlay
+        }
+        guard let overlay else { return }
+        overlay.post(.playerState(now))
+        // What stands now is where it is.
+        if now != .playing { tellTime() }
+    }
+
+    private func tellTime() {
+        guard let playhead = player.playhead else { return }
+        let now = MonotonicClock.now()
+        let overlay = state.withLock { state in
+            let isDue = state.toldTimeAt.map { now - $0 >= Self.timeInterval } ?? true
+            guard isDue || state.toldEpoch != playhead.epoch || playhead.rate == 0 else { return nil as Overlay? }
+            (state.toldTimeAt, state.toldEpoch) = (now, playhead.epoch)
+            return state.overlay
+        }
+        guard let overlay else { return }
+        overlay.setEpoch(playhead.epoch, isNewItem: false)
+        guard let timecode = playhead.timecode else { return }
+        overlay.post(
+            .playerTime(
+                OverlayTime(
+                    timecode: timecode.millisecondsSinceEpoch,
+                    initialTimecode: playhead.timecodeRange?.lowerBound.millisecondsSinceEpoch,
+                    maxTimecode: playhead.timecodeRange?.upperBound.millisecondsSinceEpoch)))
+    }
+
+    /// To pages as `cue.passed`: what somebody wants to be said when the picture comes there.
+    private func tellCuePoints(_ passage: CuePointPassage, _ overlay: Overlay) {
+        let playhead = player.playhead
+        for cuePoint in passage.cuePoints where cuePoint.position.seconds.isFinite {
+            var metadata: [String: OverlayJSON] = [
+                "type": .string(cuePoint.type ?? ""), "position": .number(cuePoint.position.seconds),
+                "properties": .object(cuePoint.properties.mapValues(\.overlayValue)),
+            ]
+            if let playhead, let timecode = playhead.timecode, case .at(let position) = cuePoint.position {
+                let moment = timecode + (position - playhead.position)
+                metadata["timecode"] = .integer(moment.millisecondsSinceEpoch)
+            }
+            let message = OverlayJSON.object(["event": .string("cue.passed"), "metadata": .object(metadata)])
+            overlay.post(.appMessage(message.text))
+        }
+    }
+
+    private func percent(_ volume: Double) -> Int { Int((volume * 100).rounded()) }
+
+    // MARK: To the player
+
+    public func setTime(_ timecode: Int64) {
+        let moments = Self.moments
+        let moment = WallTime(
+            millisecondsSinceEpoch: min(max(timecode, moments.lowerBound), moments.upperBound))
+        let seek = player.startSeek(to: moment)
+        Task { [weak self] in
+            do {
+                _ = try await seek.landing
+                self?.tellTime()
+            } catch is CancellationError {
+                // Another seek took its place.
+            } catch {
+                let reason =
+                    (error as? PlaybackError) == .notSeekable
+                    ? "nothing tells where that moment is, or it cannot be gone there" : "\(error)"
+                self?.overlay?.post(
+                    .playerError(.playerConnectivity(level: .warning, reason: "the seek failed: \(reason)")))
+            }
+        }
+    }
+
+    public func setState(_ state: OverlayPlayerState) {
+        switch state {
+        case .playing: player.play()
+        case .paused: player.pause()
+        case .stopped: player.stop()
+        // Of these nobody can ask for.
+        case .seeking, .buffering: break
+        }
+    }
+
+    public func setSpeed(_ speed: Double) { player.speed = speed }
+
+    public func setVolume(_ volume: Int) { player.volume = Double(volume) / 100 }
+
+    public func setMute(_ isMuted: Bool) { player.muted = isMuted }
+
+    public func setVideoScale(_ scale: VideoScale) {
+        guard !player.setVideoScale(scale) else { return }
+        overlay?.post(
+            .playerError(.playerConnectivity(level: .warning, reason: "this player cannot change the video's scale")))
+    }
+
+    /// It has no controls of its own, so that those of the overlay are the player's: what is seen of them is reported.
+    public func setControllerVisible(_ isVisible: Bool) {
+        let controls: OverlayControls = isVisible ? .visible : .hidden
+        let overlay = state.withLock { state in
+            defer { state.controls = controls }
+            return state.controls == controls ? nil : state.overlay
+        }
+        overlay?.post(.playerStage(controls))
+    }
+}
+
+extension PlaybackSession {
+    fileprivate var isReady: Bool { withState { $0.lifecycle.isReady } }
+}
+
+extension TimedMetadata {
+    /// As JSON (`playerMetadata`); positions and lengths in seconds.
+    var overlayText: String {
+        var fields: [String: OverlayJSON] = [
+            "source": .string(source.rawValue), "name": .string(name), "value": .string(value),
+            "position": .number(position.seconds),
+        ]
+        if let duration { fields["duration"] = .number(duration.seconds) }
+        if let identifier { fields["identifier"] = .string(identifier) }
+        return OverlayJSON.object(fields).text
+    }
+}
+
+extension JSONValue {
+    fileprivate var overlayValue: OverlayJSON {
+        switch self {
+        case .null: .null
+        case .boolean(let value): .boolean(value)
+        case .integer(let value): .integer(value)
+        case .number(let value): .number(value)
+        case .string(let value): .string(value)
+        case .array(let values): .array(values.map(\.overlayValue))
+        case .object(let members): .object(members.mapValues(\.overlayValue))
+        }
+    }
+}

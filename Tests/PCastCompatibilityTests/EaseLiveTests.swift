@@ -1,0 +1,99 @@
+import Foundation
+import PCastCompatibility
+import PCastPlayback
+import Testing
+
+/// An application of the seed's: its samples, with blocks in place of `#selector`, which Linux does not have.
+class EaseLiveApplication {
+    var told: [String] = []
+    var tokens: [NSObjectProtocol] = []
+
+    init() {
+        tokens.append(
+            NotificationCenter.default.addObserver(
+                forName: EaseLiveNotificationKeys.easeLiveReady,
+                object: nil,
+                queue: nil
+            ) { [unowned self] notification in onEaseLiveReady(notification: notification) })
+        tokens.append(
+            NotificationCenter.default.addObserver(
+                forName: EaseLiveNotificationKeys.easeLiveError, object: nil, queue: nil
+            ) { [unowned self] notification in onEaseLiveError(notification: notification) })
+        tokens.append(
+            NotificationCenter.default.addObserver(
+                forName: EaseLiveNotificationKeys.playerTime, object: nil, queue: nil
+            ) { [unowned self] notification in
+                let timecode = notification.userInfo?[EaseLiveNotificationKeys.timecodeUserInfoKey] as? Int64
+                told.append("time \(timecode ?? -1)")
+            })
+    }
+
+    func onEaseLiveReady(notification: Notification) { told.append("ready") }
+
+    func onEaseLiveError(notification: Notification) {
+        guard let error = notification.userInfo?[EaseLiveNotificationKeys.errorUserInfoKey] as? EaseLiveError else {
+            return
+        }
+        if error.level == EaseLiveError.Level.fatal {
+            told.append("fatal: \(error.reason)")
+        } else {
+            told.append("warning")
+        }
+    }
+
+    func tick(_ currentTimecode: Int64) {
+        NotificationCenter.default.post(
+            name: EaseLiveNotificationKeys.playerTime,
+            object: nil,
+            userInfo: [
+                EaseLiveNotificationKeys.timecodeUserInfoKey: currentTimecode
+            ])
+    }
+
+    deinit { for token in tokens { NotificationCenter.default.removeObserver(token) } }
+}
+
+/// What an adapted player is asked for.
+final class PlayerPlugin: PlayerPluginInterface, @unchecked Sendable {  // called by one at a time
+    var asked: [String] = []
+
+    func setTime(_ timecode: Int64) { asked.append("time \(timecode)") }
+    func setState(_ state: OverlayPlayerState) { asked.append(state.rawValue) }
+    func setSpeed(_ speed: Double) { asked.append("speed \(speed)") }
+    func setVolume(_ volume: Int) { asked.append("volume \(volume)") }
+    func setMute(_ isMuted: Bool) { asked.append("mute \(isMuted)") }
+    func setVideoScale(_ scale: VideoScale) { asked.append("scale \(scale.scaleX)") }
+}
+
+@Suite("What is written for Ease Live")
+struct EaseLiveTests {
+    @Test("the samples of “Events” compile, and run")
+    func events() async throws {
+        let (application, plugin) = (EaseLiveApplication(), PlayerPlugin())
+        let overlay = try EaseLive(program: "final", player: plugin)
+        overlay.create()
+        overlay.load()
+        application.tick(1_790_000_000_000)
+        // It reached the overlay, and nobody heard it twice.
+        NotificationCenter.default.post(
+            name: EaseLiveNotificationKeys.bridgeVideoScale, object: nil,
+            userInfo: [
+                EaseLiveNotificationKeys.videoScaleXUserInfoKey: Float(0.5),
+                EaseLiveNotificationKeys.videoScaleYUserInfoKey: Float(0.5),
+                EaseLiveNotificationKeys.videoPivotXUserInfoKey: Float(1),
+                EaseLiveNotificationKeys.videoPivotYUserInfoKey: Float(0),
+                EaseLiveNotificationKeys.videoScaleDurationUserInfoKey: 300,
+            ])
+        NotificationCenter.default.post(
+            name: EaseLiveNotificationKeys.bridgeState, object: nil,
+            userInfo: [EaseLiveNotificationKeys.stateUserInfoKey: "paused"])
+        NotificationCenter.default.post(
+            name: EaseLiveNotificationKeys.bridgeVolume, object: nil,
+            userInfo: [EaseLiveNotificationKeys.volumeUserInfoKey: 40])
+        overlay.post(.playerError(.playerInit(level: .fatal, reason: "no decoder")))
+        await overlay.settled()
+        #expect(plugin.asked == ["scale 0.5", "paused", "volume 40"])
+        #expect(application.told == ["time 1790000000000", "fatal: no decoder"])
+        #expect(overlay.phase == .destroyed)
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import PCastMedia
+import PCastRendering
+import Synchronization
+
+/// A loudspeaker that measures what it would be heard with.
+final class ToneMeter: SoundOutput {
+    private struct State {
+        var volume = 1.0
+        var level = 0.0
+        var frames = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// The root of the mean square of the last frame that was to be heard, 1 for the largest samples.
+    var level: Double { state.withLock { $0.level } }
+
+    /// How many frames there were.
+    var frames: Int { state.withLock { $0.frames } }
+
+    var lead: TimeSpan { .zero }
+
+    var volume: Double {
+        get { state.withLock { $0.volume } }
+        set { state.withLock { $0.volume = newValue } }
+    }
+
+    func present(_ frame: AudioFrame, at due: Instant) {
+        let squares = frame.samples.reduce(0.0) { $0 + Double($1) * Double($1) }
+        let height = squares == 0 ? 0 : (squares / Double(frame.samples.count)).squareRoot() / 32_768
+        state.withLock { state in
+            state.level = height * state.volume
+            state.frames += 1
+        }
+    }
+
+    func withdraw() {}
+
+    func stop() {}
+}

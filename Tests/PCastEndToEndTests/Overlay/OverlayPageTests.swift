@@ -1,0 +1,111 @@
+import Foundation
+import PCastMedia
+import PCastOverlay
+import PCastPlayback
+import Testing
+
+extension EndToEnd {
+    /// Pages that die, come back, look on or lie: scenario 9 of the playback reference, section 8.
+    @Suite(
+        "Pages of an overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg), .timeLimit(.minutes(10)))
+    struct OverlayPageTests {
+        @Test("Whatever pages do, the player plays on; who comes back is told what is so; who is disabled is gone")
+        func story() async throws {
+            try await Workplace.run { place in
+                let programme = try await StampedProgramme.make(seconds: 60, in: place)
+                let stage = try await OverlayStage(programme)
+                let (player, browser) = (stage.player, try await Browser.start(in: place))
+                try await browser.open(stage.address)
+                try await stage.heard(.easeLiveReady)
+                player.volume = 0.4
+                try await stage.heard(.playerVolume)
+                let told = stage.classic.values.count
+                let shown = stage.screen.sights.values.count
+
+                try await death(stage, browser)
+                try await onlooker(stage, browser)
+                try await lies(stage, browser)
+
+                let pictures = stage.screen.sights
+                _ = await pictures.first { _ in pictures.values.count > shown + 60 }
+                // All the while the player was not asked for anything, and did nothing but play.
+                let since = stage.classic.values.dropFirst(told)
+                #expect(!since.contains { $0.isCommand }, "\(since.filter(\.isCommand))")
+                let sights = stage.screen.sights.values.dropFirst(shown).map { Int($0.stamp.counter) }
+                let steps = zip(sights.dropFirst(), sights).map { $0 - $1 }
+                // One that was left out on a busy machine is no gap; that it began again is none either.
+                #expect(sights.count > 40 && steps.count { $0 < 1 || $0 > StampedProgramme.rate } <= 3, "\(steps)")
+
+                let door = "\(stage.origin)/program/final/status"
+                #expect(try await browser.put("disabled", to: door, token: stage.overlay.controllerToken) == 204)
+                try await browser.wait(for: "wire.closed?.code === 4001")
+                try await browser.wait(
+                    for: "document.querySelector('#state').textContent === 'This overlay has ended.'")
+                try await browser.wait(for: "wire.closed?.code === 4001", at: "onlooker")
+                await stage.overlay.settled()
+                #expect(stage.overlay.phase == .destroyed && stage.overlay.status == .disabled)
+                let answer = try await browser.evaluate("fetch(location.href).then((answer) => answer.status)")
+                #expect(answer.number == 404 && player.state.isPlaying)
+                try await browser.end()
+                await stage.close()
+            }
+        }
+
+        /// The page's process is killed, and it is loaded again.
+        private func death(_ stage: OverlayStage, _ browser: Browser) async throws {
+            let count = stage.classic.values.count
+            try await browser.crash()
+            let overlay = stage.overlay
+            _ = await stage.screen.sights.first { _ in overlay.phase != .ready }
+            #expect(stage.overlay.phase == .loading && stage.overlay.pageCount == 0)
+            try await browser.open(stage.viewerAddress)
+            // The tab remembers its token, as a reload has it.
+            try await stage.heard(.easeLiveReady, after: count)
+            try await browser.wait(for: "document.querySelector('#volume').value === '40'")
+            let replayed = try await browser.evaluate("wire.received.map((m) => m.event)").list.compactMap(\.text)
+            #expect(
+                replayed.starts(with: ["bridge.welcome", "app.status", "player.ready", "player.state", "player.time"]))
+            #expect(Set(replayed).isSuperset(of: ["player.volume", "player.mute", "player.speed"]))
+        }
+
+        /// A second page, without a token.
+        private func onlooker(_ stage: OverlayStage, _ browser: Browser) async throws {
+            try await browser.open(stage.viewerAddress, at: "onlooker")
+            try await browser.wait(
+                for: "document.querySelector('#state').textContent.includes('Watching only')", at: "onlooker")
+            try await browser.wait(for: "document.querySelector('#clock').dataset.timecode !== ''", at: "onlooker")
+            #expect(try await browser.text("#play", at: "onlooker") == "")
+            let count = stage.classic.values.count
+            try await browser.evaluate(
+                #"WebViewBridge.send('{"event":"player.state","metadata":{"state":"paused"}}')"#, at: "onlooker")
+            try await browser.wait(for: "wire.received.some((m) => m.event === 'bridge.error')", at: "onlooker")
+            guard case .easeLiveError(let error) = try await stage.heard(.easeLiveError, after: count) else { return }
+            #expect(error.level == .warning && error.component == .bridgeConnectivity)
+            // A token that is none opens nothing.
+            let code = try await browser.evaluate(
+                "new Promise((done) => { new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final?token=abc')"
+                    + ".onclose = ({ code }) => done(code); })", at: "onlooker")
+            #expect(code.number == 4_008)
+        }
+
+        /// What is no message, and ten megabytes.
+        private func lies(_ stage: OverlayStage, _ browser: Browser) async throws {
+            let open =
+                "new Promise((done) => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final');"
+                + "socket.onclose = ({ code }) => done(code); socket.onopen = () => { "
+            let malformed = try await browser.evaluate(
+                open + "for (let n = 0; n < 20; n++) { socket.send('{'); socket.send(new Uint8Array(9)); } }; })",
+                at: "onlooker")
+            #expect(malformed.number == 4_005)
+            let large = try await browser.evaluate(
+                open + "socket.send('a'.repeat(10_000_000)); }; })", at: "onlooker")
+            #expect(large.number == 1_009 || large.number == 1_006)
+            let flood = try await browser.evaluate(
+                open + "for (let n = 0; n < 1000; n++) socket.send(JSON.stringify({ v: 1, event: 'app.keepalive', "
+                    + "metadata: {}, seq: n, epoch: 0 })); }; })", at: "onlooker")
+            #expect(flood.number == 4_004)
+            #expect(stage.overlay.phase == .ready && stage.player.state.isPlaying)
+            try await browser.wait(for: "document.body.dataset.state === 'playing'")
+        }
+    }
+}

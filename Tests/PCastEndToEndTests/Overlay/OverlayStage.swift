@@ -1,0 +1,128 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastOverlay
+import Testing
+
+@testable import PCastPlayback
+
+/// A player of a stamped programme with an overlay that is served, and all who listen to it: classic observers, those by
+/// types, and the reader of its messages.
+final class OverlayStage: Sendable {
+    let player: Player
+    let overlay: Overlay
+    let screen: StampScreen
+    let tone = ToneMeter()
+    /// Where the picture was seen on black, as of the last picture: from left, top, width and height.
+    let frames = Awaited<FramedPicture>()
+    let classic = Awaited<OverlayMessage>()
+    let typed = Awaited<OverlayMessage>()
+    let center = NotificationCenter()
+    let address: String
+    let viewerAddress: String
+    let origin: String
+    private let tasks: [Task<Void, any Error>]
+    private let observers: Observers
+
+    /// Notifications that are listened to; nobody touches them until they are removed.
+    private struct Observers: @unchecked Sendable { var tokens: [any NSObjectProtocol] }
+
+    init(_ programme: StampedProgramme) async throws {
+        let (screen, tone, frames) = (StampScreen(), tone, frames)
+        self.screen = screen
+        let composition = PictureComposition { frame in
+            frames.add(FramedPicture(frame))
+            screen.show(frame)
+        }
+        player = Player(
+            PipelineFactory(
+                composition: composition,
+                { source, handler throws(PlaybackError) in
+                    let content = MediaContent.content(
+                        at: source.address, isPlaylist: source.deliveryMethod == .hls ? true : nil,
+                        configuration: HLSContent.Configuration())
+                    do throws(IOError) {
+                        return try MediaPipeline(
+                            content, sound: tone, onFrame: { composition.show($0) }, onEvent: handler)
+                    } catch {
+                        throw .notPlayable(source.name, reason: error.description)
+                    }
+                }, preloading: { _ in nil }))
+        screen.watch(player)
+        overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player), center: center)
+        let (board, classic, typed) = (center, classic, typed)
+        observers = Observers(
+            tokens: OverlayMessage.Name.allCases.map { name in
+                board.addObserver(forName: Notification.Name(name.rawValue), object: nil, queue: nil) { notification in
+                    // What it holds is read as an application does.
+                    if let message = OverlayMessage(notification) { classic.add(message) }
+                }
+            })
+        let bridge = OverlayBridge([overlay])
+        let opened = Awaited<Int>()
+        let posts = center.messages(for: OverlayNotification.self, bufferSize: 4_096)
+        let listening = Awaited<Bool>()
+        tasks = [
+            Task { try await bridge.run { opened.add($0) } },
+            Task {
+                var iterator = posts.makeAsyncIterator()
+                listening.add(true)
+                while let notification = await iterator.next(isolation: nil) { typed.add(notification.message) }
+            },
+        ]
+        _ = await listening.first()
+        guard let port = await opened.first() else { throw EndToEndFailure("the bridge does not open") }
+        (address, viewerAddress) = (
+            bridge.address(of: overlay, port: port), bridge.viewerAddress(of: overlay, port: port)
+        )
+        origin = "http://127.0.0.1:\(port)"
+        overlay.load()
+        player.loop = true
+        player.set(video: Video(programme.address), play: true)
+    }
+
+    func close() async {
+        overlay.destroy()
+        player.reset()
+        await player.settled()
+        for task in tasks { task.cancel() }
+        for token in observers.tokens { center.removeObserver(token) }
+        for task in tasks { _ = try? await task.value }
+    }
+
+    // MARK: Waiting
+
+    /// Waits for the first message behind the first `count` that observers of the classic kind heard.
+    @discardableResult
+    func heard(
+        _ name: OverlayMessage.Name, after count: Int = 0,
+        where matches: @escaping @Sendable (OverlayMessage) -> Bool = { _ in true }
+    ) async throws -> OverlayMessage {
+        let classic = classic
+        let found = await classic.first { message in
+            message.name == name && matches(message) && classic.values.dropFirst(count).contains(message)
+        }
+        guard let found else {
+            throw EndToEndFailure("\(name) was not heard; \(classic.values.dropFirst(count).map(\.name.rawValue))")
+        }
+        return found
+    }
+
+    /// How often something was heard, of both kinds of observers.
+    func count(_ name: OverlayMessage.Name) -> Int { classic.values.count { $0.name == name } }
+
+    /// Waits until a picture is shown for which something holds.
+    func seen(_ what: String, _ matches: @escaping @Sendable (StampScreen.Sight) -> Bool) async throws {
+        let (sights, before) = (screen.sights, screen.sights.values.count)
+        let found = await sights.first { sight in matches(sight) && sights.values.count > before }
+        if found == nil { throw EndToEndFailure("\(what) was not seen") }
+    }
+
+    /// The number of the picture that stands on the screen.
+    var stamp: Int { screen.sights.values.last.map { Int($0.stamp.counter) } ?? -1 }
+
+    /// Where the picture is that was made at a moment, in milliseconds since 1970.
+    static func stamp(at timecode: Int64) -> Int {
+        Int((timecode - StampedProgramme.began.millisecondsSinceEpoch) * Int64(StampedProgramme.rate) / 1_000)
+    }
+}

@@ -1,0 +1,269 @@
+import Foundation
+import PCastMedia
+import PCastOverlay
+import PCastPlayback
+import Testing
+
+extension EndToEnd {
+    /// The overlay in real Chromium with real input: scenario 7 of the playback reference, section 8. What is told is judged by
+    /// the picture, the sound, the page's own text and what went over the wire.
+    @Suite(
+        "An overlay", .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg), .timeLimit(.minutes(10)))
+    struct OverlayTests {
+        /// In the page's wire: what it has said, but for signs of life.
+        private static let said = "wire.sent.filter((m) => m.event !== 'app.keepalive').map((m) => m.event)"
+
+        @Test("A person steers the player by the page, and everybody hears of everything once")
+        func story() async throws {
+            try await Workplace.run { place in
+                let programme = try await StampedProgramme.make(seconds: 60, in: place)
+                let stage = try await OverlayStage(programme)
+                let (player, browser) = (stage.player, try await Browser.start(in: place))
+                try await browser.open(stage.address)
+                try await stage.heard(.easeLiveReady)
+                #expect(stage.count(.bridgeReady) == 1 && stage.count(.playerReady) == 1)
+                try await browser.wait(for: "document.querySelector('#state').textContent === 'Playing'")
+                #expect(try await browser.evaluate("location.href.includes('token')") == .bool(false))
+                try await metadata(stage, browser)
+                try await time(stage, browser)
+                try await stageInput(stage, browser)
+                try await goingAbout(stage, browser)
+                try await speed(stage, browser)
+                try await sound(stage, browser)
+                try await language(stage, browser)
+                try await messages(stage, browser)
+                try await scale(stage, browser)
+                if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
+                    try await browser.screenshot("\(folder)/overlay.png")
+                }
+                try await wire(stage, browser)
+                try await ends(stage, browser, place)
+                #expect(player.state == .idle)
+                try await expectTwins(stage)
+                #expect(try await browser.problems() == [])
+                try await browser.end()
+                await stage.close()
+            }
+        }
+
+        // MARK: The chapters
+
+        /// What the stream says of itself, from a box in a fragment of it.
+        private func metadata(_ stage: OverlayStage, _ browser: Browser) async throws {
+            guard case .playerMetadata(let text) = try await stage.heard(.playerMetadata),
+                let told = JSON(line: text)
+            else { return }
+            #expect(told["source"].text == "emsg" && told["name"].text == "urn:score")
+            try await browser.wait(for: "document.querySelector('#home-score').textContent === '1'")
+        }
+
+        /// Times come a few times a second, and are of the picture that is seen.
+        private func time(_ stage: OverlayStage, _ browser: Browser) async throws {
+            try await browser.wait(for: "wire.received.filter((m) => m.event === 'player.time').length >= 8")
+            let times = try await browser.evaluate(
+                "wire.received.filter((m) => m.event === 'player.time').map((m) => m.metadata.timecode)")
+            let numbers = times.list.compactMap(\.number)
+            let steps = zip(numbers.dropFirst(), numbers).map { $0 - $1 }
+            // A quarter of a second of the programme each; a machine that stands still makes it longer.
+            #expect(steps.allSatisfy { $0 >= 150 } && steps.sorted()[steps.count / 2] <= 600, "\(steps)")
+            stage.player.pause()
+            try await stage.heard(.playerState) { $0 == .playerState(.paused) }
+            await stage.player.settled()
+            try await browser.wait(for: "document.querySelector('#state').textContent === 'Paused'")
+            try await expectPicture(stage, browser)
+            let first = StampedProgramme.began.millisecondsSinceEpoch
+            let range = try await browser.evaluate(
+                "(({ initialTimecode, maxTimecode }) => [initialTimecode, maxTimecode])"
+                    + "(wire.received.findLast((m) => m.event === 'player.time').metadata)")
+            #expect(range[0].number == Double(first) && abs((range[1].number ?? 0) - Double(first) - 60_000) < 200)
+        }
+
+        /// The page's clock is of the picture that stands on the screen.
+        private func expectPicture(_ stage: OverlayStage, _ browser: Browser) async throws {
+            let period = 1_000 / StampedProgramme.rate
+            let shown = StampedProgramme.began.millisecondsSinceEpoch + Int64(stage.stamp * period)
+            try await browser.wait(
+                for: "Math.abs(document.querySelector('#clock').dataset.timecode - \(shown)) <= \(period + 10)")
+        }
+
+        /// A click and a swipe on the stage.
+        private func stageInput(_ stage: OverlayStage, _ browser: Browser) async throws {
+            try await browser.drag(from: (600, 300), to: (600, 300))
+            try await stage.heard(.bridgeStage) { $0 == .bridgeStage(.hidden) }
+            try await stage.heard(.playerStage) { $0 == .playerStage(.hidden) }
+            try await browser.wait(
+                for: "!document.querySelector('#play').checkVisibility({ visibilityProperty: true })")
+            try await browser.drag(from: (600, 300), to: (600, 300))
+            try await stage.heard(.playerStage) { $0 == .playerStage(.visible) }
+            try await browser.drag(from: (700, 300), to: (400, 310))
+            try await stage.heard(.bridgeStageSwipe) { $0 == .bridgeStageSwipe(.left) }
+        }
+
+        /// An event of the programme is a way to its picture; so is the bar; and play goes on from there.
+        private func goingAbout(_ stage: OverlayStage, _ browser: Browser) async throws {
+            let goal = StampedProgramme.began.millisecondsSinceEpoch + 12_000
+            stage.center.post(
+                name: OverlayNotificationKeys.appMessage, object: nil,
+                userInfo: [
+                    OverlayNotificationKeys.jsonStringUserInfoKey:
+                        #"{"event":"timeline.added","metadata":{"id":"g1","kind":"goal","title":"2–1 Ada","team":"home","#
+                        + #""home":2,"away":1,"at":\#(goal)}}"#
+                ])
+            try await browser.wait(for: "document.querySelectorAll('#event-list button').length === 1")
+            #expect(try await browser.text("#event-list b") == "2–1 Ada")
+            #expect(try await browser.text("#home-score") == "2")
+            try await browser.click("#event-list button")
+            try await stage.heard(.bridgeTime) { $0 == .bridgeTime(goal) }
+            let screen = stage.screen
+            _ = await screen.sights.first { abs(Int($0.stamp.counter) - OverlayStage.stamp(at: goal)) <= 1 }
+            try await browser.wait(for: "Math.abs(document.querySelector('#clock').dataset.timecode - \(goal)) <= 60")
+            await stage.player.settled()
+            try await expectPicture(stage, browser)
+
+            try await browser.slide("#seek", to: 0.5)
+            try await stage.heard(.bridgeTime) { message in
+                if case .bridgeTime(let time) = message { abs(time - goal - 18_000) < 1_500 } else { false }
+            }
+            _ = await screen.sights.first { abs(Int($0.stamp.counter) - 30 * StampedProgramme.rate) <= 30 }
+
+            let count = stage.classic.values.count
+            try await browser.click("#play")
+            try await stage.heard(.bridgeState, after: count) { $0 == .bridgeState(.playing) }
+            try await stage.heard(.playerState, after: count) { $0 == .playerState(.playing) }
+            try await browser.wait(for: "document.body.dataset.state === 'playing'")
+        }
+
+        /// Twice as fast by the numbers of the pictures.
+        private func speed(_ stage: OverlayStage, _ browser: Browser) async throws {
+            // Each is reported before the next, or the report would set the page back.
+            func choose(_ key: String, _ speed: Double) async throws {
+                let count = stage.classic.values.count
+                try await browser.press(key, in: "#speed")
+                try await stage.heard(.bridgeSpeed, after: count) { $0 == .bridgeSpeed(speed) }
+                try await stage.heard(.playerSpeed, after: count) { $0 == .playerSpeed(speed) }
+                try await browser.wait(
+                    for: "wire.received.findLast((m) => m.event === 'player.speed').metadata.speed === \(speed)")
+            }
+            try await choose("ArrowDown", 1.5)
+            try await choose("ArrowDown", 2)
+            let sights = stage.screen.sights
+            let start = sights.values.count
+            _ = await sights.first { _ in sights.values.count > start + 30 }
+            let fast = Array(sights.values.dropFirst(start + 2).prefix(28))
+            if let first = fast.first, let last = fast.last {
+                let pictures = Double(Int(last.stamp.counter) - Int(first.stamp.counter))
+                let rate = pictures / Double(StampedProgramme.rate) / (last.shown - first.shown).seconds
+                #expect((1.4...2.8).contains(rate), "\(rate)")
+            }
+            for speed in [1.5, 1, 0.5] { try await choose("ArrowUp", speed) }
+            #expect(try await browser.evaluate("document.querySelector('#speed').value").text == "0.5")
+        }
+
+        /// Half as loud, and silent, by the sound.
+        private func sound(_ stage: OverlayStage, _ browser: Browser) async throws {
+            let tone = stage.tone
+            func settle() async throws -> Double {
+                let (count, sights) = (tone.frames, stage.screen.sights)
+                _ = await sights.first { _ in tone.frames > count + 3 }
+                return tone.level
+            }
+            let full = try await settle()
+            #expect(full > 0.01)
+            try await browser.slide("#volume", to: 0.5)
+            try await stage.heard(.playerVolume) { message in
+                if case .playerVolume(let volume) = message { (40...60).contains(volume) } else { false }
+            }
+            let half = try await settle()
+            #expect((0.35...0.65).contains(half / full), "\(half) of \(full)")
+            try await browser.click("#mute")
+            try await stage.heard(.bridgeMute) { $0 == .bridgeMute(true) }
+            try await stage.heard(.playerMute) { $0 == .playerMute(true) }
+            #expect(try await settle() == 0)
+            try await browser.click("#mute")
+            try await stage.heard(.playerMute) { $0 == .playerMute(false) }
+            #expect(try await settle() > 0)
+        }
+
+        /// Asked for by the application, and chosen by a person.
+        private func language(_ stage: OverlayStage, _ browser: Browser) async throws {
+            stage.center.post(OverlayNotification(.appLanguage("de")), subject: stage.overlay)
+            try await browser.wait(for: "document.querySelector('#state').textContent === 'Läuft'")
+            try await stage.heard(.bridgeLanguage) { $0 == .bridgeLanguage("de", available: ["en", "de", "es"]) }
+            #expect(stage.count(.bridgeLanguage) == 1 && stage.count(.appLanguage) == 1)
+            try await browser.press("ArrowDown", in: "#language")
+            try await stage.heard(.bridgeLanguage) { $0 == .bridgeLanguage("es", available: ["en", "de", "es"]) }
+            #expect(try await browser.text("#events-title") == "Qué ha pasado")
+        }
+
+        /// Both ways, whole.
+        private func messages(_ stage: OverlayStage, _ browser: Browser) async throws {
+            stage.overlay.post(.appMessage(#"{"text":"Half time in two minutes"}"#))
+            try await browser.wait(for: "document.querySelector('#message').textContent === 'Half time in two minutes'")
+            try await browser.evaluate(
+                #"WebViewBridge.send('{"event":"poll.vote","metadata":{"choice":3}}')"#)
+            guard case .bridgeMessage(let text) = try await stage.heard(.bridgeMessage) else { return }
+            #expect(JSON(line: text)?["metadata"]["choice"].number == 3)
+        }
+
+        /// Room beside the picture, by the picture.
+        private func scale(_ stage: OverlayStage, _ browser: Browser) async throws {
+            try await browser.click("#squeeze")
+            let wanted = VideoScale(scaleX: 0.7, scaleY: 0.7, pivotX: 0, pivotY: 0, duration: 300)
+            try await stage.heard(.bridgeVideoScale) { $0 == .bridgeVideoScale(wanted) }
+            try await stage.heard(.playerVideoScale) { $0 == .playerVideoScale(wanted) }
+            #expect(await stage.frames.first { $0.isNear(0, 0, 224, 126) } != nil)
+            try await browser.wait(for: "document.querySelector('#squeeze').ariaPressed === 'true'")
+        }
+
+        /// Nothing was said that nobody did.
+        private func wire(_ stage: OverlayStage, _ browser: Browser) async throws {
+            let said = try await browser.evaluate(Self.said).list.compactMap(\.text)
+            let expected = [
+                "bridge.ready", "app.ready", "stage.clicked", "stage.clicked", "stage.swipe", "player.time",
+                "player.time", "player.state",
+            ]
+            #expect(Array(said.prefix(expected.count)) == expected)
+            for (event, count) in [
+                ("player.speed", 5), ("player.mute", 2), ("app.language", 2), ("poll.vote", 1),
+                ("player.videoscale", 1),
+                ("player.time", 2), ("player.state", 1),
+            ] { #expect(said.count { $0 == event } == count, "\(event) in \(said)") }
+            // A slider that is pressed may say it once, or once more when it is let go.
+            let volumes = said.count { $0 == "player.volume" }
+            #expect((1...2).contains(volumes) && said.count == expected.count + 11 + volumes, "\(said)")
+            let sequence = try await browser.evaluate(
+                "wire.received.every((m, index) => m.seq === index + 1 && m.v === 1)")
+            #expect(sequence == .bool(true))
+        }
+
+        /// The status by the producer's door, and what cannot be played.
+        private func ends(_ stage: OverlayStage, _ browser: Browser, _ place: Workplace) async throws {
+            let (door, token) = ("\(stage.origin)/program/final/status", stage.overlay.controllerToken)
+            #expect(try await browser.put("hidden", to: door, token: "wrong") == 401)
+            #expect(try await browser.put("hidden", to: door, token: token) == 204)
+            try await stage.heard(.bridgeAppStatus) { $0 == .bridgeAppStatus(.hidden) }
+            try await browser.wait(for: "!document.querySelector('#score').checkVisibility()")
+            #expect(try await browser.put("enabled", to: door, token: token) == 204)
+            try await browser.wait(for: "document.querySelector('#score').checkVisibility()")
+            stage.player.set(video: Video(place.path("nothing.mp4")), play: true)
+            try await stage.heard(.playerError)
+            try await stage.heard(.easeLiveError)
+            try await stage.heard(.playerState) { $0 == .playerState(.stopped) }
+            #expect(stage.overlay.phase == .ready, "a warning destroys nothing")
+        }
+
+        /// Observers of both kinds have heard the same, each once and in the same order; and all 26.
+        private func expectTwins(_ stage: OverlayStage) async throws {
+            let names = Set(stage.classic.values.map(\.name))
+            let missing = OverlayMessage.Name.allCases.filter { !names.contains($0) }
+            #expect(missing == [])
+            let (classic, typed) = (stage.classic, stage.typed)
+            _ = await typed.first { _ in typed.values.count >= classic.values.count }
+            // What was posted by types reaches the classic ones a moment later, and the other way round.
+            func bag(_ messages: [OverlayMessage]) -> [OverlayMessage: Int] {
+                messages.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            }
+            #expect(bag(classic.values) == bag(typed.values))
+        }
+    }
+}

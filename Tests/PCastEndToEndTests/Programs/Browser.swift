@@ -1,0 +1,91 @@
+import Foundation
+import Synchronization
+
+/// Headless Chromium that a test steers, by the program `chromium_hand.py`.
+final class Browser: Sendable {
+    private let program: RunningProgram
+    private let last = Atomic(0)
+
+    private init(_ program: RunningProgram) { self.program = program }
+
+    /// Returns when it can be told things.
+    static func start(in place: Workplace) async throws -> Browser {
+        let program = try place.start("\(BuiltProgram.peers)/chromium_hand.py", [], hears: true)
+        guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
+            throw EndToEndFailure("the browser is not ready\n\(program.report)")
+        }
+        return Browser(program)
+    }
+
+    func end() async throws {
+        try program.tell(#"{"do":"end"}"#)
+        try await program.exitStatus()
+    }
+
+    @discardableResult
+    private func order(_ what: String, _ fields: [String: Any]) async throws -> JSON {
+        let id = last.add(1, ordering: .relaxed).newValue
+        var order = fields
+        (order["id"], order["do"]) = (id, what)
+        let data = try JSONSerialization.data(withJSONObject: order)
+        try program.tell(String(decoding: data, as: UTF8.self))
+        let answer = try await program.event("answer") { $0["id"].number == Double(id) }
+        if let error = answer["error"].text { throw EndToEndFailure("\(what) \(fields): \(error)") }
+        return answer["value"]
+    }
+
+    func open(_ url: String, at page: String = "main") async throws {
+        try await order("open", ["page": page, "url": url])
+    }
+
+    /// With the mouse, in the middle of an element.
+    func click(_ selector: String, at page: String = "main") async throws {
+        try await order("click", ["page": page, "selector": selector])
+    }
+
+    /// Presses the mouse somewhere along a slider.
+    func slide(_ selector: String, to share: Double, at page: String = "main") async throws {
+        try await order("slide", ["page": page, "selector": selector, "share": share])
+    }
+
+    func drag(from: (x: Int, y: Int), to: (x: Int, y: Int), at page: String = "main") async throws {
+        try await order("drag", ["page": page, "from": [from.x, from.y], "to": [to.x, to.y]])
+    }
+
+    func press(_ key: String, in selector: String, at page: String = "main") async throws {
+        try await order("press", ["page": page, "selector": selector, "key": key])
+    }
+
+    @discardableResult
+    func evaluate(_ expression: String, at page: String = "main") async throws -> JSON {
+        try await order("evaluate", ["page": page, "expression": expression])
+    }
+
+    /// Waits until an expression is true.
+    @discardableResult
+    func wait(for expression: String, at page: String = "main") async throws -> JSON {
+        try await order("wait", ["page": page, "expression": expression, "seconds": 60])
+    }
+
+    /// What an element shows.
+    func text(_ selector: String, at page: String = "main") async throws -> String? {
+        try await order("text", ["page": page, "selector": selector]).text
+    }
+
+    /// Errors of the console and the network.
+    func problems(at page: String = "main") async throws -> [String] {
+        try await order("problems", ["page": page]).list.compactMap(\.text)
+    }
+
+    /// Kills the process that draws the page.
+    func crash(_ page: String = "main") async throws { try await order("crash", ["page": page]) }
+
+    func screenshot(_ path: String, at page: String = "main") async throws {
+        try await order("screenshot", ["page": page, "path": path])
+    }
+
+    /// The status that a server answers to a PUT.
+    func put(_ body: String, to url: String, token: String) async throws -> Int {
+        Int(try await order("put", ["url": url, "body": body, "token": token]).number ?? 0)
+    }
+}

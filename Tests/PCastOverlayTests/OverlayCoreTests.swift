@@ -1,0 +1,379 @@
+import PCastMedia
+import Testing
+
+@testable import PCastOverlay
+
+/// An overlay on a time that the test moves.
+private struct Stage {
+    var core: OverlayCore
+    var now = Instant(nanoseconds: 1)
+    private var sequence: Int64 = 0
+
+    init(_ configuration: OverlayCore.Configuration = OverlayCore.Configuration()) { core = OverlayCore(configuration) }
+
+    private mutating func drain() -> [OverlayCore.Output] {
+        var outputs: [OverlayCore.Output] = []
+        while let output = core.poll() { outputs.append(output) }
+        return outputs
+    }
+
+    /// What comes of it, without the pages' wakings.
+    @discardableResult
+    mutating func handle(_ input: OverlayCore.Input) -> [OverlayCore.Output] {
+        core.handle(input, at: now)
+        return drain().filter { if case .wake = $0 { false } else { true } }
+    }
+
+    /// Lets time go by, deadline by deadline.
+    mutating func run(_ span: TimeSpan) -> [OverlayCore.Output] {
+        let end = now + span
+        var outputs: [OverlayCore.Output] = []
+        while let deadline = core.deadline, deadline <= end {
+            now = max(deadline, now)
+            core.advance(to: now)
+            outputs += drain().filter { if case .wake = $0 { false } else { true } }
+        }
+        now = end
+        core.advance(to: now)
+        return outputs + drain().filter { if case .wake = $0 { false } else { true } }
+    }
+
+    @discardableResult
+    mutating func post(_ message: OverlayMessage) -> [OverlayCore.Output] {
+        handle(.post(message, isPublished: false))
+    }
+
+    @discardableResult
+    mutating func say(
+        _ event: String, _ metadata: [String: OverlayJSON] = [:], epoch: Int64 = 0, from page: Int
+    ) -> [OverlayCore.Output] {
+        sequence += 1
+        let envelope = OverlayEnvelope(event, metadata, sequence: sequence, epoch: epoch)
+        return handle(.pageSaid(.init(number: page), envelope.text))
+    }
+
+    /// A page that listens and has loaded.
+    mutating func attach(_ page: Int, isController: Bool = true) {
+        handle(.pageOpened(.init(number: page), isController: isController))
+        say("bridge.ready", from: page)
+        say("app.ready", from: page)
+        _ = take(page)
+    }
+
+    /// What waits for a page, each as its event's name and the text.
+    mutating func take(_ page: Int) -> [(event: String, text: String)] {
+        var taken: [(String, String)] = []
+        while let outgoing = core.takeOutgoing(for: .init(number: page)) {
+            switch outgoing {
+            case .text(let text): taken.append(((try? OverlayEnvelope(text: text).event) ?? "?", text))
+            case .close(let closing):
+                taken.append(("close", closing.reason))
+                return taken
+            }
+        }
+        return taken
+    }
+}
+
+@Suite("What an overlay decides")
+struct OverlayCoreTests {
+    private static func notified(_ outputs: [OverlayCore.Output]) -> [OverlayMessage] {
+        outputs.compactMap { if case .notify(let message, _) = $0 { message } else { nil } }
+    }
+
+    private static func commands(_ outputs: [OverlayCore.Output]) -> [OverlayMessage] {
+        outputs.compactMap { if case .command(let message) = $0 { message } else { nil } }
+    }
+
+    @Test("it is created, loaded, paused, loaded again and destroyed, and pages are taken while it is loaded")
+    func life() {
+        var stage = Stage()
+        #expect(stage.handle(.create) == [.created] && stage.handle(.create) == [])
+        stage.handle(.pageOpened(.init(number: 1), isController: true))
+        #expect(stage.take(1).map(\.text) == [OverlayClosing.notLoaded.reason])
+        #expect(stage.handle(.load) == [.loaded] && stage.core.phase == .loading && stage.handle(.load) == [])
+        stage.attach(2)
+        #expect(stage.handle(.pause) == [.paused] && stage.handle(.pause) == [])
+        stage.post(.playerVolume(30))
+        #expect(Self.commands(stage.say("player.mute", ["mute": .boolean(true)], from: 2)) == [])
+        #expect(stage.take(2).map(\.event) == ["bridge.error"])
+        #expect(stage.handle(.load) == [.loaded])
+        #expect(stage.take(2).map(\.event) == ["app.status", "player.volume"])
+        #expect(stage.handle(.destroy) == [.destroyed] && stage.handle(.destroy) == [] && stage.handle(.load) == [])
+        #expect(stage.take(2).map(\.text) == [OverlayClosing.destroyed.reason])
+        #expect(stage.core.isOver && stage.core.deadline == nil && stage.post(.playerMute(true)) == [])
+    }
+
+    @Test(
+        "it is ready when the player is, and a page that steers listens and has loaded; again after the page came back")
+    func readiness() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.handle(.pageOpened(.init(number: 1), isController: true))
+        #expect(Self.notified(stage.say("bridge.ready", from: 1)) == [.bridgeReady])
+        #expect(Self.notified(stage.post(.playerReady)) == [.playerReady])
+        #expect(Self.notified(stage.say("app.ready", from: 1)) == [.easeLiveReady] && stage.core.phase == .ready)
+        #expect(Self.notified(stage.say("app.ready", from: 1)) == [])
+        stage.handle(.pageClosed(.init(number: 1)))
+        #expect(stage.core.phase == .loading)
+        stage.handle(.pageOpened(.init(number: 2), isController: false))
+        stage.say("bridge.ready", from: 2)
+        #expect(
+            stage.say("app.ready", from: 2) == [] && stage.core.phase == .loading, "one that looks on does not count")
+        stage.handle(.pageOpened(.init(number: 3), isController: true))
+        #expect(Self.notified(stage.say("app.ready", from: 3)) == [])
+        #expect(Self.notified(stage.say("bridge.ready", from: 3)) == [.bridgeReady, .easeLiveReady])
+        stage.say("app.loading", from: 3)
+        #expect(stage.core.phase == .loading)
+    }
+
+    @Test("nothing is sent before a page listens; then it is told what is so")
+    func replay() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.handle(.epoch(5, isNewItem: true))
+        stage.handle(.pageOpened(.init(number: 1), isController: true))
+        for message: OverlayMessage in [
+            .playerState(.paused), .playerReady, .playerTime(OverlayTime(timecode: 1)), .playerSpeed(2),
+            .playerMetadata("{}"), .appMessage("{}"), .playerState(.playing), .playerTime(OverlayTime(timecode: 2)),
+            .appLanguage("de"),
+        ] { stage.post(message) }
+        #expect(stage.take(1).isEmpty)
+        stage.say("bridge.ready", from: 1)
+        let told = stage.take(1)
+        #expect(
+            told.map(\.event) == [
+                "bridge.welcome", "app.status", "player.ready", "player.state", "player.time", "player.speed",
+                "app.language",
+            ])
+        #expect(told[4].text == #"{"v":1,"event":"player.time","metadata":{"timecode":2},"seq":5,"epoch":5}"#)
+        #expect(told[3].text.contains("playing"))
+    }
+
+    @Test("of the time the newest waits, everything else in order; a page that falls behind is closed, and told why")
+    func queue() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        stage.attach(2)
+        stage.post(.playerTime(OverlayTime(timecode: 1)))
+        stage.post(.playerState(.paused))
+        stage.post(.playerTime(OverlayTime(timecode: 2)))
+        stage.post(.playerMute(true))
+        let told = stage.take(1)
+        #expect(told.map(\.event) == ["player.state", "player.time", "player.mute"] && told[1].text.contains("2"))
+        _ = stage.take(2)
+        for number in 0..<OverlayPageQueue.messageLimit { stage.post(.playerVolume(number % 100)) }
+        #expect(stage.take(2).count == OverlayPageQueue.messageLimit)
+        #expect(stage.core.isClosing(.init(number: 1)) == false)
+        stage.post(.playerMute(false))
+        #expect(stage.core.isClosing(.init(number: 1)))
+        #expect(stage.take(1).map(\.text) == [OverlayClosing.fellBehind.reason])
+        #expect(stage.take(2).map(\.event) == ["player.mute"], "the other one is not told less")
+    }
+
+    @Test("a page that steers is obeyed, one that looks on is not")
+    func commands() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        stage.attach(2, isController: false)
+        let time: [String: OverlayJSON] = ["timecode": .integer(5)]
+        #expect(
+            stage.say("player.time", time, from: 1) == [
+                .notify(.bridgeTime(5), isPublished: false), .command(.bridgeTime(5)),
+            ])
+        let outputs = stage.say("player.time", time, from: 2)
+        #expect(Self.commands(outputs) == [])
+        guard case .easeLiveError(let error)? = Self.notified(outputs).first else {
+            Issue.record("\(outputs)")
+            return
+        }
+        #expect(error.level == .warning && error.component == .bridgeConnectivity)
+        #expect(stage.take(2).map(\.event) == ["bridge.error"] && stage.take(1).isEmpty)
+        #expect(Self.notified(stage.say("poll.vote", from: 1)).first?.name == .bridgeMessage)
+        // What was played then is over.
+        stage.handle(.epoch(4, isNewItem: true))
+        #expect(stage.say("player.time", time, epoch: 3, from: 1) == [])
+        #expect(stage.take(1).map(\.event) == ["bridge.error"])
+        #expect(Self.commands(stage.say("player.time", time, epoch: 4, from: 1)) == [.bridgeTime(5)])
+        // What an application asks for is done as well.
+        #expect(
+            stage.handle(.post(.bridgeMute(true), isPublished: true)) == [
+                .notify(.bridgeMute(true), isPublished: true), .command(.bridgeMute(true)),
+            ])
+    }
+
+    @Test("two pages that follow each other's language do not answer each other for ever")
+    func language() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        stage.attach(2)
+        func spoken(_ language: String) -> [String: OverlayJSON] {
+            ["language": .string(language), "available": .array([.string("en"), .string("de")])]
+        }
+        #expect(
+            Self.notified(stage.say("app.language", spoken("de"), from: 1))
+                == [.bridgeLanguage("de", available: ["en", "de"])])
+        #expect(stage.take(1).isEmpty && stage.take(2).map(\.event) == ["app.language"])
+        #expect(stage.say("app.language", spoken("de"), from: 2) == [] && stage.take(1).isEmpty)
+        stage.post(.appLanguage("en"))
+        #expect(stage.take(1).map(\.event) == ["app.language"] && stage.take(2).map(\.event) == ["app.language"])
+        #expect(Self.notified(stage.say("app.language", spoken("en"), from: 1)).count == 1)
+        #expect(stage.say("app.language", spoken("en"), from: 2) == [])
+        #expect(stage.take(1).isEmpty && stage.take(2).isEmpty)
+        #expect(Self.notified(stage.post(.appLanguage("no language"))).count == 2)
+    }
+
+    @Test("what is wrong is told to who said it, a few times to the application, and is the end of too much of it")
+    func faults() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        stage.attach(2)
+        var warnings = 0
+        for number in 0..<OverlayPage.mostFaults {
+            let outputs =
+                number % 2 == 0
+                ? stage.handle(.pageSaid(.init(number: 1), "{")) : stage.handle(.pageSaidBytes(.init(number: 1)))
+            warnings += Self.notified(outputs).count
+        }
+        #expect(warnings == OverlayPage.mostWarnings)
+        let told = stage.take(1)
+        #expect(told.count { $0.event == "bridge.error" } == OverlayPage.mostFaults)
+        #expect(told.last?.text == OverlayClosing.malformed.reason && stage.take(2).isEmpty)
+        #expect(stage.say("player.mute", ["mute": .boolean(true)], from: 1) == [], "it is not heard any more")
+        // The same number again is an old message.
+        let text = OverlayEnvelope("player.mute", ["mute": .boolean(true)], sequence: 1_000, epoch: 0).text
+        #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).count == 1)
+        #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).isEmpty)
+    }
+
+    @Test("who says too much is closed")
+    func flood() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        var obeyed = 0
+        for _ in 0..<300 { obeyed += Self.commands(stage.say("player.mute", ["mute": .boolean(true)], from: 1)).count }
+        #expect((190...200).contains(obeyed))
+        #expect(stage.take(1).last?.text == OverlayClosing.tooManyMessages.reason)
+        for page in 2...70 { stage.handle(.pageOpened(.init(number: page), isController: false)) }
+        #expect(stage.take(70).map(\.text) == [OverlayClosing.tooManyPages.reason])
+    }
+
+    @Test("silence is a warning, then fatal, which destroys it; a sign of life in time is neither")
+    func watchdog() {
+        var stage = Stage()
+        stage.handle(.load)
+        let early = stage.run(.seconds(9 as Int64))
+        #expect(early == [])
+        guard case .notify(.easeLiveError(let warning), _)? = stage.run(.seconds(2 as Int64)).first else {
+            Issue.record("no warning")
+            return
+        }
+        #expect(warning.level == .warning && warning.component == .bridgeConnectivity)
+        stage.attach(1)
+        for _ in 0..<20 {
+            #expect(stage.run(.seconds(4 as Int64)) == [])
+            #expect(stage.take(1).map(\.event) == ["bridge.keepalive"])
+            stage.say("app.keepalive", from: 1)
+        }
+        #expect(Self.notified(stage.run(.seconds(11 as Int64))).count == 1)
+        let end = stage.run(.seconds(20 as Int64))
+        guard case .notify(.easeLiveError(let fatal), _)? = end.first else {
+            Issue.record("\(end)")
+            return
+        }
+        #expect(fatal.isFatal && end.last == .destroyed && stage.core.phase == .destroyed)
+        #expect(stage.take(1).map(\.event).suffix(2) == ["easelive.error", "close"])
+    }
+
+    @Test("where nobody expects a page, none is missed; and one that came and was closed is not either")
+    func patience() {
+        var stage = Stage(OverlayCore.Configuration(expectsPages: false))
+        stage.handle(.load)
+        #expect(stage.run(.seconds(3_600 as Int64)) == [])
+        stage.handle(.pageOpened(.init(number: 1), isController: true))
+        #expect(Self.notified(stage.run(.seconds(11 as Int64))).count == 1, "it never says that it has loaded")
+        stage.handle(.pageClosed(.init(number: 1)))
+        #expect(stage.run(.seconds(3_600 as Int64)) == [] && stage.core.phase == .loading)
+    }
+
+    @Test("hidden keeps pages, disabled closes them when they were told, and is the end")
+    func status() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        #expect(Self.notified(stage.post(.bridgeAppStatus(.hidden))) == [.bridgeAppStatus(.hidden)])
+        #expect(stage.post(.bridgeAppStatus(.hidden)) == [] && stage.take(1).map(\.event) == ["app.status"])
+        #expect(
+            Self.notified(stage.say("app.status", ["status": .string("enabled")], from: 1)) == [
+                .bridgeAppStatus(.enabled)
+            ])
+        #expect(stage.take(1).isEmpty, "who says it knows it")
+        #expect(
+            stage.post(.bridgeAppStatus(.disabled)) == [
+                .notify(.bridgeAppStatus(.disabled), isPublished: false), .destroyed,
+            ])
+        #expect(stage.take(1).map(\.event) == ["app.status", "close"])
+        stage.handle(.pageOpened(.init(number: 2), isController: true))
+        #expect(stage.take(2).map(\.text) == [OverlayClosing.disabled.reason])
+    }
+
+    @Test("an error of the player is one of the overlay as well, and a fatal one is the end")
+    func errors() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.attach(1)
+        let warning = OverlayError.playerConnectivity(level: .warning, reason: "no anchor")
+        #expect(Self.notified(stage.post(.playerError(warning))) == [.playerError(warning), .easeLiveError(warning)])
+        #expect(stage.take(1).map(\.event) == ["easelive.error"] && stage.core.phase == .loading)
+        let fatal = stage.say("app.error", ["type": .string("fatal"), "message": .string("broken")], from: 1)
+        #expect(fatal.last == .destroyed && Self.notified(fatal).count == 1)
+        var other = Stage()
+        other.handle(.load)
+        #expect(Self.notified(other.post(.appMessage("{"))).map(\.name) == [.appMessage, .easeLiveError])
+    }
+
+    @Test("a hundred thousand random inputs break nothing", arguments: [1, 2, 3] as [UInt64])
+    func random(seed: UInt64) {
+        var generator = Generator(state: seed)
+        var stage = Stage(OverlayCore.Configuration(fatal: seed == 3 ? .seconds(30 as Int64) : nil))
+        stage.handle(.load)
+        let events = ["bridge.ready", "app.ready", "app.loading", "player.mute", "app.language", "x", "app.keepalive"]
+        var commands = 0
+        for _ in 0..<100_000 {
+            let page = Int.random(in: 1...6, using: &generator)
+            switch Int.random(in: 0..<9, using: &generator) {
+            case 0: stage.handle(.pageOpened(.init(number: page), isController: page < 4))
+            case 1: stage.handle(.pageClosed(.init(number: page)))
+            case 2: stage.post(.playerTime(OverlayTime(timecode: Int64(page))))
+            case 3: stage.post(.playerVolume(page))
+            case 4: _ = stage.take(page)
+            case 5: _ = stage.run(.milliseconds(Int64.random(in: 0...500, using: &generator)))
+            case 6: stage.handle(.pageSaid(.init(number: page), "{\(page)"))
+            default:
+                let event = events.randomElement(using: &generator)!
+                let outputs = stage.say(
+                    event, ["mute": .boolean(true), "language": .string("de")], from: page)
+                let obeyed = Self.commands(outputs).count
+                if page >= 4 { #expect(obeyed == 0) }
+                commands += obeyed
+            }
+            for page in stage.core.pages.values { #expect(page.queue.count <= OverlayPageQueue.messageLimit) }
+            #expect(stage.core.pages.count <= 6)
+        }
+        #expect(commands > 0)
+    }
+
+    private struct Generator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state ^ state >> 29
+        }
+    }
+}

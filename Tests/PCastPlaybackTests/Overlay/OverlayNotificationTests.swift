@@ -1,0 +1,190 @@
+import Foundation
+import PCastOverlay
+import Testing
+
+@testable import PCastPlayback
+
+/// Notes what is asked of it.
+final class ScriptedPlugin: OverlayPlayerPlugin {
+    private let notes = Exclusive<[String]>([])
+    private let heard = Exclusive<[OverlayMessage]>([])
+
+    var calls: [String] { notes.change { $0 } }
+    var received: [OverlayMessage] { heard.change { $0 } }
+
+    private func note(_ text: String) { notes.change { $0.append(text) } }
+
+    func create(_ overlay: Overlay) { note("create \(overlay.program)") }
+    func load() { note("load") }
+    func pause() { note("pause") }
+    func destroy() { note("destroy") }
+    func receive(_ message: OverlayMessage) { heard.change { $0.append(message) } }
+    func setTime(_ timecode: Int64) { note("time \(timecode)") }
+    func setState(_ state: OverlayPlayerState) { note("state \(state)") }
+    func setSpeed(_ speed: Double) { note("speed \(speed)") }
+    func setVolume(_ volume: Int) { note("volume \(volume)") }
+    func setMute(_ isMuted: Bool) { note("mute \(isMuted)") }
+    func setVideoScale(_ scale: VideoScale) { note("scale \(scale.scaleX)") }
+    func setControllerVisible(_ isVisible: Bool) { note("controls \(isVisible)") }
+    func didSwipeStage(_ direction: OverlaySwipe) { note("swipe \(direction)") }
+}
+
+@Suite("Overlays and those who listen for notifications", .timeLimit(.minutes(2)))
+struct OverlayNotificationTests {
+    private static let error = OverlayError(.warning, .playerConnectivity, reason: "late", code: 4, programId: "p")
+    private static let scale = VideoScale(scaleX: 0.5, scaleY: 0.25, pivotX: 1, pivotY: 0, duration: 300)
+
+    /// One of each of the 26.
+    private static let all: [OverlayMessage] = [
+        .easeLiveReady, .easeLiveError(error), .appLanguage("de"), .appMessage("{}"), .bridgeAppStatus(.hidden),
+        .bridgeReady, .bridgeStage(.visible), .bridgeStageSwipe(.up), .bridgeTime(1_790_000_000_000),
+        .bridgeState(.paused), .bridgeLanguage("de", available: ["de", "en"]), .bridgeMessage("{\"a\":1}"),
+        .bridgeSpeed(0.5), .bridgeVolume(40), .bridgeMute(true), .bridgeVideoScale(scale), .playerReady,
+        .playerTime(OverlayTime(timecode: 3, initialTimecode: 1, maxTimecode: 9)), .playerError(error),
+        .playerMetadata("{}"), .playerState(.seeking), .playerStage(.hidden), .playerSpeed(2), .playerVolume(7),
+        .playerMute(false), .playerVideoScale(scale),
+    ]
+
+    @Test("each of the 26 is the same after it went through a notification", arguments: all)
+    func payload(message: OverlayMessage) {
+        let name = Notification.Name(message.name.rawValue)
+        #expect(OverlayMessage(Notification(name: name, object: nil, userInfo: message.userInfo)) == message)
+    }
+
+    @Test("a payload that is missing, or of another type, is none; numbers may be of any size")
+    func strange() {
+        func read(_ name: Notification.Name, _ info: [AnyHashable: Any]) -> OverlayMessage? {
+            OverlayMessage(Notification(name: name, object: nil, userInfo: info))
+        }
+        #expect(Set(Self.all.map(\.name)).count == 26)
+        #expect(read(OverlayNotificationKeys.playerTime, [:]) == nil)
+        #expect(read(OverlayNotificationKeys.playerTime, ["timecode": "5"]) == nil)
+        #expect(read(OverlayNotificationKeys.playerTime, ["timecode": true]) == nil)
+        #expect(read(OverlayNotificationKeys.bridgeTime, ["timecode": 5]) == .bridgeTime(5))
+        #expect(read(OverlayNotificationKeys.bridgeTime, ["timecode": UInt64.max]) == nil)
+        #expect(read(OverlayNotificationKeys.bridgeSpeed, ["speed": 2]) == .bridgeSpeed(2))
+        #expect(read(OverlayNotificationKeys.bridgeSpeed, ["speed": Float(0.5)]) == .bridgeSpeed(0.5))
+        #expect(read(OverlayNotificationKeys.playerState, ["state": "flying"]) == nil)
+        #expect(read(Notification.Name("something"), [:]) == nil)
+        #expect(OverlayNotificationKeys.playerVideoScale.rawValue == "easelive.player.videoscale")
+        #expect(OverlayNotificationKeys.videoScaleDurationUserInfoKey == "scaleDuration")
+    }
+
+    /// What those hear who listen in either way.
+    private final class Listeners: Sendable {
+        let center = NotificationCenter()
+        let classic = Exclusive<[OverlayMessage]>([])
+        let typed: AsyncStream<OverlayMessage>
+        private struct Tokens: @unchecked Sendable { var values: [any NSObjectProtocol] }
+        private let tokens: Tokens
+        private let listening: Task<Void, Never>
+
+        init() async {
+            let (center, classic) = (center, classic)
+            tokens = Tokens(
+                values: OverlayMessage.Name.allCases.map { name in
+                    center.addObserver(forName: Notification.Name(name.rawValue), object: nil, queue: nil) {
+                        notification in
+                        if let message = OverlayMessage(notification) { classic.change { $0.append(message) } }
+                    }
+                })
+            let messages = center.messages(for: OverlayNotification.self, bufferSize: 1_024)
+            let (stream, continuation) = AsyncStream.makeStream(of: OverlayMessage.self)
+            typed = stream
+            let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
+            listening = Task {
+                var iterator = messages.makeAsyncIterator()
+                beginning.finish()
+                while let notification = await iterator.next(isolation: nil) {
+                    continuation.yield(notification.message)
+                }
+            }
+            for await _ in begun {}
+        }
+
+        deinit {
+            for token in tokens.values { center.removeObserver(token) }
+            listening.cancel()
+        }
+    }
+
+    @Test(
+        "what is said in one way is heard in both, once, by the overlay as well; and two overlays do not answer each other"
+    )
+    func twoWorlds() async throws {
+        let listeners = await Listeners()
+        let (plugin, otherPlugin) = (ScriptedPlugin(), ScriptedPlugin())
+        let overlay = try Overlay(program: "a", player: plugin, center: listeners.center)
+        let other = try Overlay(program: "b", player: otherPlugin, center: listeners.center)
+        overlay.load()
+        other.load()
+        var typed = listeners.typed.makeAsyncIterator()
+
+        // Classic.
+        listeners.center.post(
+            name: OverlayNotificationKeys.playerTime, object: nil,
+            userInfo: [OverlayNotificationKeys.timecodeUserInfoKey: Int64(5)])
+        #expect(await typed.next() == .playerTime(OverlayTime(timecode: 5)))
+        // By types.
+        listeners.center.post(OverlayNotification(.bridgeMute(true)), subject: overlay)
+        #expect(await typed.next() == .bridgeMute(true))
+        // By an overlay itself.
+        overlay.post(.playerVolume(30))
+        #expect(await typed.next() == .playerVolume(30))
+        await overlay.settled()
+        await other.settled()
+        #expect(
+            listeners.classic.change { $0 } == [
+                .playerTime(OverlayTime(timecode: 5)), .bridgeMute(true), .playerVolume(30),
+            ])
+        #expect(plugin.calls == ["create a", "load", "mute true"])
+        #expect(otherPlugin.calls == ["create b", "load", "mute true"], "an application speaks to all of them")
+        #expect(plugin.received.map(\.name) == [.playerTime, .bridgeMute, .playerVolume])
+        #expect(otherPlugin.received.map(\.name) == [.playerTime, .bridgeMute])
+        // Nothing more comes: what follows is the very next.
+        other.destroy()
+        overlay.post(.playerMute(false))
+        #expect(await typed.next() == .playerMute(false))
+        #expect(otherPlugin.calls.last == "destroy")
+    }
+
+    @Test("it lives as Ease Live's does: plugins follow it, and a fatal error is its end")
+    func life() async throws {
+        let (plugin, another) = (ScriptedPlugin(), ScriptedPlugin())
+        let overlay = try Overlay(program: "final.2", player: plugin, center: NotificationCenter())
+        let messages = overlay.messages()
+        overlay.use(another)
+        overlay.create()
+        overlay.load()
+        overlay.pause()
+        overlay.load()
+        overlay.post(.bridgeStage(.visible))
+        overlay.post(.bridgeStageSwipe(.left))
+        overlay.post(.easeLiveError(.viewInit(level: .fatal, reason: "no page")))
+        var heard: [OverlayMessage.Name] = []
+        for await message in messages { heard.append(message.name) }
+        #expect(heard == [.bridgeStage, .bridgeStageSwipe, .easeLiveError])
+        await overlay.settled()
+        #expect(
+            plugin.calls == [
+                "create final.2", "load", "pause", "load", "controls true", "swipe left", "destroy",
+            ])
+        #expect(another.calls == ["create final.2", "load", "pause", "load", "destroy"])
+        #expect(overlay.phase == .destroyed)
+        #expect(throws: OverlayError.self) { _ = try Overlay(program: "a/b") }
+        #expect(throws: OverlayError.self) { _ = try Overlay(program: "..") }
+    }
+
+    @Test("an overlay that nobody holds is gone, and its centre is not listened to any more")
+    func leaks() async throws {
+        let center = NotificationCenter()
+        weak var gone: Overlay?
+        do {
+            let overlay = try Overlay(program: "a", center: center)
+            overlay.load()
+            await overlay.settled()
+            gone = overlay
+        }
+        #expect(gone == nil)
+    }
+}

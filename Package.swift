@@ -89,6 +89,7 @@ let package = Package(
         module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastMedia"]),
+        module("Timeline", ["PCastMedia"]),
         module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
         module("Stage", ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -137,7 +138,7 @@ let package = Package(
             "Platform",
             [
                 "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
-                "PCastIO", "PCastWeb", "PCastRecords",
+                "PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -146,15 +147,18 @@ let package = Package(
             ], resources: [.embedInCode("Pages")]),
         module(
             "Playback",
-            ["PCast", "PCastMedia", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering"]),
+            [
+                "PCast", "PCastMedia", "PCastHLS", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
+                "PCastRendering",
+            ]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
 
         // 4: programs
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastMedia", "PCastEdgeAuth", "PCastIO", "PCastWeb",
-                "PCastWindow",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastTimeline", "PCastMedia", "PCastEdgeAuth", "PCastIO",
+                "PCastWeb", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
@@ -163,7 +167,7 @@ let package = Package(
             dependencies: [
                 "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
                 "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
-                "PCastRendering", "PCastWindow", "PCastPlayback", "CLinux",
+                "PCastRendering", "PCastWindow", "PCastPlayback", "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
             ], swiftSettings: settings),
@@ -178,7 +182,9 @@ let package = Package(
         // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
         .target(
             name: "PCastFuzzing",
-            dependencies: ["PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth"],
+            dependencies: [
+                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth", "PCastTimeline",
+            ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
         // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
@@ -193,6 +199,7 @@ let package = Package(
         tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastMedia", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
         tests("HLS", ["PCastHLS", "PCastMedia"]),
+        tests("Timeline", ["PCastTimeline", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),
@@ -233,7 +240,7 @@ let package = Package(
             "Platform",
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastMedia",
-                "PCastRecords", "PCastRelay",
+                "PCastRecords", "PCastRelay", "PCastTimeline",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -247,7 +254,10 @@ let package = Package(
             ]),
         tests(
             "Playback",
-            ["PCastPlayback", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering", "PCastMedia"]),
+            [
+                "PCastPlayback", "PCastHLS", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+                "PCastMedia",
+            ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
         tests(
             "Compatibility", ["PCastCompatibility", "PCastPlayback"],
@@ -260,8 +270,8 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastEdgeAuth", "PCastIO", "PCastMedia", "PCastDevices",
-                "PCastRendering", "PCastWindow",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastTimeline", "PCastEdgeAuth", "PCastIO", "PCastMedia",
+                "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"],
             // They run other programs; and LLVM, as Swift 6.3.1 brings it, crashes on some of their coroutines.

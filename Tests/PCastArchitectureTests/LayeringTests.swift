@@ -12,6 +12,7 @@ private let allowed: [String: Set<String>] = {
         "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
         "PCastHLS": media,
+        "PCastTimeline": media,
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
         "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -30,27 +31,27 @@ private let allowed: [String: Set<String>] = {
     ]
     let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
-    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords"])
+    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastPlayback"] = media.union([
-        "PCast", "PCastHLS", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+        "PCast", "PCastHLS", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
     ])
     table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
     table["PCastCLI"] = media.union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastEdgeAuth", "PCastWeb", "PCastIO", "PCastWindow",
-        "ArgumentParser", "Logging",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastTimeline", "PCastEdgeAuth", "PCastWeb", "PCastIO",
+        "PCastWindow", "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastNetwork", "PCastStage", "PCastWindow", "ArgumentParser",
-        "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastTimeline", "PCastNetwork", "PCastStage", "PCastWindow",
+        "ArgumentParser", "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
     ])
     return table
 }()
 
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
-    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastEdgeAuth",
-    "PCastRelay", "PCastStage",
+    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastTimeline",
+    "PCastEdgeAuth", "PCastRelay", "PCastStage",
 ]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.

@@ -25,6 +25,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case signaling
     case playlist
     case segmentText
+    case timeline
     case srtp
     case dtls
 
@@ -55,6 +56,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .signaling: try SignalingTarget.run(bytes)
         case .playlist: try PlaylistTarget.run(bytes)
         case .segmentText: try SegmentTextTarget.run(bytes)
+        case .timeline: try TimelineTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
         case .dtls: try DTLSTarget.run(bytes)
         }
@@ -83,6 +85,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .signaling: SignalingTarget.corpus
         case .playlist: PlaylistTarget.corpus
         case .segmentText: SegmentTextTarget.corpus
+        case .timeline: TimelineTarget.corpus
         case .srtp: SRTPTarget.corpus
         case .dtls: DTLSTarget.corpus
         }

@@ -9,12 +9,12 @@ struct SlowConsumerTests {
 
     @Test("is told to come again when it has fallen behind, and keeps nobody else")
     func behind() async throws {
-        try await TestPlatform.run { platform in
+        try await TestPlatform.run { platform async throws in
             #expect(try await platform.ask("POST", Self.game + "/events/a", "{}").status == 201)
             let socket = try Self.open(platform, Self.game + "/changes")
             defer { close(socket) }
             #expect(try await platform.reaches("pcast_timeline_consumers", 1))
-            try await TimelineListener.follow(platform, Self.game + "/changes") { listener, _ in
+            try await TimelineListener.follow(platform, Self.game + "/changes") { listener, _ async throws in
                 #expect(try await listener.reaches(1))
                 // More than the system keeps for it between the two sockets.
                 let large = String(repeating: "x", count: 60_000)

@@ -90,6 +90,7 @@ let package = Package(
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastMedia"]),
         module("Overlay", ["PCastMedia"]),
+        module("Timeline", ["PCastMedia"]),
         module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
         module("Stage", ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -138,7 +139,7 @@ let package = Package(
             "Platform",
             [
                 "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
-                "PCastIO", "PCastWeb", "PCastRecords",
+                "PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -148,7 +149,7 @@ let package = Package(
         module(
             "Playback",
             [
-                "PCast", "PCastMedia", "PCastHLS", "PCastOverlay", "PCastIO", "PCastWeb", "PCastCodecs",
+                "PCast", "PCastMedia", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
                 "PCastRendering",
             ], resources: [.embedInCode("Overlay/Pages")]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
@@ -157,7 +158,7 @@ let package = Package(
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastMedia", "PCastEdgeAuth", "PCastIO",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastMedia", "PCastEdgeAuth", "PCastIO",
                 "PCastWeb", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -167,7 +168,7 @@ let package = Package(
             dependencies: [
                 "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
                 "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
-                "PCastRendering", "PCastWindow", "PCastPlayback", "PCastOverlay", "CLinux",
+                "PCastRendering", "PCastWindow", "PCastPlayback", "PCastOverlay", "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
             ], swiftSettings: settings),
@@ -183,7 +184,7 @@ let package = Package(
         .target(
             name: "PCastFuzzing",
             dependencies: [
-                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay", "PCastEdgeAuth",
+                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
@@ -200,6 +201,7 @@ let package = Package(
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
         tests("HLS", ["PCastHLS", "PCastNetwork", "PCastMedia"]),
         tests("Overlay", ["PCastOverlay", "PCastMedia"]),
+        tests("Timeline", ["PCastTimeline", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),
@@ -240,7 +242,7 @@ let package = Package(
             "Platform",
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastMedia",
-                "PCastRecords", "PCastRelay",
+                "PCastRecords", "PCastRelay", "PCastTimeline",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -255,7 +257,7 @@ let package = Package(
         tests(
             "Playback",
             [
-                "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+                "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
                 "PCastMedia",
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
@@ -270,7 +272,7 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastEdgeAuth", "PCastIO", "PCastMedia",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO", "PCastMedia",
                 "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"],

@@ -55,9 +55,13 @@ public struct Platform: Sendable {
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         let histories = StreamHistories()
-        let routes = routes(router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics)
+        let timelines = TimelineService(directory: configuration.records.directory, logger: logger)
+        let feed = TimelineFeed(
+            service: timelines, access: TimelineAccess(gatekeeper: gatekeeper), admission: admission, logger: logger)
+        let routes = routes(
+            router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics, timelines)
         let clock = SessionClock()
-        let talk = talk(gatekeeper, directory, registry, workers, relay, admission, clock)
+        let talk = talk(gatekeeper, directory, registry, workers, relay, admission, clock, feed)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
         if let secure { opened = try await SecureServing.begin(secure) }
@@ -66,8 +70,8 @@ public struct Platform: Sendable {
         defer { tls?.stop() }
         let server = WebServer(
             binding: .init(host: configuration.bindingHost, port: configuration.port),
-            gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath, logger: logger,
-            webSocket: talk)
+            gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath,
+            opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: talk)
         let onOpen: @Sendable (Int) async -> Void = { port in
             await workers.listens(at: configuration.uriForWorkers(port: port))
             await onListening(
@@ -84,6 +88,8 @@ public struct Platform: Sendable {
         let keeping = Task { await kept.run(of: directory) }
         let history = Task { await histories.run(of: router) }
         defer { history.cancel() }
+        let care = Task { await timelines.run() }
+        defer { care.cancel() }
         let following = Task { await directory.follow(router.events) }
         let absences = Task { await Self.endAbsent(registry, directory, clock) }
         let serving = Task { try await server.run(onListening: onOpen) }
@@ -187,10 +193,13 @@ public struct Platform: Sendable {
 
     private func talk(
         _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ workers: StreamWorkers, _ relay: RelayOffers?, _ admission: Admission, _ clock: SessionClock
+        _ workers: StreamWorkers, _ relay: RelayOffers?, _ admission: Admission, _ clock: SessionClock,
+        _ feed: TimelineFeed
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
         return { connection in
+            let path = connection.request.map { String($0.uri.prefix { $0 != "?" }) } ?? Self.webSocketPath
+            guard path == Self.webSocketPath else { return try await feed.run(connection) }
             guard let place = await admission.place(for: connection) else { return }
             await SignalingSession(
                 connection, gatekeeper: gatekeeper, directory: directory, registry: registry, workers: workers,
@@ -215,13 +224,13 @@ public struct Platform: Sendable {
             security: .init(
                 certificate.certificate, tunnels: TunnelServer(service, clock: { MonotonicClock.now() })),
             gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath,
-            logger: logger, webSocket: talk)
+            opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: talk)
     }
 
     private func routes(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
         _ relay: RelayOffers?, _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories,
-        _ statistics: PlatformStatistics
+        _ statistics: PlatformStatistics, _ timelines: TimelineService
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: AccessLogMiddleware(logger: logger))
@@ -237,8 +246,10 @@ public struct Platform: Sendable {
         PageDoor().addRoutes(to: routes)
         AdministrationDoor(
             directory: directory, registry: registry, router: router, kept: kept, admission: admission,
-            statistics: statistics, gatekeeper: gatekeeper
+            statistics: statistics, gatekeeper: gatekeeper, timelines: timelines
         ).addRoutes(to: routes)
+        TimelineDoor(service: timelines, access: TimelineAccess(gatekeeper: gatekeeper), logger: logger)
+            .addRoutes(to: routes)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
         ApplicationDoor(
             gatekeeper: gatekeeper, directory: directory, kept: kept, histories: histories, dashboard: dashboard,

@@ -11,10 +11,15 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     typealias InboundOut = HTTPServerRequestPart
 
     private let path: String
+    private let isOpen: @Sendable (String) -> Bool
     private var hasSeenHead = false
 
-    /// - Parameter path: where a WebSocket may be opened; one that ends in `/` stands for everything below it.
-    init(path: String) { self.path = path }
+    /// - Parameters:
+    ///   - path: where a WebSocket may be opened.
+    ///   - isOpen: whether one may be opened at another path.
+    init(path: String, orWhere isOpen: @escaping @Sendable (String) -> Bool) {
+        (self.path, self.isOpen) = (path, isOpen)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // What comes after an upgrade is no HTTP any more.
@@ -28,8 +33,8 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     /// As RFC 6455, section 4.2.1 has it.
     private func asksForWebSocket(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
-        let asked = head.uri.prefix { $0 != "?" }
-        return head.method == .GET && (path.hasSuffix("/") ? asked.hasPrefix(path) : asked == path)
+        let asked = String(head.uri.prefix { $0 != "?" })
+        return head.method == .GET && (asked == path || isOpen(asked))
             && headers[canonicalForm: "Upgrade"].contains { $0.lowercased() == "websocket" }
             && headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
             && headers["Sec-WebSocket-Version"] == ["13"] && headers["Sec-WebSocket-Key"].count == 1

@@ -37,17 +37,20 @@ public struct WebServer: Sendable {
     private let gate: (any ConnectionGate)?
     private let responder: RouterResponder<WebRequestContext>
     private let webSocketPath: String
+    private let opensWebSocket: @Sendable (String) -> Bool
     private let webSocket: @Sendable (WebSocketConnection) async throws -> Void
     private let logger: Logger
 
     /// - Parameters:
     ///   - security: nil for no TLS.
     ///   - gate: nil takes every connection.
-    ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`; one that ends in `/` stands for everything below.
+    ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`.
+    ///   - opensWebSocket: whether one may be opened at another path; ``WebSocketConnection/Request/uri`` says at which it was.
     ///   - webSocket: runs as long as its connection; returning closes it.
     public init(
         binding: Binding, security: Security? = nil, gate: (any ConnectionGate)? = nil,
-        router: Router<WebRequestContext>, webSocketPath: String, logger: Logger,
+        router: Router<WebRequestContext>, webSocketPath: String,
+        opensWebSocket: @escaping @Sendable (String) -> Bool = { _ in false }, logger: Logger,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) {
         self.binding = binding
@@ -55,6 +58,7 @@ public struct WebServer: Sendable {
         self.gate = gate
         responder = router.buildResponder()
         self.webSocketPath = webSocketPath
+        self.opensWebSocket = opensWebSocket
         self.webSocket = webSocket
         self.logger = logger
     }
@@ -86,23 +90,24 @@ public struct WebServer: Sendable {
     }
 
     private func plain(_ onListening: @escaping @Sendable (Int) async -> Void) -> any Service {
-        let (path, handler, gate) = (webSocketPath, webSocket, gate)
+        let (path, isOpen, handler, gate) = (webSocketPath, opensWebSocket, webSocket, gate)
         return application(
             HTTPServerBuilder { responder in
                 WebSocketUpgradableChannel(
-                    http: HTTP1Channel(responder: responder), path: path, gate: gate, handler: handler)
+                    http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate, handler: handler)
             }, onListening)
     }
 
     private func secure(
         _ security: Security, _ onListening: @escaping @Sendable (Int) async -> Void
     ) -> any Service {
-        let (path, handler, gate) = (webSocketPath, webSocket, gate)
+        let (path, isOpen, handler, gate) = (webSocketPath, opensWebSocket, webSocket, gate)
         return application(
             HTTPServerBuilder { responder in
                 SecureChannel(
                     web: WebSocketUpgradableChannel(
-                        http: HTTP1Channel(responder: responder), path: path, gate: gate, handler: handler),
+                        http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate,
+                        handler: handler),
                     certificate: security.certificate, tunnels: security.tunnels)
             }, onListening)
     }

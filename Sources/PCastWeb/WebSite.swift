@@ -54,8 +54,9 @@ public struct WebSite: Sendable {
         let router = Router(context: WebRequestContext.self)
         router.add(middleware: WholeSite(answer: answer))
         server = WebServer(
-            binding: binding, router: router, webSocketPath: webSocketPath, logger: Logger(label: label),
-            webSocket: webSocket)
+            binding: binding, router: router, webSocketPath: webSocketPath,
+            opensWebSocket: { webSocketPath.hasSuffix("/") && $0.hasPrefix(webSocketPath) },
+            logger: Logger(label: label), webSocket: webSocket)
     }
 
     /// Serves until the task is cancelled.

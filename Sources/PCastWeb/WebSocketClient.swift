@@ -11,17 +11,20 @@ public struct WebSocketClient: Sendable {
 
     /// Opens a WebSocket and runs `body` with it; closes it when `body` returns or throws.
     ///
-    /// - Parameter uri: `ws://` or `http://`, `wss://` or `https://`, with host, optional port and path.
+    /// - Parameters:
+    ///   - uri: `ws://` or `http://`, `wss://` or `https://`, with host, optional port and path.
+    ///   - headers: of the request, such as a token that no address should hold.
     /// - Throws: `WebError`, or what `body` throws.
     public func connect(
-        to uri: String, _ body: @Sendable (WebSocketConnection) async throws -> Void
+        to uri: String, headers: [(name: String, value: String)] = [],
+        _ body: @Sendable (WebSocketConnection) async throws -> Void
     ) async throws {
         let target = try WebAddress(uri)
         let attempt = ConnectionAttempt()
         let opened: WebSocketConnection.Wrapped?
         do {
             opened = try await withTaskCancellationHandler {
-                try await Self.open(target, attempt)
+                try await Self.open(target, headers, attempt)
             } onCancel: {
                 attempt.giveUp()
             }
@@ -38,21 +41,21 @@ public struct WebSocketClient: Sendable {
 
     /// - Returns: nil when the server answers with something else than a WebSocket.
     private static func open(
-        _ target: WebAddress, _ attempt: ConnectionAttempt
+        _ target: WebAddress, _ headers: [(name: String, value: String)], _ attempt: ConnectionAttempt
     ) async throws -> WebSocketConnection.Wrapped? {
         let upgrade = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(ConnectionAttempt.limit)
             .connect(host: target.host, port: target.port) { channel in
                 attempt.opened(channel)
-                return channel.eventLoop.makeCompletedFuture { try configure(channel, for: target) }
+                return channel.eventLoop.makeCompletedFuture { try configure(channel, for: target, headers) }
             }
         defer { attempt.succeeded() }
         return try await upgrade.get()
     }
 
     private static func configure(
-        _ channel: any Channel, for target: WebAddress
+        _ channel: any Channel, for target: WebAddress, _ headers: [(name: String, value: String)]
     ) throws -> EventLoopFuture<WebSocketConnection.Wrapped?> {
         if target.isSecure {
             var configuration = TLSConfiguration.makeClientConfiguration()
@@ -70,6 +73,7 @@ public struct WebSocketClient: Sendable {
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: target.path)
         head.headers.add(name: "Host", value: target.authority)
         head.headers.add(name: "Content-Length", value: "0")
+        for (name, value) in headers { head.headers.add(name: name, value: value) }
         let configuration = NIOTypedHTTPClientUpgradeConfiguration<WebSocketConnection.Wrapped?>(
             upgradeRequestHead: head, upgraders: [upgrader],
             notUpgradingCompletionHandler: { channel in

@@ -15,7 +15,7 @@ public struct WebSocketConnection: Sendable {
 
     private let inbound: NIOAsyncChannelInboundStream<WebSocketFrame>
     private let outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
-    private let channel: any Channel
+    let channel: any Channel
     private let masksFrames: Bool
     private let goodbye = Goodbye()
 
@@ -29,12 +29,12 @@ public struct WebSocketConnection: Sendable {
 
     /// What the request for the WebSocket said of where it comes from; nil at a client's end.
     public struct Request: Sendable {
-        /// Path and query, as the client wrote them.
-        public let target: String
         /// `Host`, as the client wrote it.
         public let host: String?
         /// The page that opened the WebSocket; nil when no page did (RFC 6455, section 10.2).
         public let origin: String?
+        /// The path with its query, as the client wrote it.
+        public let uri: String
         /// The values of the header fields of a name, in their order.
         public let fields: @Sendable (String) -> [String]
     }

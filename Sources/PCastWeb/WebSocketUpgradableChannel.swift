@@ -28,6 +28,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
 
     let http: HTTP1Channel
     let path: String
+    /// Whether a WebSocket may be opened at another path.
+    var isOpen: @Sendable (String) -> Bool = { _ in false }
     let gate: (any ConnectionGate)?
     let handler: @Sendable (WebSocketConnection) async throws -> Void
 
@@ -59,9 +61,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
             shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
             upgradePipelineHandler: { channel, head in
                 let request = WebSocketConnection.Request(
-                    target: head.uri, host: head.headers.first(name: "host"),
-                    origin: head.headers.first(name: "origin"),
-                    fields: { head.headers[$0] })
+                    host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"),
+                    uri: head.uri, fields: { head.headers[$0] })
                 return channel.eventLoop.makeCompletedFuture {
                     .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)
                 }
@@ -80,7 +81,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         let upgrades = try channel.pipeline.syncOperations.handler(
             type: NIOTypedHTTPServerUpgradeHandler<Conversation>.self)
         try channel.pipeline.syncOperations.addHandler(
-            UpgradeRequestFilter(path: path), position: .before(upgrades))
+            UpgradeRequestFilter(path: path, orWhere: isOpen), position: .before(upgrades))
         let silence = SilentConnectionHandler()
         try channel.pipeline.syncOperations.addHandler(silence)
         let guarded = upgrade.assumeIsolated()

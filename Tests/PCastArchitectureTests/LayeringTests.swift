@@ -13,6 +13,7 @@ private let allowed: [String: Set<String>] = {
         "PCastSignaling": media.union(["SwiftProtobuf"]),
         "PCastHLS": media,
         "PCastOverlay": media,
+        "PCastTimeline": media,
         "PCastEdgeAuth": media.union(["Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
         "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
@@ -31,21 +32,19 @@ private let allowed: [String: Set<String>] = {
     ]
     let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
     table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
-    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords"])
+    table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastPlayback"] = media.union([
-        "PCast", "PCastHLS", "PCastOverlay", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+        "PCast", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
     ])
     table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
     table["PCastCLI"] = media.union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastEdgeAuth", "PCastWeb", "PCastIO",
-        "PCastWindow",
-        "ArgumentParser", "Logging",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastWeb",
+        "PCastIO", "PCastWindow", "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastNetwork", "PCastStage", "PCastWindow",
-        "ArgumentParser",
-        "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastNetwork", "PCastStage",
+        "PCastWindow", "ArgumentParser", "Hummingbird", "HTTPTypes", "Logging", "NIOCore", "CLinux",
     ])
     return table
 }()
@@ -53,6 +52,7 @@ private let allowed: [String: Set<String>] = {
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
     "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
+    "PCastTimeline",
     "PCastEdgeAuth", "PCastRelay", "PCastStage",
 ]
 

@@ -39,6 +39,15 @@ struct HelpTests {
             (PushCommand.self, ["<stream>", "<address>", "--uri", "--token", "--for"]),
             (StreamsListCommand.self, ["--uri", "--application"]),
             (StreamsEndCommand.self, ["<stream>", "--reason"]),
+            (
+                TimelineAddCommand.self,
+                [
+                    "<league>", "<game>", "--id", "--type", "--description", "--team", "--period", "--at", "--event",
+                    "--change", "--withdraw", "--uri", "--application",
+                ]
+            ),
+            (TimelineImportCommand.self, ["<league>", "<game>", "<file>", "--info", "--now", "--uri", "--application"]),
+            (TimelineFollowCommand.self, ["<league>", "<game>", "--since", "--for", "--token", "--uri"]),
         ]
         for (command, options) in expected {
             let text = help(command)

@@ -26,6 +26,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case playlist
     case segmentText
     case overlay
+    case timeline
     case srtp
     case dtls
 
@@ -57,6 +58,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .playlist: try PlaylistTarget.run(bytes)
         case .segmentText: try SegmentTextTarget.run(bytes)
         case .overlay: try OverlayTarget.run(bytes)
+        case .timeline: try TimelineTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
         case .dtls: try DTLSTarget.run(bytes)
         }
@@ -86,6 +88,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .playlist: PlaylistTarget.corpus
         case .segmentText: SegmentTextTarget.corpus
         case .overlay: OverlayTarget.corpus
+        case .timeline: TimelineTarget.corpus
         case .srtp: SRTPTarget.corpus
         case .dtls: DTLSTarget.corpus
         }

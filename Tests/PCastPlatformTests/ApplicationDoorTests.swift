@@ -262,6 +262,7 @@ import Testing
             for (path, operations) in served.paths {
                 let place = path.replacing("{application}", with: "first").replacing("{name}", with: "n")
                     .replacing("{stream}", with: "s").replacing("{notification}", with: "m")
+                    .replacing("{league}", with: "NHL").replacing("{game}", with: "1").replacing("{event}", with: "e")
                 for method in operations.keys {
                     let answer = try await platform.ask(method.uppercased(), place, method == "get" ? nil : "{}")
                     #expect(answer.status != 405 && answer.status < 500, "\(method) \(place)")

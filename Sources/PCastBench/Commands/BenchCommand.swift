@@ -15,6 +15,6 @@ struct BenchCommand: AsyncParsableCommand {
             NetworksCommand.self, ImpairCommand.self, CaptureWorkerCommand.self, BulkWorkerCommand.self,
             LightViewersCommand.self, SessionsCommand.self, FanOutCommand.self, JoinStormCommand.self,
             MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self, SoakCommand.self, RenderCommand.self,
-            RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self,
+            RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self, TimelineBenchCommand.self,
         ])
 }

@@ -19,6 +19,8 @@ final class FilmOrigin: Sendable {
     private let film: StampedFilm
     /// When the first part's first picture was made.
     private let beginning: Instant
+    /// The same by the clock on the wall, as the playlist says it.
+    private let date: WallTime
     let port: Int
     private let serving: Task<Void, any Error>
 
@@ -26,19 +28,25 @@ final class FilmOrigin: Sendable {
     static func open(_ film: StampedFilm, head: TimeSpan) async throws -> FilmOrigin {
         let beginning = MonotonicClock.now() - head
         let (ports, told) = AsyncStream.makeStream(of: Int.self)
-        let server = Server(film: film, beginning: beginning, date: MonotonicClock.reference().wallTime(at: beginning))
+        let date = MonotonicClock.reference().wallTime(at: beginning)
+        let server = Server(film: film, beginning: beginning, date: date)
         let web = WebServer(
             binding: .init(host: "127.0.0.1", port: 0), router: server.routes(), webSocketPath: "/none",
             logger: Logger(label: "origin") { _ in SwiftLogNoOpLogHandler() }
         ) { _ in }
         let serving = Task { try await web.run { port in told.yield(port) } }
-        for await port in ports { return FilmOrigin(film, beginning, port, serving) }
+        for await port in ports { return FilmOrigin(film, beginning, date, port, serving) }
         throw BenchFailure("the origin did not begin")
     }
 
-    private init(_ film: StampedFilm, _ beginning: Instant, _ port: Int, _ serving: Task<Void, any Error>) {
-        (self.film, self.beginning, self.port, self.serving) = (film, beginning, port, serving)
+    private init(
+        _ film: StampedFilm, _ beginning: Instant, _ date: WallTime, _ port: Int, _ serving: Task<Void, any Error>
+    ) {
+        (self.film, self.beginning, self.date, self.port, self.serving) = (film, beginning, date, port, serving)
     }
+
+    /// When what is at a position was made.
+    func wallTime(of position: TimeSpan) -> WallTime { date + position }
 
     func uri(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
 

@@ -26,7 +26,8 @@ struct PCastCommand: AsyncCommand {
         version: "0.1.0",
         subcommands: [
             ServeCommand.self, PublishCommand.self, SubscribeCommand.self, PlayCommand.self, PlayoutCommand.self,
-            TokenCommand.self, DevicesCommand.self, StreamsCommand.self, PullCommand.self, PushCommand.self,
+            TokenCommand.self, DevicesCommand.self, StreamsCommand.self, TimelineCommand.self, PullCommand.self,
+            PushCommand.self,
             WorkerCommand.self,
         ])
 }

@@ -23,6 +23,9 @@ struct ApplicationTokens {
         try capabilities.reduce(builder) { $0.withCapability($1) }.forOriginStream(stream).forStreamingOnly().build()
     }
 
+    /// Lets follow timelines, and view.
+    func following() throws(EdgeAuthError) -> String { try builder.forStreamingOnly().build() }
+
     private var builder: EdgeTokenBuilder {
         EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
             .expiresIn(Self.lifetime, from: SystemClock.now())

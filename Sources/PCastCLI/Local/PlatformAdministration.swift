@@ -50,7 +50,7 @@ struct PlatformAdministration {
         guard answer.status == 200 else { throw failure(answer) }
     }
 
-    private func request(_ method: String, _ path: String, body: [UInt8]?) async throws -> HTTPAnswer {
+    func request(_ method: String, _ path: String, body: [UInt8]?) async throws -> HTTPAnswer {
         let credentials = Data("\(application.id):\(application.secret)".utf8).base64EncodedString()
         var headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
         if body != nil { headers.append(("Content-Type", "application/json")) }
@@ -63,7 +63,7 @@ struct PlatformAdministration {
         }
     }
 
-    private func failure(_ answer: HTTPAnswer) -> CommandFailure {
+    func failure(_ answer: HTTPAnswer) -> CommandFailure {
         if answer.status == 401 || answer.status == 403 {
             return CommandFailure(.notAuthorized, "The platform at \(uri) does not know this application and secret.")
         }

@@ -81,10 +81,10 @@ struct PlayoutRun: Sendable {
 
     // MARK: The page
 
-    private func openPage(over outlet: PlaybackOutlet) async throws -> OverlayPage? {
+    private func openPage(over outlet: PlaybackOutlet) async throws -> RenderedPage? {
         guard let address = plan.overlay else { return nil }
         do throws(PageError) {
-            return try await OverlayPage.open(
+            return try await RenderedPage.open(
                 address, dimensions: plan.overlaySize, over: outlet, browser: plan.browser)
         } catch {
             throw CommandFailure(.nothingToPlay, describing: error)
@@ -92,8 +92,8 @@ struct PlayoutRun: Sendable {
     }
 
     /// Opens the page again when its browser crashes; the channel goes on without it meanwhile.
-    private func keep(_ page: OverlayPage, over outlet: PlaybackOutlet) async {
-        var open: OverlayPage? = page
+    private func keep(_ page: RenderedPage, over outlet: PlaybackOutlet) async {
+        var open: RenderedPage? = page
         while let page = open {
             let reason = await withTaskCancellationHandler {
                 await page.ended()

@@ -12,6 +12,7 @@ struct AdministrationDoor: Sendable {
     let admission: Admission
     let statistics: PlatformStatistics
     let gatekeeper: Gatekeeper
+    let timelines: TimelineService
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/healthz") { _, _ in
@@ -46,6 +47,7 @@ struct AdministrationDoor: Sendable {
         metrics.add(admission.counts)
         metrics.add(kept.journal.counts)
         metrics.add(await kept.courier.counts)
+        metrics.add(await timelines.counts)
         metrics.add(streams)
         if let process = ProcessFigures.read() { metrics.add(process) }
         return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])

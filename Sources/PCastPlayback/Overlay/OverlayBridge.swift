@@ -119,7 +119,7 @@ public final class OverlayBridge: Sendable {
             // Programs that are no pages have no origin; pages of elsewhere have another.
             request.origin.map({ $0 == "http://\(request.host ?? "")" }) ?? true
         else { return await refuse(connection, .wrongToken) }
-        let target = request.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let target = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let name = target[0].dropFirst("/bridge/".count)
         guard let overlay = places[String(name)]?.overlay else { return await refuse(connection, .notLoaded) }
         let query = target.count > 1 ? target[1].split(separator: "&") : []

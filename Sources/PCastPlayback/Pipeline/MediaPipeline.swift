@@ -78,6 +78,14 @@ public final class MediaPipeline: PlaybackPipeline {
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
+    public func timecode(at position: TimeSpan) -> WallTime? {
+        state.withLock { $0.presentation.clock.timecode(at: position) }
+    }
+
+    public func position(of timecode: WallTime) -> TimeSpan? {
+        state.withLock { $0.presentation.clock.position(of: timecode) }
+    }
+
     public var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
 
     public var bufferedPosition: TimeSpan? {

@@ -8,6 +8,12 @@ public protocol PlaybackPipeline: AnyObject, Sendable {
     /// What is played at this moment.
     var playhead: Playhead { get }
 
+    /// When the picture at a position was made; nil where nothing tells.
+    func timecode(at position: TimeSpan) -> WallTime?
+
+    /// Where the picture of a moment is, also outside of what can be gone about in; nil where nothing tells.
+    func position(of timecode: WallTime) -> TimeSpan?
+
     func play()
     func pause()
 

@@ -73,6 +73,14 @@ public final class StreamPipeline: PlaybackPipeline {
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
+    public func timecode(at position: TimeSpan) -> WallTime? {
+        state.withLock { $0.presentation.clock.timecode(at: position) }
+    }
+
+    public func position(of timecode: WallTime) -> TimeSpan? {
+        state.withLock { $0.presentation.clock.position(of: timecode) }
+    }
+
     /// What it shows; nil before it was subscribed to.
     var stream: MediaStream? { state.withLock { $0.stream } }
 

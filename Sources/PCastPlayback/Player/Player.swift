@@ -35,6 +35,8 @@ public final class Player: PlayerProtocol {
         /// What is loaded ahead.
         var next: NextItem?
         var audience = EventAudience()
+        /// Who is told by timelines.
+        var eventDelegate: WeakEventDelegate?
     }
 
     let pipelines: PipelineFactory

@@ -52,7 +52,8 @@ struct ApplicationRequest {
         self.body = body
     }
 
-    private static func basic(_ authorization: String) -> (id: String, secret: String)? {
+    /// The credentials of HTTP Basic; nil for another scheme, or none that can be read.
+    static func basic(_ authorization: String) -> (id: String, secret: String)? {
         let parts = authorization.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic", let decoded = Base64.decode(String(parts[1]))
         else { return nil }

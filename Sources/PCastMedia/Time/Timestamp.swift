@@ -1,5 +1,3 @@
-public import PCastMedia
-
 /// Times as people and other programs read them: UTC, with milliseconds (RFC 3339, a profile of ISO 8601).
 public enum Timestamp {
     /// Such as `2026-11-21T18:30:00.125Z`.

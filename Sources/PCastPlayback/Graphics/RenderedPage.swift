@@ -9,9 +9,9 @@ import Synchronization
 /// The page is laid out at a size of its own and scaled to each picture. Its background is transparent where the page does
 /// not say otherwise. A Chromium without a window draws it when something on it changes; thirty times a second at most the newest
 /// drawing is laid over the pictures, and stays until the next. Links that people follow, dialogs and sound are not for it.
-public final class OverlayPage: Sendable {
+public final class RenderedPage: Sendable {
     private let browser: Browser
-    private let layer: OverlayLayer
+    private let layer: PageLayer
 
     /// Opens a page and has it drawn.
     ///
@@ -23,9 +23,9 @@ public final class OverlayPage: Sendable {
     public static func open(
         _ address: String, dimensions: Dimensions = Dimensions(width: 1280, height: 720), over outlet: PlaybackOutlet,
         browser: String = "chromium"
-    ) async throws(PageError) -> OverlayPage {
-        let layer = OverlayLayer(over: outlet)
-        let page = OverlayPage(
+    ) async throws(PageError) -> RenderedPage {
+        let layer = PageLayer(over: outlet)
+        let page = RenderedPage(
             try Browser(browser) { event, browser in Self.take(event, of: browser, onto: layer) }, layer)
         do {
             try await page.load(address, dimensions)
@@ -36,7 +36,7 @@ public final class OverlayPage: Sendable {
         return page
     }
 
-    private init(_ browser: Browser, _ layer: OverlayLayer) {
+    private init(_ browser: Browser, _ layer: PageLayer) {
         (self.browser, self.layer) = (browser, layer)
     }
 
@@ -65,7 +65,7 @@ public final class OverlayPage: Sendable {
         if let reason = loaded["errorText"]?.string { throw .notLoaded(address, reason: reason) }
     }
 
-    private static func take(_ event: Browser.Event, of browser: Browser, onto layer: OverlayLayer) {
+    private static func take(_ event: Browser.Event, of browser: Browser, onto layer: PageLayer) {
         switch event.method {
         case "Page.screencastFrame":
             // At once: while two are not acknowledged the browser leaves out what it draws, and of a page that then stands
@@ -101,7 +101,7 @@ public final class OverlayPage: Sendable {
 /// A page's place over the pictures: nothing is laid there once it was removed.
 ///
 /// Of what is drawn faster than pictures change the newest is laid, thirty times a second.
-private final class OverlayLayer: Sendable {
+private final class PageLayer: Sendable {
     private struct State {
         /// The newest drawing that was not laid yet.
         var waiting: String?

@@ -2,7 +2,7 @@ import Foundation
 import PCastMedia
 import Testing
 
-@testable import PCastRecords
+
 
 @Suite struct TimestampTests {
     @Test("Times are written in UTC with milliseconds, and read again") func roundTrip() {

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastTimeline
+
+/// `pcast-bench timeline`: whether events come with their picture, and how soon they are with ten thousand consumers.
+struct TimelineBenchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timeline",
+        abstract: "Events of a live game: with their picture, never before; and with thousands of consumers at once.",
+        discussion: """
+            A platform in a process of its own. First, a player on live HTTP Live Streaming with a wall clock, whose pictures \
+            say which one they are, while a producer tells of events on time, late, planned, corrected and withdrawn, and the \
+            viewer seeks at random: “early” are events that were told before the picture of their moment was shown, “late” is \
+            the time from that picture to the event. Then consumers on sockets of their own, all of one game: the latency is \
+            from before the producer's request to the arrival at each.
+            """)
+
+    @Option(help: "Changes that the producer tells while the programme plays.")
+    var count = 200
+
+    @Option(help: "Seconds during which it does.")
+    var seconds = 30
+
+    @Option(help: "Consumers of one game.")
+    var consumers = 10_000
+
+    @Option(help: "Events that they are told.")
+    var rounds = 20
+
+    @Option(help: "What the changes and the seeks are drawn by.")
+    var seed: UInt64 = 1
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (1...2_000).contains(count), (5...40).contains(seconds), (0...20_000).contains(consumers), rounds >= 1
+        else {
+            throw ValidationError(
+                "--count is 1 to 2000, --seconds 5 to 40, --consumers at most 20000, --rounds at least 1.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        try Descriptors.allowMany()
+        let folder = "/dev/shm/pcast-bench-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let platform = try await TimelineStage.start(in: folder)
+        defer { platform.stop() }
+        let programme = try await TimelineProgramme(
+            platform, film: StampedFilm(seconds: 60, in: folder), count: count, seconds: seconds, seed: seed
+        ).run()
+        report.row(
+            "with the picture",
+            [
+                "told": Double(programme.told), "seeks": Double(programme.seeks), "early": Double(programme.early),
+                "lateP99": Percentile.of(programme.late, 0.99), "lateMax": programme.late.max(),
+                "wrongSets": Double(programme.wrongSets),
+            ])
+        let crowd = consumers > 0 ? try await TimelineCrowd.measure(platform, consumers, rounds: rounds) : nil
+        if let crowd {
+            report.row(
+                "\(consumers) consumers",
+                [
+                    "latencyP50": Percentile.of(crowd.latencies, 0.5),
+                    "latencyP99": Percentile.of(crowd.latencies, 0.99),
+                    "latencyMax": crowd.latencies.max(), "joined": crowd.joining, "missing": Double(crowd.missing),
+                ])
+        }
+        try report.finish(
+            [
+                "told": Double(programme.told), "early": Double(programme.early),
+                "lateP99": Percentile.of(programme.late, 0.99), "lateMax": programme.late.max(),
+                "wrongSets": Double(programme.wrongSets), "consumers": Double(consumers),
+                "latencyP50": crowd.flatMap { Percentile.of($0.latencies, 0.5) },
+                "latencyP99": crowd.flatMap { Percentile.of($0.latencies, 0.99) },
+                "latencyMax": crowd?.latencies.max(), "missing": crowd.map { Double($0.missing) },
+            ],
+            targets: [
+                Target("early", .exactly(0)), Target("lateMax", .atMost(100)), Target("wrongSets", .exactly(0)),
+            ] + (crowd == nil ? [] : [Target("latencyMax", .atMost(500)), Target("missing", .exactly(0))]))
+    }
+}

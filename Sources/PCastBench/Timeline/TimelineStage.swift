@@ -1,0 +1,47 @@
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+import PCastTimeline
+import PCastWeb
+
+/// A platform in a process of its own that keeps its timelines on disk, and its producer.
+final class TimelineStage: Sendable {
+    let uri: String
+    private let process: PCastProcess
+
+    private static let application = "bench:bench-secret"
+
+    static func start(in folder: String) async throws -> TimelineStage {
+        let limits = [
+            "connections=30000", "connections-per-address=30000", "connections-per-second=100000",
+            "requests-per-second=100000", "joins-per-second=100000",
+        ]
+        let process = try PCastProcess(
+            ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--data", folder + "/data"]
+                + limits.flatMap { ["--limit", $0] }, environment: ["PCAST_SERVE_APPLICATION": application])
+        do {
+            guard case .string(let uri)? = try await process.next("listening")["uri"] else {
+                throw BenchFailure("the platform does not tell where it listens")
+            }
+            return TimelineStage(uri, process)
+        } catch {
+            process.stop()
+            throw error
+        }
+    }
+
+    private init(_ uri: String, _ process: PCastProcess) { (self.uri, self.process) = (uri, process) }
+
+    func stop() { process.stop() }
+
+    /// Tells something of a game.
+    func tell(_ method: String, _ path: String, _ body: TimelineObject?) async throws {
+        let credentials = Base64.encode(Array(Self.application.utf8))
+        let answer = try await HTTPRequests.send(
+            method, uri + "/timeline/" + path, headers: [("Authorization", "Basic \(credentials)")],
+            body: body.map { TimelineValue.object($0).bytes })
+        guard (200...201).contains(answer.status) else {
+            throw BenchFailure("the platform answers \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
+        }
+    }
+}

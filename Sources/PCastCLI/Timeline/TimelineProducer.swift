@@ -1,0 +1,49 @@
+import Foundation
+import PCastMedia
+import PCastPlayback
+import PCastTimeline
+import PCastWeb
+
+/// Writes one game's timeline on a platform.
+struct TimelineProducer {
+    /// What became of a request.
+    struct Answer: Decodable {
+        /// `added`, `modified`, `deleted`, `info` or `none`.
+        let change: String
+        let seq: Int
+    }
+
+    private struct Failure: Decodable { let reason: String? }
+
+    private let administration: PlatformAdministration
+    private let game: TimelineGame
+
+    init(_ administration: PlatformAdministration, _ game: TimelineGame) {
+        (self.administration, self.game) = (administration, game)
+    }
+
+    /// - Parameter recordedAt: nil for now.
+    func send(
+        _ method: String, event id: String, body: TimelineObject? = nil, recordedAt: WallTime? = nil
+    ) async throws -> Answer {
+        try await send(method, "/events/\(TimelinePlatform.encoded(id))", body, recordedAt)
+    }
+
+    func describe(_ info: TimelineObject, recordedAt: WallTime? = nil) async throws -> Answer {
+        try await send("PUT", "", info, recordedAt)
+    }
+
+    private func send(
+        _ method: String, _ path: String, _ body: TimelineObject?, _ recordedAt: WallTime?
+    ) async throws -> Answer {
+        var address =
+            "/timeline/\(TimelinePlatform.encoded(game.league))/\(TimelinePlatform.encoded(game.game))\(path)"
+        if let recordedAt { address += "?recordedAt=\(TimelinePlatform.encoded(Timestamp.text(recordedAt)))" }
+        let answer = try await administration.request(
+            method, address, body: body.map { TimelineValue.object($0).bytes })
+        if let done = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) { return done }
+        let reason = (try? JSONDecoder().decode(Failure.self, from: Data(answer.body)))?.reason
+        guard let reason, answer.status != 401 else { throw administration.failure(answer) }
+        throw CommandFailure(.failed, reason)
+    }
+}

@@ -1,0 +1,103 @@
+import Logging
+import NIOCore
+import PCastIO
+import PCastMedia
+import PCastTimeline
+import PCastWeb
+
+/// The WebSockets of those who follow timelines: `/timeline/LEAGUE/GAME/changes?since=SEQ&log=LOG`. A consumer is sent
+/// ``TimelineMessage``s and says nothing itself.
+struct TimelineFeed: Sendable {
+    let service: TimelineService
+    let access: TimelineAccess
+    let admission: Admission
+    let logger: Logger
+
+    /// RFC 6455, section 7.4.1.
+    private static let policyViolation: UInt16 = 1_008
+
+    /// Whether this is where timelines are followed.
+    static func isOpen(at path: String) -> Bool { game(at: path) != nil }
+
+    private static func game(at path: String) -> TimelineGame? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 5, parts[0].isEmpty, parts[1] == "timeline", parts[4] == "changes",
+            let league = PercentEncoding.decode(parts[2]), let game = PercentEncoding.decode(parts[3])
+        else { return nil }
+        return try? TimelineGame(league: league, game: game)
+    }
+
+    /// Runs as long as the connection.
+    func run(_ connection: WebSocketConnection) async throws {
+        guard let request = connection.request, let place = await admission.place(for: connection) else { return }
+        let halves = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let game = Self.game(at: String(halves[0])) else { return }
+        let query = Self.query(halves.count > 1 ? halves[1] : "")
+        let channel: TimelineChannel
+        do throws(Refusal) {
+            channel = try await find(game, connection, request, query)
+        } catch {
+            logger.info("refused", metadata: ["door": "timeline", "why": "\(error.detail)"])
+            let word = error.kind == .noStreamPlaying ? "not-found" : error.wire
+            try await connection.send(
+                .text(String(decoding: TimelineMessage.refused(word, error.message).bytes, as: UTF8.self)))
+            return await connection.close(status: Self.policyViolation)
+        }
+        let consumer = TimelineConsumer(connection, of: channel, from: Self.start(query, in: channel))
+        channel.join(consumer)
+        defer { channel.leave(consumer) }
+        try await connection.forEachMessage { _ in
+            consumer.said()
+        } onActivity: {
+            consumer.heard()
+        }
+        withExtendedLifetime(place) {}
+    }
+
+    private func find(
+        _ game: TimelineGame, _ connection: WebSocketConnection, _ request: WebSocketConnection.Request,
+        _ query: [String: String]
+    ) async throws(Refusal) -> TimelineChannel {
+        let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        let address = admission.address(of: peer, fields: request.fields)
+        try admission.takeJoin(from: address, at: MonotonicClock.now())
+        let visitor = Visitor(address: address, host: request.host, origin: request.origin)
+        let bearer = request.fields("authorization").first.flatMap { field -> String? in
+            let parts = field.split(separator: " ", maxSplits: 1)
+            return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
+        }
+        let key = try access.follow(game, token: bearer ?? query["token"], visitor: visitor)
+        let channel: TimelineChannel?
+        do throws(TimelineFailure) {
+            channel = try await service.channel(of: key)
+        } catch {
+            throw Refusal(.notReady, "The timeline cannot be read: try again later.", detail: "\(error)")
+        }
+        guard let channel else {
+            throw Refusal(.noStreamPlaying, "There is no timeline of this game, or not yet.")
+        }
+        return channel
+    }
+
+    /// Behind what the consumer has, if it has it of this log.
+    private static func start(_ query: [String: String], in channel: TimelineChannel) -> SequenceNumber {
+        guard let since = query["since"].flatMap({ Int($0) }), (0...channel.newest.value).contains(since) else {
+            return .none
+        }
+        if let log = query["log"], log != channel.id.description { return .none }
+        return SequenceNumber(since)
+    }
+
+    /// The first of each name.
+    private static func query(_ text: Substring) -> [String: String] {
+        var query: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let value = PercentEncoding.decode(parts[1]), query[String(parts[0])] == nil else {
+                continue
+            }
+            query[String(parts[0])] = value
+        }
+        return query
+    }
+}

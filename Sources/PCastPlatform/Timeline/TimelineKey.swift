@@ -1,0 +1,8 @@
+import PCastMedia
+import PCastTimeline
+
+/// A game's timeline, which belongs to an application.
+struct TimelineKey: Hashable, Sendable {
+    let application: ApplicationID
+    let game: TimelineGame
+}

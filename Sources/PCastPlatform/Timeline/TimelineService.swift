@@ -1,0 +1,151 @@
+import Logging
+import PCastIO
+import PCastMedia
+import PCastTimeline
+
+/// The timelines of a platform: brings a game into memory when somebody asks for it, and lets it go when nobody does.
+actor TimelineService {
+    private enum Place {
+        case loading(Int, Task<TimelineChannel?, any Error>)
+        case loaded(TimelineChannel)
+    }
+
+    struct Counts: Sendable {
+        var games = 0
+        var consumers = 0
+        var revisions = 0
+    }
+
+    private let files: TimelineFiles?
+    private let logger: Logger
+    private var games: [TimelineKey: Place] = [:]
+    private var recorded = 0
+    private var lastLoad = 0
+
+    /// - Parameter directory: where logs last; nil keeps them in memory, as long as the platform runs.
+    init(directory: String?, logger: Logger) {
+        files = directory.map { TimelineFiles(directory: $0 + "/timelines") }
+        self.logger = logger
+    }
+
+    /// - Returns: nil for a game of which nothing was ever said.
+    func channel(of key: TimelineKey) async throws(TimelineFailure) -> TimelineChannel? {
+        try await channel(of: key, creates: false)
+    }
+
+    /// Records what a producer asks for.
+    ///
+    /// - Returns: the log, and the revision that came of it; nil for what changed nothing.
+    func record(
+        _ request: TimelineRequest, in key: TimelineKey
+    ) async throws(TimelineFailure) -> (channel: TimelineChannel, revision: TimelineRevision?) {
+        guard let channel = try await channel(of: key, creates: true) else { throw .capacity }
+        let revision = try await channel.record(request)
+        if revision != nil { recorded += 1 }
+        return (channel, revision)
+    }
+
+    private func channel(of key: TimelineKey, creates: Bool) async throws(TimelineFailure) -> TimelineChannel? {
+        while true {
+            switch games[key] {
+            case .loaded(let channel):
+                channel.touch()
+                return channel
+            case .loading(let number, let task):
+                if let channel = try await Self.result(of: task) { return channel }
+                settle(key, number, nil)
+                // Whoever looked has found nothing, and not made it.
+                guard creates else { return nil }
+            case nil: return try await load(key, creates: creates)
+            }
+        }
+    }
+
+    private func load(_ key: TimelineKey, creates: Bool) async throws(TimelineFailure) -> TimelineChannel? {
+        try makeRoom()
+        let (files, logger) = (files, logger)
+        let task = Task.detached { try Self.open(key, creates: creates, files, logger) }
+        lastLoad += 1
+        let number = lastLoad
+        games[key] = .loading(number, task)
+        do throws(TimelineFailure) {
+            let channel = try await Self.result(of: task)
+            settle(key, number, channel)
+            return channel
+        } catch {
+            settle(key, number, nil)
+            if case .log(let path, let reason) = error {
+                logger.error("a timeline cannot be used", metadata: ["log": "\(path)", "why": "\(reason)"])
+            }
+            throw error
+        }
+    }
+
+    /// What came of loading; unless somebody has begun to load it anew since.
+    private func settle(_ key: TimelineKey, _ number: Int, _ channel: TimelineChannel?) {
+        guard case .loading(number, _) = games[key] else { return }
+        games[key] = channel.map { .loaded($0) }
+    }
+
+    private static func result(
+        of task: Task<TimelineChannel?, any Error>
+    ) async throws(TimelineFailure) -> TimelineChannel? {
+        do {
+            return try await task.value
+        } catch {
+            throw error as? TimelineFailure ?? .log(path: "", reason: "\(error)")
+        }
+    }
+
+    private static func open(
+        _ key: TimelineKey, creates: Bool, _ files: TimelineFiles?, _ logger: Logger
+    ) throws(TimelineFailure) -> TimelineChannel? {
+        let fresh = TimelineLogID(RandomIdentifier.make())
+        guard let files else { return creates ? TimelineChannel(fresh) : nil }
+        let path = files.path(of: key)
+        if let found = try TimelineFile.open(path, logger: logger) {
+            return TimelineChannel(found.id, log: found.log, in: found.file)
+        }
+        guard creates else { return nil }
+        let made = try TimelineFile.create(path, fresh, of: key.game)
+        return TimelineChannel(made.id, log: made.log, in: made.file)
+    }
+
+    /// Lets go of the game that was not asked for the longest; of none that is not on the disk.
+    private func makeRoom() throws(TimelineFailure) {
+        guard games.count >= TimelineTerms.games else { return }
+        guard files != nil else { throw .capacity }
+        let idle = games.compactMap { key, place -> (TimelineKey, Instant)? in
+            guard case .loaded(let channel) = place, let since = channel.idleSince else { return nil }
+            return (key, since)
+        }
+        // Who was asked a moment ago may be about to be followed, or written to.
+        let now = MonotonicClock.now()
+        guard let (key, since) = idle.min(by: { $0.1 < $1.1 }), now - since > TimelineTerms.patience else {
+            throw .capacity
+        }
+        games[key] = nil
+    }
+
+    // MARK: What is done from time to time
+
+    /// Looks after consumers until the task is cancelled.
+    func run() async {
+        var turn = 0
+        while (try? await Task.sleep(for: .seconds(1))) != nil {
+            turn += 1
+            let now = MonotonicClock.now()
+            for channel in channels { channel.look(turn, at: now) }
+        }
+    }
+
+    private var channels: [TimelineChannel] {
+        games.values.compactMap { if case .loaded(let channel) = $0 { channel } else { nil } }
+    }
+
+    var counts: Counts {
+        let channels = channels
+        return Counts(
+            games: channels.count, consumers: channels.reduce(0) { $0 + $1.consumerCount }, revisions: recorded)
+    }
+}

@@ -1,0 +1,2 @@
+/// Who follows a timeline reads its events.
+@_exported public import PCastTimeline

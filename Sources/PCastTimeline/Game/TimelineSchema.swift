@@ -1,0 +1,77 @@
+import PCastMedia
+
+/// The JSON schemas of seed 002. No field is required and others may stand beside them; what is there has to be of its type.
+/// Lists are of one kind of element, which the schemas write as a list of one.
+///
+/// The id of an event is said to be a date there. It is an id, by which a feed names an event again, and any text is taken.
+struct TimelineSchema: Sendable {
+    fileprivate indirect enum Shape: Sendable {
+        case text
+        case time
+        case words([String])
+        case list(Shape)
+        case record([String: Shape])
+    }
+
+    fileprivate let shape: Shape
+
+    func check(_ object: TimelineObject) throws(TimelineError) { try Self.check(.object(object), shape, "") }
+
+    private static func check(_ value: TimelineValue, _ shape: Shape, _ path: String) throws(TimelineError) {
+        let field = path.isEmpty ? "the message" : "“\(path)”"
+        switch (shape, value) {
+        case (.text, .string): return
+        case (.time, .string(let text)): guard Timestamp.parse(text) != nil else { throw .notATime(field) }
+        case (.words(let words), .string(let text)):
+            guard words.contains(text) else { throw .unknownWord(field, text, allowed: words) }
+        case (.list(let shape), .array(let values)):
+            for (index, value) in values.enumerated() { try check(value, shape, "\(path)[\(index)]") }
+        case (.record(let fields), .object(let object)):
+            for member in object.members {
+                guard let shape = fields[member.name] else { continue }
+                try check(member.value, shape, path.isEmpty ? member.name : "\(path).\(member.name)")
+            }
+        default: throw .wrongType(field, expected: shape.name)
+        }
+    }
+
+    static let gameInfo = TimelineSchema(
+        shape: .record([
+            "id": .text, "matchNumber": .text, "season": .text, "series": .text, "scheduledStart": .time,
+            "timestamp": .time, "venue_id": .text, "venue_name": .text, "game_year": .text,
+            "teams": .list(
+                .record([
+                    "code": .text, "id": .text, "images": .list(.text), "region": .text, "name": .text,
+                    "type": .words(TeamSide.known.map(\.rawValue)),
+                    "players": .list(
+                        .record([
+                            "currentTeam": .text, "name": .text, "images": .list(.text), "id": .text, "number": .text,
+                            "position": .text,
+                        ])),
+                ])),
+        ]))
+
+    static let gameEvent = TimelineSchema(
+        shape: .record([
+            "description": .text, "id": .text, "teamInvolved": .words(TeamSide.known.map(\.rawValue)),
+            "timestamp": .time, "period": .text, "type": .words(GameEventKind.known.map(\.rawValue)),
+            "startTime": .time,
+            "players": .list(
+                .record(["id": .text, "name": .text, "type": .words(EventRole.known.map(\.rawValue))])),
+            "scorecard": .record([
+                "total": .record(["visitor": .text, "home": .text]),
+                "goals_by_period": .list(.record(["visitor": .text, "home": .text, "period": .text])),
+            ]),
+        ]))
+}
+
+extension TimelineSchema.Shape {
+    fileprivate var name: String {
+        switch self {
+        case .text, .words: "a text"
+        case .time: "a text with a time, as 2026-01-31T12:00:00.000Z"
+        case .list: "a list"
+        case .record: "an object"
+        }
+    }
+}

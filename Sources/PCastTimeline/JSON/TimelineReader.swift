@@ -1,0 +1,169 @@
+/// Reads JSON (RFC 8259) that a stranger wrote, within bounds.
+struct TimelineReader {
+    private let bytes: [UInt8]
+    private let limits: TimelineLimits
+    private var position = 0
+    private var count = 0
+
+    private init(_ bytes: [UInt8], _ limits: TimelineLimits) { (self.bytes, self.limits) = (bytes, limits) }
+
+    /// The one object that `bytes` hold.
+    static func object(of bytes: [UInt8], within limits: TimelineLimits) throws(TimelineError) -> TimelineObject {
+        guard bytes.count <= limits.bytes else { throw .tooLarge(limit: limits.bytes) }
+        var reader = TimelineReader(bytes, limits)
+        let value = try reader.readValue(depth: 0)
+        guard reader.skipSpace() == nil else { throw reader.broken }
+        guard case .object(let object) = value else { throw .wrongType("the message", expected: "an object") }
+        return object
+    }
+
+    private var broken: TimelineError { .notJSON(at: position) }
+
+    /// The first byte behind white space, which stays unread; nil at the end.
+    private mutating func skipSpace() -> UInt8? {
+        while let byte = peek() {
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
+            position += 1
+        }
+        return nil
+    }
+
+    private func peek() -> UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func next() -> UInt8? {
+        guard let byte = peek() else { return nil }
+        position += 1
+        return byte
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard skipSpace() == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func readValue(depth: Int) throws(TimelineError) -> TimelineValue {
+        guard depth < limits.depth else { throw .tooDeep(limit: limits.depth) }
+        count += 1
+        guard count <= limits.values else { throw .tooMany("values", limit: limits.values) }
+        guard let first = skipSpace() else { throw broken }
+        switch first {
+        case UInt8(ascii: "{"): return .object(try readObject(depth))
+        case UInt8(ascii: "["): return .array(try readArray(depth))
+        case UInt8(ascii: "\""): return .string(try readString())
+        case UInt8(ascii: "t"): return try readWord("true", .boolean(true))
+        case UInt8(ascii: "f"): return try readWord("false", .boolean(false))
+        case UInt8(ascii: "n"): return try readWord("null", .null)
+        default: return .number(try readNumber())
+        }
+    }
+
+    private mutating func readWord(_ word: String, _ value: TimelineValue) throws(TimelineError) -> TimelineValue {
+        guard bytes[position...].starts(with: word.utf8) else { throw broken }
+        position += word.utf8.count
+        return value
+    }
+
+    private mutating func readObject(_ depth: Int) throws(TimelineError) -> TimelineObject {
+        guard take("{") else { throw broken }
+        var object = TimelineObject()
+        if take("}") { return object }
+        repeat {
+            guard skipSpace() == UInt8(ascii: "\"") else { throw broken }
+            let name = try readString()
+            guard take(":") else { throw broken }
+            object[name] = try readValue(depth: depth + 1)
+            guard object.members.count <= limits.members else { throw .tooMany("members", limit: limits.members) }
+        } while take(",")
+        guard take("}") else { throw broken }
+        return object
+    }
+
+    private mutating func readArray(_ depth: Int) throws(TimelineError) -> [TimelineValue] {
+        guard take("[") else { throw broken }
+        var values: [TimelineValue] = []
+        if take("]") { return values }
+        repeat { values.append(try readValue(depth: depth + 1)) } while take(",")
+        guard take("]") else { throw broken }
+        return values
+    }
+
+    /// `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259, section 6).
+    private mutating func readNumber() throws(TimelineError) -> TimelineNumber {
+        let start = position
+        skip { $0 == UInt8(ascii: "-") }
+        let whole = position
+        guard skipDigits() > 0, bytes[whole] != UInt8(ascii: "0") || position == whole + 1 else { throw broken }
+        if skip({ $0 == UInt8(ascii: ".") }), skipDigits() == 0 { throw broken }
+        if skip({ $0 | 0x20 == UInt8(ascii: "e") }) {
+            skip { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }
+            if skipDigits() == 0 { throw broken }
+        }
+        return TimelineNumber(checked: String(decoding: bytes[start..<position], as: UTF8.self))
+    }
+
+    @discardableResult
+    private mutating func skip(_ isWanted: (UInt8) -> Bool) -> Bool {
+        guard let byte = peek(), isWanted(byte) else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func skipDigits() -> Int {
+        let start = position
+        while skip({ (0x30...0x39).contains($0) }) {}
+        return position - start
+    }
+
+    private mutating func readString() throws(TimelineError) -> String {
+        guard take("\"") else { throw broken }
+        var text: [UInt8] = []
+        while let byte = next() {
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let string = String(validating: text, as: UTF8.self) else { throw broken }
+                return string
+            case UInt8(ascii: "\\"): try readEscape(into: &text)
+            case 0..<0x20: throw broken
+            default: text.append(byte)
+            }
+        }
+        throw broken
+    }
+
+    private mutating func readEscape(into text: inout [UInt8]) throws(TimelineError) {
+        switch next() {
+        case UInt8(ascii: "b"): text.append(0x08)
+        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "n"): text.append(0x0A)
+        case UInt8(ascii: "f"): text.append(0x0C)
+        case UInt8(ascii: "r"): text.append(0x0D)
+        case let byte? where byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "/"):
+            text.append(byte)
+        case UInt8(ascii: "u"): text.append(contentsOf: Character(try scalar(from: readHexUnit())).utf8)
+        default: throw broken
+        }
+    }
+
+    /// A surrogate without its partner becomes U+FFFD, as it does when ECMAScript encodes the string as UTF-8.
+    private mutating func scalar(from unit: UInt16) throws(TimelineError) -> Unicode.Scalar {
+        guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) ?? "\u{FFFD}" }
+        let afterLead = position
+        if next() == UInt8(ascii: "\\"), next() == UInt8(ascii: "u"), let trail = try? readHexUnit(),
+            UTF16.isTrailSurrogate(trail)
+        {
+            return UTF16.decode(UTF16.EncodedScalar([unit, trail]))
+        }
+        position = afterLead
+        return "\u{FFFD}"
+    }
+
+    private mutating func readHexUnit() throws(TimelineError) -> UInt16 {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            guard let byte = next(), let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { throw broken }
+            unit = unit << 4 | UInt16(digit)
+        }
+        return unit
+    }
+}

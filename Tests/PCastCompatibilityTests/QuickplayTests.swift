@@ -1,0 +1,102 @@
+import Foundation
+import PCastCompatibility
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+/// What the sample prints.
+private let printed = Mutex<[String]>([])
+
+private func note(_ line: String) { printed.withLock { $0.append(line) } }
+
+/// The sample's player. What it prints is written down.
+extension Player: EventSendableDelegate {
+    public func didReceive(
+        event: StreamTimelineEvent, suggestedAction: Action, metadata: StreamTimelineMetadata?
+    ) {
+        switch event {
+        case .gameInfo:
+            guard let data = metadata as? TimelineEventMetadata else { return }
+            note("Game Info Metadata: \(data.eventMetadata)")
+            break
+        case .gameEvent:
+            guard let data = metadata as? TimelineEventMetadata else { return }
+            note("Game Event Metadata: \(data.eventMetadata)")
+            switch data.type {
+            case .added:
+                note("added")
+            case .modified:
+                note("modified")
+            case .deleted:
+                note("deleted")
+            default:
+                break
+            }
+            break
+        default:
+            break
+        }
+    }
+}
+
+/// One game, of which a goal was told.
+private struct OneGame: TimelineSource {
+    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { game.game == "2354717" }
+
+    func follow(
+        _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
+        _ take: @escaping @Sendable (TimelineMessage) throws -> Void
+    ) async throws {
+        var log = TimelineLog()
+        let now = WallTime(millisecondsSinceEpoch: 1_000)
+        for change in [
+            TimelineRequest.Change.info(try GameInfo(parsing: Array(#"{"id":"2354717"}"#.utf8))),
+            .put(try TimelineEventID("g"), try GameEvent(parsing: Array(#"{"type":"goal"}"#.utf8))),
+        ] {
+            if let revision = try log.revision(for: TimelineRequest(change), at: now) { try log.append(revision) }
+        }
+        try take(.begin(TimelineLogID("log"), newest: log.newest, from: .none))
+        try take(.changes(log.revisions))
+        // As long as nobody ends it.
+        let (silence, _) = AsyncStream<Void>.makeStream()
+        for await _ in silence {}
+    }
+}
+
+@Suite("What is written for Quickplay's timelines", .serialized)
+struct QuickplayTests {
+    @Test("the samples of “Timeline Events” compile, and run")
+    func samples() async throws {
+        FLStreamTimelineFactory.source = OneGame()
+        let (pipelines, subscribed) = (Pipelines(), AsyncStream<String>.makeStream())
+        let player = Player(pipelines.factory)
+        let streamTimelineConfig = FLStreamTimelineFactory.streamTimelineConfiguration(
+            leagueName: "NHL", gameId: "2354717", spoiler: true)
+        let streamTimelineManager = FLStreamTimelineFactory.streamTimelineManager(
+            configuration: streamTimelineConfig, player: player)
+        // Check if the game is available to subscribe
+        streamTimelineManager.canSubscribeEvents { isSuccess in
+            if isSuccess {
+                // Subscribe to timeline events
+                streamTimelineManager.subscribeEvents { result in
+                    switch result {
+                    case .success:
+                        subscribed.continuation.yield("StreamTimeline subscribed!")
+                    case .failure:
+                        subscribed.continuation.yield("StreamTimeline subscribe failed!")
+                    }
+                }
+            }
+        }
+        #expect(await subscribed.stream.first { _ in true } == "StreamTimeline subscribed!")
+        await streamTimelineManager.settled()
+        let lines = printed.withLock { $0 }
+        #expect(lines.count == 3 && lines.last == "added")
+        #expect(lines[0].hasPrefix("Game Info Metadata: [\"id\": ") && lines[1].contains("\"type\": \"goal\""))
+        streamTimelineManager.shutdown()
+        let unknown = FLStreamTimelineFactory.streamTimelineManager(
+            configuration: StreamTimelineConfiguration(leagueName: "NHL", gameId: "1"), player: player)
+        #expect(await !unknown.canSubscribeEvents())
+    }
+}

@@ -1,0 +1,258 @@
+import PCastMedia
+import PCastTimeline
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("A game's timeline as a player's viewer sees it")
+struct GameTimelineTests {
+    private final class Delegate: EventSendableDelegate {
+        let told = Exclusive<[String]>([])
+
+        func didReceive(
+            event: StreamTimelineEvent, suggestedAction: SuggestedAction, metadata: (any StreamTimelineMetadata)?
+        ) {
+            guard let data = metadata as? TimelineEventMetadata, suggestedAction == .none else { return }
+            let text = data.eventMetadata["description"] as? String ?? data.eventMetadata["venue_name"] as? String ?? ""
+            let reason = data.eventMetadata["reason"] as? String ?? ""
+            told.change { $0.append("\(event.rawValue) \(data.type) \(text)\(reason)") }
+        }
+
+        func take() -> [String] {
+            told.change { told in
+                defer { told = [] }
+                return told
+            }
+        }
+    }
+
+    private let scripts = ScriptedPipelines()
+    private let service = ScriptedTimelines()
+    private let delegate = Delegate()
+    private let player: Player
+    private let configuration = TimelineConfiguration(leagueName: "NHL", gameId: "1")
+
+    init() {
+        player = Player(scripts.factory)
+        player.eventDelegate = delegate
+    }
+
+    /// A programme whose position zero was made at 1000 s.
+    private let programme: ContentOverview = {
+        let anchor = TimecodeAnchor(
+            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
+        return ContentOverview(
+            kind: .live, tracks: [.picture, .sound], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
+            liveEdge: .seconds(3))
+    }()
+
+    private func play() async throws -> ScriptedPipeline {
+        player.set(video: Video("https://a.example/live.m3u8"), play: true)
+        let script = try await scripts.last(player)
+        script.open(programme)
+        return script
+    }
+
+    private func told(_ timeline: GameTimeline) async -> [String] {
+        await player.settled()
+        await timeline.settled()
+        return delegate.take()
+    }
+
+    private func connection() async throws -> ScriptedTimelines.Connection {
+        try #require(await service.connections.first { _ in true })
+    }
+
+    private func game() throws -> TimelineLog {
+        var script = TimelineScript()
+        try script.describe("Arena", recorded: 900)
+        try script.put("goal", at: 1_011, recorded: 1_011.25, "told")
+        try script.put("goal", at: 1_011, recorded: 1_015, "corrected")
+        return script.log
+    }
+
+    @Test("events come with their picture, are corrected when they were, go back with a seek, and are cue points")
+    func gated() async throws {
+        let timeline = GameTimeline(configuration, player: player, source: service)
+        let consumer = Transcript()
+        player.add(consumer)
+        let script = try await play()
+        script.land(at: .seconds(10))
+        #expect(await timeline.canSubscribeEvents())
+        async let subscribed: Void = timeline.subscribeEvents()
+        let connection = try await connection()
+        #expect(connection.since == 0)
+        connection.begin(try game())
+        try await subscribed
+        #expect(timeline.newest == SequenceNumber(3))
+        // Who comes to a picture that stands knows what is known there.
+        #expect(await told(timeline) == ["gameInfo unknown Arena"])
+        script.run(1.2)
+        #expect(await told(timeline) == [])
+        script.run(0.1)
+        #expect(await told(timeline) == ["gameEvent added told"])
+        #expect(timeline.shownEvents.map(\.description) == ["told"])
+        let session = try #require(player.session)
+        #expect(
+            session.cuePoints.map(\.type) == ["timeline.goal"] && session.cuePoints[0].position == .at(.seconds(11)))
+        #expect(consumer.take().filter { $0.hasPrefix("cue") }.count == 1)
+        script.run(3.7)
+        #expect(await told(timeline) == ["gameEvent modified corrected"])
+        #expect(session.cuePoints.count == 1)
+        #expect(session.cuePoints[0].properties["description"] == "corrected")
+        #expect(consumer.take().filter { $0.hasPrefix("cue") }.isEmpty)
+        // Nothing changes before the picture there is seen.
+        player.startSeek(to: .seconds(12))
+        #expect(await told(timeline) == [])
+        script.land()
+        #expect(await told(timeline) == ["gameEvent modified toldseek"])
+        player.startSeek(to: .seconds(5))
+        script.land()
+        #expect(await told(timeline) == ["gameEvent deleted toldseek"])
+        #expect(session.cuePoints.isEmpty && timeline.shownEvents.isEmpty)
+        player.startSeek(to: .seconds(40))
+        script.land()
+        #expect(await told(timeline) == ["gameEvent added corrected"])
+        timeline.shutdown()
+        #expect(await told(timeline) == [] && session.cuePoints.isEmpty)
+        await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
+    }
+
+    @Test("nothing is asked for before it is subscribed to; a spoiler tells everything at once")
+    func spoiler() async throws {
+        let timeline = GameTimeline(
+            TimelineConfiguration(leagueName: "NHL", gameId: "1", spoiler: true), player: player, source: service)
+        let events = timeline.events()
+        async let subscribed: Void = timeline.subscribeEvents()
+        try await connection().begin(try game())
+        try await subscribed
+        #expect(await told(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
+        var lines: [String] = []
+        for await delivery in events {
+            lines.append(delivery.line)
+            if lines.count == 2 { break }
+        }
+        #expect(lines == ["unknown game Arena", "added goal corrected"])
+        // Its places are known with the first picture.
+        let script = try await play()
+        script.land(at: .seconds(1))
+        #expect(await told(timeline) == [])
+        #expect(player.session?.cuePoints.map(\.position) == [.at(.seconds(11))])
+        timeline.shutdown()
+    }
+
+    @Test("it comes again with what it has, and takes nothing twice; another log is begun anew")
+    func resumed() async throws {
+        let timeline = GameTimeline(configuration, player: player, source: service)
+        let script = try await play()
+        script.land(at: .seconds(30))
+        var log = TimelineScript()
+        try log.put("a", at: 1_001, "one")
+        async let subscribed: Void = timeline.subscribeEvents()
+        let first = try await connection()
+        first.begin(log.log)
+        try await subscribed
+        #expect(await told(timeline) == ["gameEvent added one"])
+        first.end(.unreachable("killed"))
+        try log.put("b", at: 1_002, "two")
+        let second = try await connection()
+        #expect(second.since == 1 && second.log == "log")
+        // What it has already comes as well, as from a service that does not know.
+        second.say(.begin(TimelineLogID("log"), newest: log.log.newest, from: .none))
+        second.say(.changes(log.log.revisions))
+        await wait(for: timeline, 2)
+        #expect(await told(timeline) == ["gameEvent added two"])
+        second.say(.behind(newest: SequenceNumber(5)))
+        second.end()
+        // A gap is seen, and everything asked for anew.
+        let third = try await connection()
+        #expect(third.since == 2)
+        third.say(.begin(TimelineLogID("log"), newest: SequenceNumber(9), from: SequenceNumber(2)))
+        third.say(
+            .changes([
+                TimelineRevision(
+                    number: SequenceNumber(9), at: TimelineScript.time(1), recordedAt: TimelineScript.time(1),
+                    change: .deleted(try TimelineEventID("a")))
+            ]))
+        let fourth = try await connection()
+        #expect(fourth.since == 0 && fourth.log == nil)
+        #expect(await told(timeline) == ["gameEvent deleted twoseek", "gameEvent deleted oneseek"])
+        fourth.begin(log.log, as: "log")
+        await wait(for: timeline, 2)
+        #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
+        fourth.end()
+        // The service has lost its disk, and begins another log.
+        var other = TimelineScript()
+        try other.put("c", at: 1_003, "three")
+        let fifth = try await connection()
+        #expect(fifth.log == "log")
+        fifth.begin(other.log, as: "another")
+        await wait(for: timeline, 1)
+        #expect(
+            await told(timeline) == ["gameEvent deleted twoseek", "gameEvent deleted oneseek", "gameEvent added three"])
+        timeline.shutdown()
+    }
+
+    private func wait(for timeline: GameTimeline, _ newest: Int) async {
+        while timeline.newest.value != newest { await Task.yield() }
+    }
+
+    @Test("where there is no such game, or nobody answers, it says so, and may be tried again")
+    func refused() async throws {
+        let none = GameTimeline(configuration, player: player, source: ScriptedTimelines(exists: false))
+        #expect(await !none.canSubscribeEvents())
+        let timeline = GameTimeline(configuration, player: player, source: service)
+        for trouble in [TimelineTrouble.noGame, .unreachable("no answer"), .refused("no")] {
+            async let subscribed: Void = timeline.subscribeEvents()
+            try await connection().end(trouble)
+            do {
+                try await subscribed
+                Issue.record("subscribed")
+            } catch {
+                #expect(error as? TimelineTrouble == trouble)
+            }
+        }
+        let nameless = GameTimeline(
+            TimelineConfiguration(leagueName: "", gameId: "1"), player: player, source: service)
+        #expect(await !nameless.canSubscribeEvents())
+        await #expect(throws: TimelineTrouble.self) { try await nameless.subscribeEvents() }
+    }
+
+    @Test("another video takes everything back; what it was told of is where its own pictures are")
+    func anotherVideo() async throws {
+        let timeline = GameTimeline(configuration, player: player, source: service)
+        let script = try await play()
+        script.land(at: .seconds(20))
+        async let subscribed: Void = timeline.subscribeEvents()
+        try await connection().begin(try game())
+        try await subscribed
+        #expect(await told(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
+        player.set(video: Video("https://a.example/film.mp4"), play: true)
+        #expect(await told(timeline) == ["gameEvent deleted correctedseek"])
+        // Nothing tells of which moment its pictures are.
+        let film = try await scripts.last(player)
+        film.open(.film(10))
+        film.land(at: .seconds(1))
+        #expect(await told(timeline) == [])
+        timeline.shutdown()
+    }
+
+    @Test("a subscription ends with its scope")
+    func scope() async throws {
+        let timeline = GameTimeline(configuration, player: player, source: service)
+        let script = try await play()
+        script.land(at: .seconds(20))
+        let game = try game()
+        async let lines = timeline.withSubscription { events in
+            var lines: [String] = []
+            for await delivery in events {
+                lines.append(delivery.line)
+                if lines.count == 2 { break }
+            }
+            return lines
+        }
+        try await connection().begin(game)
+        #expect(try await lines == ["unknown game Arena", "added goal corrected"])
+        await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
+    }
+}

@@ -1,0 +1,89 @@
+import PCastMedia
+import PCastPlayback
+import PCastTimeline
+
+/// A service of timelines whose words a test says. A connection is taken when the test takes it.
+final class ScriptedTimelines: TimelineSource {
+    struct Connection: Sendable {
+        var since: Int
+        var log: String?
+        fileprivate var messages: AsyncThrowingStream<TimelineMessage, any Error>.Continuation
+
+        func say(_ message: TimelineMessage) { messages.yield(message) }
+
+        /// Says everything behind what the other end has.
+        func begin(_ log: TimelineLog, as name: String = "log") {
+            let from = self.log == nil || self.log == name ? SequenceNumber(since) : .none
+            say(.begin(TimelineLogID(name), newest: log.newest, from: from))
+            let changes = log.changes(since: from)
+            if !changes.isEmpty { say(.changes(Array(changes))) }
+        }
+
+        func end(_ trouble: TimelineTrouble? = nil) { messages.finish(throwing: trouble) }
+    }
+
+    /// In their order; to be read by one.
+    let connections: AsyncStream<Connection>
+    private let arrived: AsyncStream<Connection>.Continuation
+    private let isThere: Bool
+
+    init(exists: Bool = true) {
+        (connections, arrived) = AsyncStream.makeStream()
+        isThere = exists
+    }
+
+    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { isThere }
+
+    func follow(
+        _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
+        _ take: @escaping @Sendable (TimelineMessage) throws -> Void
+    ) async throws {
+        let (stream, messages) = AsyncThrowingStream<TimelineMessage, any Error>.makeStream()
+        arrived.yield(Connection(since: since.value, log: log?.description, messages: messages))
+        for try await message in stream { try take(message) }
+    }
+}
+
+/// A log that producers' requests make.
+struct TimelineScript {
+    private(set) var log = TimelineLog()
+
+    /// - Parameters:
+    ///   - at: when it happened, in seconds of wall time; known in the same moment unless `recorded` says otherwise.
+    mutating func put(_ id: String, at: Double, recorded: Double? = nil, _ text: String = "") throws {
+        var event = GameEvent()
+        event.timestamp = Timestamp.text(Self.time(at))
+        event.description = text
+        event.type = .goal
+        try record(.put(try TimelineEventID(id), event), recorded ?? at)
+    }
+
+    mutating func delete(_ id: String, recorded: Double) throws {
+        try record(.delete(try TimelineEventID(id)), recorded)
+    }
+
+    mutating func describe(_ venue: String, recorded: Double) throws {
+        var info = GameInfo()
+        info.venueName = venue
+        try record(.info(info), recorded)
+    }
+
+    private mutating func record(_ change: TimelineRequest.Change, _ recorded: Double) throws {
+        if let revision = try log.revision(for: TimelineRequest(change), at: Self.time(recorded)) {
+            try log.append(revision)
+        }
+    }
+
+    static func time(_ seconds: Double) -> WallTime {
+        WallTime(millisecondsSinceEpoch: Int64((seconds * 1_000).rounded()))
+    }
+}
+
+extension TimelineDelivery {
+    /// Such as `modified goal corrected (seek)`.
+    var line: String {
+        let what = eventID.map { "\($0)" } ?? "game"
+        let text = event?.description ?? info?.venueName ?? ""
+        return "\(type) \(what)\(text.isEmpty ? "" : " \(text)")\(reason.map { " (\($0))" } ?? "")"
+    }
+}

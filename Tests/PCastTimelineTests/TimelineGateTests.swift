@@ -1,0 +1,186 @@
+import PCastMedia
+import PCastTimeline
+import Testing
+
+/// Milliseconds of the programme.
+func moment(_ milliseconds: Int64) -> WallTime { WallTime(millisecondsSinceEpoch: milliseconds) }
+
+/// A log as producers' requests make it.
+struct ScriptedLog {
+    private(set) var log = TimelineLog()
+
+    mutating func put(_ id: String, at: Int64, recorded: Int64, _ text: String = "") throws {
+        var event = GameEvent()
+        event.timestamp = Timestamp.text(moment(at))
+        event.description = text
+        try record(.put(try TimelineEventID(id), event), recorded)
+    }
+
+    mutating func delete(_ id: String, recorded: Int64) throws {
+        try record(.delete(try TimelineEventID(id)), recorded)
+    }
+
+    mutating func describe(_ venue: String, recorded: Int64) throws {
+        var info = GameInfo()
+        info.venueName = venue
+        try record(.info(info), recorded)
+    }
+
+    private mutating func record(_ change: TimelineRequest.Change, _ recorded: Int64) throws {
+        let revision = try log.revision(for: TimelineRequest(change), at: moment(recorded))
+        try log.append(try #require(revision))
+    }
+}
+
+extension TimelineDelivery {
+    /// Such as `modified goal corrected (seek)`.
+    var line: String {
+        let what = eventID.map { "\($0)" } ?? "game"
+        let text = event?.description ?? info?.venueName ?? ""
+        return "\(type) \(what)\(text.isEmpty ? "" : " \(text)")\(reason.map { " (\($0))" } ?? "")"
+    }
+}
+
+@Suite("The gate of a timeline")
+struct TimelineGateTests {
+    /// A goal at 1000 that is known at 1200 and corrected at 5000; a penalty at 2000 that is withdrawn at 3000.
+    private func example() throws -> TimelineLog {
+        var script = ScriptedLog()
+        try script.put("goal", at: 1_000, recorded: 1_200, "told")
+        try script.put("penalty", at: 2_000, recorded: 2_000)
+        try script.delete("penalty", recorded: 3_000)
+        try script.put("goal", at: 1_000, recorded: 5_000, "corrected")
+        return script.log
+    }
+
+    @Test("the worked example: late, corrected and withdrawn, there and back")
+    func workedExample() throws {
+        var release = TimelineRelease()
+        #expect(try release.take(example().revisions) == [])
+        func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
+        #expect(told(at: 1_100) == [])
+        #expect(release.due == moment(1_200))
+        #expect(told(at: 1_199) == [])
+        #expect(told(at: 1_200) == ["added goal told"])
+        #expect(told(at: 2_500) == ["added penalty"])
+        #expect(told(at: 3_500) == ["deleted penalty"])
+        #expect(told(at: 5_000) == ["modified goal corrected"])
+        #expect(told(at: 1_500) == ["modified goal told (seek)"])
+        #expect(told(at: 900) == ["deleted goal told (seek)"])
+        #expect(told(at: 6_000) == ["added goal corrected"])
+        #expect(release.due == nil)
+        // Who never was between 2000 and 3000 never hears of the penalty.
+        var spoiler = TimelineRelease(spoiler: true)
+        #expect(try spoiler.take(example().revisions).map(\.line) == ["added goal corrected"])
+        #expect(spoiler.move(to: moment(900)) == [])
+    }
+
+    @Test("without a timecode nothing is known, and what was is taken back")
+    func nowhere() throws {
+        var release = TimelineRelease()
+        #expect(release.move(to: nil) == [])
+        #expect(try release.take(example().revisions) == [])
+        #expect(release.move(to: moment(2_500)).map(\.line) == ["added goal told", "added penalty"])
+        #expect(release.move(to: nil).map(\.line) == ["deleted penalty (seek)", "deleted goal told (seek)"])
+        #expect(release.shown == TimelineShown())
+    }
+
+    @Test("the first description of the game is known from the beginning, the others when they were told")
+    func info() throws {
+        var script = ScriptedLog()
+        try script.describe("Arena", recorded: 10_000)
+        try script.describe("Stadium", recorded: 20_000)
+        var release = TimelineRelease()
+        #expect(try release.take(script.log.revisions) == [])
+        #expect(release.move(to: moment(500)).map(\.line) == ["unknown game Arena"])
+        #expect(release.move(to: moment(20_000)).map(\.line) == ["unknown game Stadium"])
+        #expect(release.move(to: moment(600)).map(\.line) == ["unknown game Arena (seek)"])
+    }
+
+    @Test("of several revisions that count the newest is so, also when an older one is due later")
+    func outOfOrder() throws {
+        var script = ScriptedLog()
+        try script.put("end", at: 20_000, recorded: 1_000, "planned")
+        try script.put("end", at: 9_000, recorded: 8_000, "sooner")
+        var release = TimelineRelease()
+        #expect(try release.take(script.log.revisions) == [])
+        #expect(release.move(to: moment(8_999)) == [])
+        #expect(release.move(to: moment(9_000)).map(\.line) == ["added end sooner"])
+        #expect(release.move(to: moment(30_000)) == [])
+    }
+
+    @Test("another writing of the log takes back what was told by the one before")
+    func startOver() throws {
+        var release = TimelineRelease(spoiler: true)
+        _ = try release.take(example().revisions)
+        #expect(release.startOver().map(\.line) == ["deleted goal corrected (seek)"])
+        #expect(release.log.newest == .none && release.shown == TimelineShown())
+        #expect(try release.take(example().revisions).map(\.line) == ["added goal corrected"])
+    }
+
+    @Test("what is shown depends on log and moment alone, whatever the way there", arguments: 0..<20)
+    func anyWay(seed: Int) throws {
+        var chance = SplitMix(state: UInt64(seed) &* 0x9E37_79B9)
+        let script = try randomLog(&chance)
+        var release = TimelineRelease()
+        var known: [TimelineEventID: GameEvent] = [:]
+        var fed = 0
+        for _ in 0..<300 {
+            let told: [TimelineDelivery]
+            if fed < script.log.revisions.count, chance.next(below: 3) == 0 {
+                let count = min(1 + chance.next(below: 4), script.log.revisions.count - fed)
+                told = try release.take(script.log.revisions[fed..<fed + count])
+                fed += count
+            } else if chance.next(below: 40) == 0 {
+                told = release.move(to: nil)
+            } else {
+                told = release.move(to: moment(Int64(chance.next(below: 12_000))))
+            }
+            for delivery in told {
+                if delivery.reason == nil { #expect(release.moment >= .at(delivery.gate), "\(delivery.line) is early") }
+                let id = try #require(delivery.eventID)
+                switch delivery.type {
+                case .added: #expect(known.updateValue(try #require(delivery.event), forKey: id) == nil)
+                case .modified: #expect(known.updateValue(try #require(delivery.event), forKey: id) != nil)
+                case .deleted: #expect(known.removeValue(forKey: id) != nil)
+                case .unknown: Issue.record("no game was described")
+                }
+            }
+            let fresh = TimelineGate.shown(of: release.log, at: release.moment)
+            #expect(release.shown == fresh)
+            #expect(known == fresh.events.compactMapValues { release.log[$0]?.event })
+        }
+    }
+
+    /// Some 200 changes of 60 events: late, corrected, withdrawn, told again, and out of order.
+    private func randomLog(_ chance: inout SplitMix) throws -> ScriptedLog {
+        var script = ScriptedLog()
+        var now: Int64 = 0
+        for index in 0..<200 {
+            now += Int64(chance.next(below: 100))
+            let id = "e\(chance.next(below: 60))"
+            let isThere = script.log.event(try TimelineEventID(id)) != nil
+            if isThere, chance.next(below: 4) == 0 {
+                try script.delete(id, recorded: now)
+            } else {
+                try script.put(id, at: now + Int64(chance.next(below: 3_000)) - 2_000, recorded: now, "text \(index)")
+            }
+        }
+        return script
+    }
+}
+
+/// The same numbers for the same seed (Steele, Lea and Flood: SplitMix64).
+struct SplitMix {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
+}

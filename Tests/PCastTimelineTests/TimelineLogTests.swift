@@ -1,0 +1,93 @@
+import PCastMedia
+import PCastTimeline
+import Testing
+
+@Suite("The log of a timeline")
+struct TimelineLogTests {
+    private func event(_ text: String) throws -> GameEvent { try GameEvent(parsing: Array(text.utf8)) }
+
+    private func put(_ id: String, _ text: String) throws -> TimelineRequest {
+        TimelineRequest(.put(try TimelineEventID(id), try event(text)))
+    }
+
+    @Test("an event is added, changed in whole and in parts, and withdrawn")
+    func life() throws {
+        var log = TimelineLog()
+        func take(_ request: TimelineRequest, at now: Int64) throws -> TimelineRevision? {
+            guard let revision = try log.revision(for: request, at: moment(now)) else { return nil }
+            try log.append(revision)
+            return revision
+        }
+        let id = try TimelineEventID("goal-1")
+        let first = try #require(try take(put("goal-1", #"{"type":"goal","custom":1.50}"#), at: 2_000))
+        #expect(first.number == SequenceNumber(1) && first.at == moment(2_000) && first.gate == moment(2_000))
+        #expect(log.event(id)?.id == "goal-1" && log.event(id)?.type == .goal)
+        // The same again changes nothing.
+        #expect(try take(put("goal-1", #"{"type":"goal","custom":1.50}"#), at: 3_000) == nil)
+        let patch = try TimelineRequest.patch(
+            id, parsing: Array(#"{"scorecard":{"total":{"home":"2"}},"timestamp":"1970-01-01T00:00:01Z"}"#.utf8))
+        let second = try #require(try take(TimelineRequest(patch), at: 4_000))
+        #expect(second.at == moment(1_000) && second.gate == moment(4_000))
+        #expect(second.event?.scorecard?.total?.home == "2" && second.event?.type == .goal)
+        // What nobody knows goes along as it was written.
+        let written = TimelineValue.object(try #require(second.event?.object)).text
+        #expect(written.contains(#""custom":1.50"#))
+        let third = try #require(try take(TimelineRequest(.delete(id)), at: 5_000))
+        #expect(third.change == .deleted(id) && log.event(id) == nil && log.events.isEmpty)
+        #expect(throws: TimelineError.noEvent("goal-1")) { try take(TimelineRequest(.delete(id)), at: 6_000) }
+        #expect(throws: TimelineError.noEvent("goal-1")) { try take(TimelineRequest(patch), at: 6_000) }
+        #expect(log.bounds == SequenceNumber(1)...SequenceNumber(3))
+        #expect(log.changes(since: SequenceNumber(1)).map(\.number.value) == [2, 3])
+        #expect(log.changes(since: SequenceNumber(9)).isEmpty && log.changes(since: .none).count == 3)
+    }
+
+    @Test("who brings in a past game says when it was known, and nobody what is known in future")
+    func recorded() throws {
+        let log = TimelineLog()
+        var request = try put("a", "{}")
+        request.recordedAt = moment(1_000)
+        #expect(try log.revision(for: request, at: moment(9_000))?.gate == moment(1_000))
+        request.recordedAt = moment(9_001)
+        #expect(throws: TimelineError.recordedInFuture) { try log.revision(for: request, at: moment(9_000)) }
+    }
+
+    @Test("an event for another address is refused")
+    func otherEvent() throws {
+        #expect(throws: TimelineError.otherEvent("b")) {
+            try TimelineLog().revision(for: put("a", #"{"id":"b"}"#), at: moment(0))
+        }
+    }
+
+    @Test("a full log takes nothing, and stays as it is")
+    func full() throws {
+        var limits = TimelineLimits()
+        limits.revisions = 2
+        var log = TimelineLog(within: limits)
+        for id in ["a", "b"] {
+            let revision = try log.revision(for: put(id, "{}"), at: moment(0))
+            try log.append(try #require(revision))
+        }
+        #expect(throws: TimelineError.full(limit: 2)) { try log.revision(for: put("c", "{}"), at: moment(0)) }
+        #expect(log.events.count == 2)
+        limits.revisions = 10
+        limits.logBytes = 100
+        #expect(throws: TimelineError.full(limit: 100)) {
+            var log = TimelineLog(within: limits)
+            for id in ["a", "b"] {
+                if let revision = try log.revision(for: put(id, "{}"), at: moment(0)) { try log.append(revision) }
+            }
+        }
+    }
+
+    @Test("a consumer's log takes what comes twice once, and sees what is missing")
+    func resumed() throws {
+        var source = ScriptedLog()
+        for index in 0..<5 { try source.put("e\(index)", at: 0, recorded: Int64(index)) }
+        var log = TimelineLog()
+        for revision in source.log.revisions.prefix(3) { #expect(try log.append(revision)) }
+        for revision in source.log.revisions.prefix(3) { #expect(try !log.append(revision)) }
+        #expect(throws: TimelineError.gap(expected: 4, got: 5)) { try log.append(source.log.revisions[4]) }
+        for revision in source.log.changes(since: log.newest) { #expect(try log.append(revision)) }
+        #expect(log.revisions == source.log.revisions && log.byteCount == source.log.byteCount)
+    }
+}

@@ -80,8 +80,10 @@ public struct WebSocketClient: Sendable {
                 channel.close(promise: nil)
                 return channel.eventLoop.makeSucceededFuture(nil)
             })
-        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
-            configuration: .init(upgradeConfiguration: configuration))
+        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
+        // A server that speaks first may send its first frames together with the head; NIO would drop them by itself.
+        pipeline.leftOverBytesStrategy = .forwardBytes
+        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
     }
 
     private static func reason(of error: any Error) -> String {

@@ -46,7 +46,10 @@ struct HelpTests {
                     "--change", "--withdraw", "--uri", "--application",
                 ]
             ),
-            (TimelineImportCommand.self, ["<league>", "<game>", "<file>", "--info", "--now", "--uri", "--application"]),
+            (
+                TimelineImportCommand.self,
+                ["<league>", "<game>", "<file>", "--info", "--now", "--uri", "--application"]
+            ),
             (TimelineFollowCommand.self, ["<league>", "<game>", "--since", "--for", "--token", "--uri"]),
         ]
         for (command, options) in expected {

@@ -2,8 +2,6 @@ import Foundation
 import PCastMedia
 import Testing
 
-
-
 @Suite struct TimestampTests {
     @Test("Times are written in UTC with milliseconds, and read again") func roundTrip() {
         let time = WallTime(millisecondsSinceEpoch: 1_618_947_999_877)

@@ -149,7 +149,8 @@ let package = Package(
         module(
             "Playback",
             [
-                "PCast", "PCastMedia", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
+                "PCast", "PCastMedia", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
+                "PCastCodecs",
                 "PCastRendering",
             ], resources: [.embedInCode("Overlay/Pages")]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
@@ -158,7 +159,8 @@ let package = Package(
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastMedia", "PCastEdgeAuth", "PCastIO",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastMedia",
+                "PCastEdgeAuth", "PCastIO",
                 "PCastWeb", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -184,7 +186,8 @@ let package = Package(
         .target(
             name: "PCastFuzzing",
             dependencies: [
-                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth",
+                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay", "PCastTimeline",
+                "PCastEdgeAuth",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
@@ -257,7 +260,8 @@ let package = Package(
         tests(
             "Playback",
             [
-                "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+                "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
+                "PCastRendering",
                 "PCastMedia",
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
@@ -272,7 +276,8 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO", "PCastMedia",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
+                "PCastMedia",
                 "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"],

@@ -44,6 +44,9 @@ struct SlowConsumerTests {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var size: Int32 = 4_096
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        // Who is never told goodbye does not wait for it for ever.
+        var patience = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian

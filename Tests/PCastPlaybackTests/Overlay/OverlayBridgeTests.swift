@@ -2,51 +2,83 @@ import Foundation
 import PCastMedia
 import PCastOverlay
 import PCastWeb
+import Synchronization
 import Testing
 
 @testable import PCastPlayback
 
-/// A page without a browser.
+/// A page without a browser, which says of what it speaks as the real one does: the epoch that it was told of last.
 private final class ScriptedPage: Sendable {
-    /// What it was told, as text.
-    let told: AsyncStream<String>
+    private struct State {
+        var told: [OverlayEnvelope] = []
+        /// Of each event, how many were taken.
+        var taken: [String: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+    /// Raised when it is told something; finished with the connection.
+    private let news: AsyncStream<Void>
     private let saying: AsyncStream<WebSocketMessage>.Continuation
     private let task: Task<Void, any Error>
 
     init(_ address: String) {
-        let (told, telling) = AsyncStream.makeStream(of: String.self)
+        let (news, telling) = AsyncStream.makeStream(of: Void.self)
         let (words, saying) = AsyncStream.makeStream(of: WebSocketMessage.self)
-        (self.told, self.saying) = (told, saying)
+        let (heard, hearing) = AsyncStream.makeStream(of: OverlayEnvelope.self)
+        (self.news, self.saying) = (news, saying)
         task = Task {
-            defer { telling.finish() }
+            defer { hearing.finish() }
             try await WebSocketClient().connect(to: address) { connection in
                 try await withThrowingTaskGroup { group in
                     group.addTask { for await word in words { try await connection.send(word) } }
                     defer { group.cancelAll() }
                     try await connection.forEachMessage { message in
-                        if case .text(let text) = message { telling.yield(text) }
+                        if case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) {
+                            hearing.yield(envelope)
+                        }
                     }
                 }
             }
         }
+        Task { [weak self] in
+            for await envelope in heard {
+                self?.state.withLock { $0.told.append(envelope) }
+                telling.yield()
+            }
+            telling.finish()
+        }
     }
 
     func say(_ event: String, _ metadata: String = "{}", seq: Int) {
-        saying.yield(.text("{\"v\":1,\"event\":\"\(event)\",\"metadata\":\(metadata),\"seq\":\(seq),\"epoch\":0}"))
+        let epoch = state.withLock { $0.told.last?.epoch ?? 0 }
+        saying.yield(
+            .text("{\"v\":1,\"event\":\"\(event)\",\"metadata\":\(metadata),\"seq\":\(seq),\"epoch\":\(epoch)}"))
     }
 
     func sayBytes(_ bytes: [UInt8]) { saying.yield(.binary(bytes)) }
 
-    /// What it is told next that is of this event.
+    /// What it is told next that is of this event, whatever of others came before or after.
     func next(_ event: String) async -> OverlayEnvelope? {
-        for await text in told {
-            if let envelope = try? OverlayEnvelope(text: text), envelope.event == event { return envelope }
+        if let envelope = take(event) { return envelope }
+        for await _ in news {
+            if let envelope = take(event) { return envelope }
         }
         return nil
     }
 
+    private func take(_ event: String) -> OverlayEnvelope? {
+        state.withLock { state in
+            let count = state.taken[event, default: 0]
+            guard let envelope = state.told.lazy.filter({ $0.event == event }).dropFirst(count).first else {
+                return nil
+            }
+            state.taken[event] = count + 1
+            return envelope
+        }
+    }
+
     /// Waits until the connection is over.
-    func end() async { for await _ in told {} }
+    func end() async { for await _ in news {} }
 
     func close() { task.cancel() }
 }
@@ -103,53 +135,6 @@ private final class ServedOverlay: Sendable {
 
 @Suite("The bridge between a player and its pages", .timeLimit(.minutes(2)))
 struct OverlayBridgeTests {
-    @Test("a page is told what the player does, and steers it; a seek by the time of day comes to its place, clamped")
-    func steering() async throws {
-        let served = try await ServedOverlay()
-        let pipeline = try await served.open()
-        let page = served.page()
-        page.say("bridge.ready", seq: 1)
-        page.say("app.ready", seq: 2)
-        #expect(await page.next("bridge.welcome")?.metadata["controller"] == .boolean(true))
-        #expect(await page.next("player.ready") != nil)
-        let time = try #require(await page.next("player.time"))
-        #expect(time.metadata["timecode"] == .integer(1_790_000_000_000))
-        #expect(time.metadata["maxTimecode"] == .integer(1_790_000_060_000))
-
-        page.say("player.time", #"{"timecode":1790000012000}"#, seq: 3)
-        #expect(await page.next("player.state")?.metadata["state"] != nil)
-        while !pipeline.calls.contains("seek to 1790000012000") { await served.player.settled() }
-        pipeline.land()
-        var landed = await page.next("player.time")
-        while landed?.metadata["timecode"] != .integer(1_790_000_012_000), landed != nil {
-            landed = await page.next("player.time")
-        }
-        #expect(landed != nil)
-        // Beyond the end is the end; a moment that no clock can say traps nothing.
-        page.say("player.time", #"{"timecode":9007199254740991}"#, seq: 4)
-        while pipeline.calls.count(where: { $0.hasPrefix("seek to") }) < 2 { await served.player.settled() }
-        #expect(pipeline.playhead.position == .seconds(60 as Int64))
-        pipeline.land()
-
-        page.say("player.volume", #"{"volume":40}"#, seq: 5)
-        #expect(await page.next("player.volume")?.metadata["volume"] == .integer(40))
-        page.say("player.mute", #"{"mute":true}"#, seq: 6)
-        #expect(await page.next("player.mute")?.metadata["mute"] == .boolean(true))
-        page.say("player.speed", #"{"speed":2}"#, seq: 7)
-        #expect(await page.next("player.speed")?.metadata["speed"]?.number == 2)
-        page.say("player.state", #"{"state":"paused"}"#, seq: 8)
-        while await page.next("player.state")?.metadata["state"] != .string("paused") {}
-        #expect(served.player.state == .paused(buffering: false))
-        page.say("stage.clicked", #"{"controls":"visible"}"#, seq: 9)
-        #expect(await page.next("player.controls")?.metadata["controls"] == .string("visible"))
-        // This player's pictures are not composed, which is a warning.
-        page.say("player.videoscale", #"{"scaleX":1,"scaleY":1,"pivotX":0,"pivotY":0,"scaleDuration":0}"#, seq: 10)
-        #expect(await page.next("easelive.error")?.metadata["type"] == .string("warning"))
-        #expect(served.overlay.phase == .ready)
-        page.close()
-        await served.close()
-    }
-
     @Test("without the time of day there is no time, and a seek is a warning of the player's")
     func withoutAnchor() async throws {
         let served = try await ServedOverlay()
@@ -157,6 +142,7 @@ struct OverlayBridgeTests {
         _ = try await served.open(anchored: false)
         let page = served.page()
         page.say("bridge.ready", seq: 1)
+        #expect(await page.next("bridge.welcome") != nil)
         page.say("player.time", #"{"timecode":1790000012000}"#, seq: 2)
         var errors: [OverlayError] = []
         for await message in messages {
@@ -193,34 +179,16 @@ struct OverlayBridgeTests {
         onlooker.sayBytes([UInt8](repeating: 65, count: 10_000_000))
         await onlooker.end()
         page.say("player.state", #"{"state":"paused"}"#, seq: 2)
-        while await page.next("player.state")?.metadata["state"] != .string("paused") {}
-        served.overlay.status = .disabled
-        #expect(await page.next("app.status")?.metadata["status"] == .string("disabled"))
-        await page.end()
-        await served.close()
-    }
-
-    @Test("a second screen follows another overlay's player, and steers it")
-    func secondScreen() async throws {
-        let served = try await ServedOverlay()
-        let pipeline = try await served.open()
-        let plugin = SecondScreenPlayerPlugin(
-            "ws://127.0.0.1:\(served.port)/bridge/final?token=\(served.overlay.controllerToken)")
-        let screen = try Overlay(program: "screen", player: plugin, center: NotificationCenter())
-        let messages = screen.messages()
-        screen.load()
-        var names: Set<OverlayMessage.Name> = []
-        for await message in messages {
-            names.insert(message.name)
-            if names.isSuperset(of: [.playerReady, .playerTime, .playerState, .playerVolume, .playerMute]) { break }
-        }
-        screen.post(.bridgeState(.paused))
-        for await message in messages where message == .playerState(.paused) { break }
+        while let told = await page.next("player.state"), told.metadata["state"] != .string("paused") {}
         #expect(served.player.state == .paused(buffering: false))
-        screen.post(.bridgeTime(1_790_000_030_000))
-        while !pipeline.calls.contains("seek to 1790000030000") { await served.player.settled() }
-        screen.destroy()
-        await screen.settled()
+        served.overlay.status = .disabled
+        // What held before was told when it came.
+        var status = await page.next("app.status")
+        while let told = status, told.metadata["status"] != .string("disabled") {
+            status = await page.next("app.status")
+        }
+        #expect(status != nil)
+        await page.end()
         await served.close()
     }
 

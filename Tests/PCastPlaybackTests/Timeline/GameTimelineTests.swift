@@ -194,7 +194,7 @@ struct GameTimelineTests {
     }
 
     private func wait(for timeline: GameTimeline, _ newest: Int) async {
-        while timeline.newest.value != newest { await Task.yield() }
+        while timeline.newest.value != newest, !Task.isCancelled { await Task.yield() }
     }
 
     @Test("where there is no such game, or nobody answers, it says so, and may be tried again")

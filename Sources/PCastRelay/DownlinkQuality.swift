@@ -14,6 +14,7 @@ struct DownlinkQuality {
     private var video = ReportedLoss()
     private var audio = ReportedLoss()
     var repair = RepairDelay()
+    var silence = ReportSilence()
     var calm = CalmPath()
 
     /// Whether what the viewer reports is of this moment.

@@ -42,6 +42,9 @@ extension Relay {
             viewer.pointee.loseVideo(at: now)
         }
         if let drain = viewer.pointee.drain, isOver(drain, of: place, at: now) { viewer.pointee.drain = nil }
+        if let layer = viewer.pointee.layers.current {
+            viewer.pointee.repeatUnreported(stream.pointee.layers.address(layer).pointee.log, at: now)
+        }
         while true {
             if viewer.pointee.layers.isChanging, viewer.pointee.drain == nil { followLayers(viewer: place, at: now) }
             // Without video too, what the link carries is looked for through its stream (CC9).

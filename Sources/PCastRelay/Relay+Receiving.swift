@@ -187,6 +187,7 @@ extension Relay {
         let wallTime = configuration.clock.wallTime(at: now)
         let stream = viewers[index].stream
         viewers[index].quality.reports += 1
+        viewers[index].quality.silence.observe(at: now)
         var reader = RTCPReader()
         var budget = NegativeAcknowledgement.maximumCountPerDatagram
         while let control = reader.next(in: bytes) {

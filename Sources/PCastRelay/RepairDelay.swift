@@ -17,7 +17,7 @@ struct RepairDelay {
     /// A mean of fewer looks may be off by as much as this, less with each: 2 % of some hundred packets are now and then 5.
     private static let unsureLooks = 16
     private static let doubt = 0.03
-    /// By which an answer may be later than the round trip says.
+    /// By which each answer may be later than the round trip says.
     private static let grace = TimeSpan.milliseconds(20)
 
     private var mean = 0.0
@@ -41,9 +41,12 @@ struct RepairDelay {
         }
     }
 
+    /// Whether so much is lost that even the answer to a request may be.
+    var losesAnswers: Bool { requests > 1 }
+
     /// - Parameter roundTrip: over the hop and back.
     func delay(roundTrip: TimeSpan) -> TimeSpan {
         guard requests > 0 else { return .zero }
-        return NACKRequester.interval(roundTrip: roundTrip) * requests + Self.grace
+        return (NACKRequester.interval(roundTrip: roundTrip) + Self.grace) * requests
     }
 }

@@ -138,6 +138,14 @@ struct Viewer: ~Copyable {
         sender.resend(from: former, through: &transport, into: &batch, at: now)
     }
 
+    /// Sends again what may have been lost of a layer, where too much is lost to wait for who cannot ask (`ReportSilence`).
+    mutating func repeatUnreported(_ log: borrowing PacketLog, at now: Instant) {
+        guard quality.repair.losesAnswers, !sender.isCongested,
+            let span = quality.silence.takeUnreported(roundTrip: sender.roundTrip, at: now)
+        else { return }
+        sender.video?.pointee.stream.resend(arrivedIn: span, of: log, roundTrip: sender.roundTrip, at: now)
+    }
+
     /// Goes on with what comes next, if the log has gone on past what was sent.
     mutating func catchUpSound(_ log: borrowing PacketLog) {
         guard let audio = sender.audio, audio.pointee.stream.hasFallenBehind(log) else { return }

@@ -27,7 +27,7 @@ struct RepairDelayTests {
     func losses() {
         let answer = NACKRequester.interval(roundTrip: .milliseconds(100))
         #expect(delay(of: Array(repeating: 0.02, count: 20)) == answer + .milliseconds(20))
-        #expect(delay(of: Array(repeating: 0.05, count: 20)) == answer * 2 + .milliseconds(20))
+        #expect(delay(of: Array(repeating: 0.05, count: 20)) == answer * 2 + .milliseconds(40))
     }
 
     @Test("By chance 2 % are hardly ever taken for more, at the beginning or later; and 6 % are found in seven seconds")
@@ -89,7 +89,7 @@ struct RepairDelayTests {
         var broadcast = Broadcast(.vp8)
         broadcast.send(500, from: publisher, by: network)
         let asked = try #require(viewer.connection.statistics.playoutDelay)
-        #expect(asked.minimum >= .milliseconds(230) && asked.minimum <= .milliseconds(300), "\(asked.minimum)")
+        #expect(asked.minimum >= .milliseconds(250) && asked.minimum <= .milliseconds(320), "\(asked.minimum)")
         #expect(asked.maximum >= .seconds(10))
         let unaffected = try #require(other.connection.statistics.playoutDelay)
         #expect((unaffected.minimum == .zero) == isViewers)

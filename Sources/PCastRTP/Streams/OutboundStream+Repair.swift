@@ -1,4 +1,4 @@
-import PCastMedia
+public import PCastMedia
 
 /// What is sent again, beside other packets, or to measure the path.
 extension OutboundStream {
@@ -49,6 +49,32 @@ extension OutboundStream {
         }
         room[header] = parameters.payloadType
         return data - start
+    }
+
+    // MARK: Retransmission
+
+    /// Sends again, unasked, what the log has from that time and the peer was sent; no more than may wait to be sent again.
+    ///
+    /// - Parameters:
+    ///   - span: when packets arrived here, and so left, about.
+    ///   - roundTrip: to the peer; what left again within it is left out.
+    public mutating func resend(
+        arrivedIn span: Range<Instant>, of log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
+    ) {
+        guard parameters.retransmission != nil, let position, position >= log.start else { return }
+        var first = position
+        while first > log.start, log.address(of: first - 1).pointee.arrival >= span.lowerBound { first -= 1 }
+        while first < position, resends.count + formerResends.count < Self.resendLimit {
+            let entry = log.address(of: first)
+            first += 1
+            guard entry.pointee.arrival < span.upperBound else { return }
+            let sequence = entry.pointee.sequence + mapping.sequenceOffset
+            guard mapping.source(of: sequence) != nil,
+                limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true
+            else { continue }
+            limiter?.sent(sequence, roundTrip: roundTrip, at: now)
+            resends.append(sequence)
+        }
     }
 
     mutating func writeRetransmission(

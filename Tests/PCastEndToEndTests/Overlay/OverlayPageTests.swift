@@ -104,8 +104,46 @@ extension EndToEnd {
                 open + "for (let n = 0; n < 1000; n++) socket.send(JSON.stringify({ v: 1, event: 'app.keepalive', "
                     + "metadata: {}, seq: n, epoch: 0 })); }; })", at: "onlooker")
             #expect(flood.number == 4_004)
+            // Who may steer is believed as little: of twenty requests that are none, nothing is done.
+            let steering = open.replacing("final'", with: "final?token=\(stage.overlay.controllerToken)'")
+            let strange = try await browser.evaluate(
+                steering
+                    + "for (let n = 0; n < 20; n++) socket.send(JSON.stringify({ v: 1, event: 'player.videoscale', "
+                    + "metadata: { scaleX: 9, scaleY: -1, pivotX: '', pivotY: null, scaleDuration: 1e300 }, seq: n, "
+                    + "epoch: 0 })); }; })", at: "onlooker")
+            #expect(strange.number == 4_005)
             #expect(stage.overlay.phase == .ready && stage.player.state.isPlaying)
             try await browser.wait(for: "document.body.dataset.state === 'playing'")
+        }
+
+        @Test("Of a page that hangs a warning is raised, and then the end of the overlay; the player plays on")
+        func silence() async throws {
+            try await Workplace.run { place in
+                let browser = try await Browser.start(in: place)
+                let configuration = OverlayCore.Configuration(
+                    warning: .seconds(2 as Int64), fatal: .seconds(8 as Int64), expectsPages: false,
+                    keepAlive: .milliseconds(250))
+                let stage = try await OverlayStage(
+                    try await StampedProgramme.make(seconds: 60, in: place), configuration: configuration)
+                try await browser.open(stage.address)
+                try await stage.heard(.easeLiveReady)
+                let count = stage.classic.values.count
+                try await browser.evaluate("setTimeout(() => { for (;;); }, 0)")
+                try await stage.heard(.easeLiveError, after: count) { message in
+                    if case .easeLiveError(let error) = message { error.level == .fatal } else { false }
+                }
+                let errors = stage.classic.values.dropFirst(count).compactMap { message in
+                    if case .easeLiveError(let error) = message { error } else { nil }
+                }
+                #expect(errors.map(\.level) == [.warning, .fatal])
+                #expect(errors.allSatisfy { $0.component == .bridgeConnectivity })
+                #expect(stage.overlay.phase == .destroyed && stage.overlay.status == .enabled)
+                try await stage.seen("another picture") { _ in true }
+                #expect(stage.player.state.isPlaying)
+                try await browser.crash()
+                try await browser.end()
+                await stage.close()
+            }
         }
     }
 }

@@ -65,6 +65,36 @@ struct OverlayBridgeTests {
         await served.close()
     }
 
+    @Test("a page that takes nothing is let go of when it fell behind, and the other is told everything in time")
+    func deafness() async throws {
+        let served = try await ServedOverlay()
+        _ = try await served.open()
+        let page = served.page()
+        page.say("bridge.ready", seq: 1)
+        #expect(await page.next("bridge.welcome") != nil)
+        let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+        let deaf = served.page(isController: false, behind: gate)
+        deaf.say("bridge.ready", seq: 1)
+        // More than the system keeps for it.
+        let text = String(repeating: "a", count: 60_000)
+        let second = OverlayPage.ID(number: 2)
+        var said = 0
+        while !served.overlay.isClosing(second), !Task.isCancelled {
+            said += 1
+            served.overlay.post(.appMessage("{\"event\":\"news\",\"metadata\":{\"text\":\"\(text)\"}}"))
+            #expect(await page.next("news") != nil)
+        }
+        #expect(served.overlay.pageCount == 2, "it is told goodbye first")
+        opening.finish()
+        await deaf.end()
+        #expect(deaf.count("news") < said && page.count("news") == said)
+        await served.settle { served.overlay.pageCount == 1 }
+        page.say("player.state", #"{"state":"paused"}"#, seq: 2)
+        #expect(await page.hears("player.state", "state", .string("paused")))
+        page.close()
+        await served.close()
+    }
+
     @Test("pages are served, nothing outside of their folder is, and not to who names the server otherwise")
     func files() async throws {
         let folder = try TemporaryFolder()

@@ -16,7 +16,8 @@ final class ScriptedPage: Sendable {
     private let saying: AsyncStream<WebSocketMessage>.Continuation
     private let task: Task<Void, any Error>
 
-    init(_ address: String) {
+    /// - Parameter gate: it takes nothing before this is finished; nil for at once.
+    init(_ address: String, behind gate: AsyncStream<Void>? = nil) {
         let (news, telling) = AsyncStream.makeStream(of: Void.self)
         let (words, saying) = AsyncStream.makeStream(of: WebSocketMessage.self)
         let (heard, hearing) = AsyncStream.makeStream(of: OverlayEnvelope.self)
@@ -27,6 +28,7 @@ final class ScriptedPage: Sendable {
                 try await withThrowingTaskGroup { group in
                     group.addTask { for await word in words { try await connection.send(word) } }
                     defer { group.cancelAll() }
+                    if let gate { for await _ in gate {} }
                     try await connection.forEachMessage { message in
                         if case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) {
                             hearing.yield(envelope)
@@ -86,6 +88,9 @@ final class ScriptedPage: Sendable {
             return envelope
         }
     }
+
+    /// How much of this event it was told so far.
+    func count(_ event: String) -> Int { state.withLock { state in state.told.count { $0.event == event } } }
 
     /// Waits until the connection is over.
     func end() async { for await _ in news {} }

@@ -25,8 +25,9 @@ final class ServedOverlay: Sendable {
         overlay.load()
     }
 
-    func page(isController: Bool = true) -> ScriptedPage {
-        ScriptedPage("ws://127.0.0.1:\(port)/bridge/final" + (isController ? "?token=\(overlay.controllerToken)" : ""))
+    func page(isController: Bool = true, behind gate: AsyncStream<Void>? = nil) -> ScriptedPage {
+        let token = isController ? "?token=\(overlay.controllerToken)" : ""
+        return ScriptedPage("ws://127.0.0.1:\(port)/bridge/final\(token)", behind: gate)
     }
 
     /// What was taken at 1 790 000 000 000 milliseconds since 1970, a minute long.

@@ -13,11 +13,16 @@ struct OverlayCommand: AsyncParsableCommand {
         discussion: """
             A film is played, and its bridge serves so many pages, each of which hears everything. “message” is from a page \
             to the application and back, “command” from a page to the player and back as the player's report; every page \
-            waits for its own, while the others do the same. The pages are no browsers: what is measured is the bridge.
+            waits for its own, while the others do the same. The pages are no browsers: what is measured is the bridge. “hub” \
+            is from a change of a player's to who hears of it. With several players each has an overlay, and pages go to them \
+            in turn; all but the first play a smaller film.
             """)
 
     @Option(help: "Pages at once.")
     var viewers = 10
+
+    @Option(help: "Players at once, each with its overlay.")
+    var players = 1
 
     @Option(help: "Seconds of each measurement.")
     var seconds = 10
@@ -25,8 +30,8 @@ struct OverlayCommand: AsyncParsableCommand {
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
-        guard (1...64).contains(viewers), (1...600).contains(seconds) else {
-            throw ValidationError("--viewers is 1 to 64, --seconds 1 to 600.")
+        guard (1...64).contains(viewers), (1...200).contains(players), (1...600).contains(seconds) else {
+            throw ValidationError("--viewers is 1 to 64, --players 1 to 200, --seconds 1 to 600.")
         }
     }
 
@@ -36,18 +41,33 @@ struct OverlayCommand: AsyncParsableCommand {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let film = try StampedFilm(seconds: 10, in: folder)
-        let stage = try await OverlayBenchStage(film.file, pages: viewers)
+        var films = [film.file]
+        if players > 1 {
+            let small = "\(folder)/small.mp4"
+            _ = try ChildCost.run(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-y", "-i", film.file, "-vf", "scale=320:180", "-c:a", "copy", small])
+            films += Array(repeating: small, count: players - 1)
+        }
+        let stage = try await OverlayBenchStage(films, pages: viewers)
         let messages = try await stage.measure(.message, for: .seconds(Int64(seconds)))
         report.row("message", Self.figures(messages))
         let commands = try await stage.measure(.command, for: .seconds(Int64(seconds)))
         report.row("command", Self.figures(commands))
+        let hub = try await stage.measureHub(for: .seconds(Int64(seconds)))
+        report.row("hub", Self.figures(hub))
         await stage.close()
         try report.finish(
             [
                 "messageP50": Percentile.of(messages, 0.5), "messageP99": Percentile.of(messages, 0.99),
                 "commandP50": Percentile.of(commands, 0.5), "commandP99": Percentile.of(commands, 0.99),
+                "hubP50": Percentile.of(hub, 0.5), "hubP99": Percentile.of(hub, 0.99),
                 "roundTrips": Double(messages.count + commands.count), "pages": Double(viewers),
-            ], targets: [Target("messageP99", .atMost(50)), Target("commandP99", .atMost(50))])
+                "players": Double(players),
+            ],
+            targets: [
+                Target("messageP99", .atMost(50)), Target("commandP99", .atMost(50)), Target("hubP99", .atMost(50)),
+            ])
     }
 
     private static func figures(_ trips: [Double]) -> Report.Figures {

@@ -4,7 +4,7 @@ import PCastMedia
 import PCastOverlay
 import PCastPlayback
 
-/// A player that plays a film again and again, its bridge, and pages.
+/// Players that play a film again and again, each with an overlay of its own, their bridge, and pages.
 struct OverlayBenchStage: Sendable {
     enum Trip: Sendable {
         /// To the application, which answers.
@@ -13,40 +13,62 @@ struct OverlayBenchStage: Sendable {
         case command
     }
 
-    /// Between two trips of a page.
+    private struct Place: Sendable {
+        let player: Player
+        let overlay: Overlay
+    }
+
+    /// Between two trips of a page, or of a player.
     private static let pause = Duration.milliseconds(50)
 
-    private let player: Player
-    private let overlay: Overlay
+    private let places: [Place]
     private let pages: [OverlayBenchPage]
     private let tasks: [Task<Void, any Error>]
 
-    init(_ film: String, pages count: Int) async throws {
-        let player = Player(.media(isHeard: false))
-        let overlay = try Overlay(
-            program: "bench", player: PlayerOverlayPlugin(player),
-            configuration: OverlayCore.Configuration(fatal: nil, expectsPages: false), center: NotificationCenter())
-        let bridge = OverlayBridge([overlay])
+    /// - Parameters:
+    ///   - films: of each player; pages go to the players in turn.
+    ///   - count: of the pages.
+    init(_ films: [String], pages count: Int) async throws {
+        let places = try films.indices.map { index in
+            let player = Player(.media(isHeard: false))
+            let overlay = try Overlay(
+                program: "bench-\(index)", player: PlayerOverlayPlugin(player),
+                configuration: OverlayCore.Configuration(fatal: nil, expectsPages: false), center: NotificationCenter())
+            return Place(player: player, overlay: overlay)
+        }
+        let bridge = OverlayBridge(places.map(\.overlay))
         let (ports, opening) = AsyncStream.makeStream(of: Int.self)
         let serving = Task { try await bridge.run { opening.yield($0) } }
         guard let port = await ports.first(where: { _ in true }) else { throw BenchFailure("the bridge does not open") }
-        let messages = overlay.messages()
-        let answering = Task {
-            for await case .bridgeMessage(let text) in messages {
-                guard let envelope = try? OverlayEnvelope(text: text), envelope.event == "bench.ask" else { continue }
-                let answer = OverlayJSON.object(
-                    ["event": .string("bench.answer"), "metadata": .object(envelope.metadata)])
-                overlay.post(.appMessage(answer.text))
-            }
+        let answering = places.map { place in
+            let messages = place.overlay.messages()
+            return Task { await Self.answer(messages, of: place.overlay) }
         }
-        overlay.load()
-        player.loop = true
-        player.set(video: Video(film), play: true)
-        let address = "ws://127.0.0.1:\(port)/bridge/bench?token=\(overlay.controllerToken)"
-        pages = (0..<count).map { OverlayBenchPage($0, address) }
-        tasks = [serving, Task { await answering.value }]
-        (self.player, self.overlay) = (player, overlay)
+        for (place, film) in zip(places, films) {
+            place.overlay.load()
+            place.player.loop = true
+            place.player.set(video: Video(film), play: true)
+        }
+        pages = (0..<count).map { index in
+            let overlay = places[index % places.count].overlay
+            return OverlayBenchPage(
+                index, "ws://127.0.0.1:\(port)/bridge/\(overlay.program)?token=\(overlay.controllerToken)")
+        }
+        tasks = [serving] + answering.map { task in Task { await task.value } }
+        self.places = places
         for page in pages { try await page.awaitWelcome() }
+        for place in places { while !place.player.state.isPlaying { try await Task.sleep(for: .milliseconds(10)) } }
+    }
+
+    private static func answer(_ messages: AsyncStream<OverlayMessage>, of overlay: Overlay) async {
+        for await message in messages {
+            guard case .bridgeMessage(let text) = message, let envelope = try? OverlayEnvelope(text: text),
+                envelope.event == "bench.ask"
+            else { continue }
+            let answer = OverlayJSON.object(
+                ["event": .string("bench.answer"), "metadata": .object(envelope.metadata)])
+            overlay.post(.appMessage(answer.text))
+        }
     }
 
     /// All pages at once.
@@ -69,11 +91,41 @@ struct OverlayBenchStage: Sendable {
         }
     }
 
+    /// All players at once: from a change of a player's to who hears of it by its overlay.
+    ///
+    /// - Returns: milliseconds of every change.
+    func measureHub(for length: TimeSpan) async throws -> [Double] {
+        let end = MonotonicClock.now() + length
+        return try await withThrowingTaskGroup(of: [Double].self) { group in
+            for place in places {
+                group.addTask {
+                    var times: [Double] = []
+                    var volume = 0
+                    var messages = place.overlay.messages().makeAsyncIterator()
+                    while MonotonicClock.now() < end {
+                        volume = volume % 100 + 1
+                        let began = MonotonicClock.now()
+                        place.player.volume = Double(volume) / 100
+                        var message = await messages.next()
+                        while let heard = message, heard != .playerVolume(volume) { message = await messages.next() }
+                        if message == nil { throw BenchFailure("an overlay has ended") }
+                        times.append((MonotonicClock.now() - began).milliseconds)
+                        try await Task.sleep(for: Self.pause)
+                    }
+                    return times
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+    }
+
     func close() async {
         for page in pages { page.close() }
-        overlay.destroy()
-        player.reset()
-        await player.settled()
+        for place in places {
+            place.overlay.destroy()
+            place.player.reset()
+        }
+        for place in places { await place.player.settled() }
         for task in tasks { task.cancel() }
         for task in tasks { _ = try? await task.value }
     }

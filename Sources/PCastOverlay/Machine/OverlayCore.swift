@@ -135,7 +135,8 @@ public struct OverlayCore: Machine, Sendable {
         case .post(let message, let isPublished): post(message, isPublished: isPublished)
         case .epoch(let number, let isNewItem):
             epoch = max(epoch, number)
-            if isNewItem { itemEpoch = epoch }
+            // Told late, the item's seeks may have been told before it.
+            if isNewItem { itemEpoch = max(itemEpoch, number) }
         case .pageOpened(let id, let isController): open(id, isController, at: now)
         case .pageSaid(let id, let text): hear(text, from: id, at: now)
         case .pageSaidBytes(let id): blame(id, OverlayWireError.notText.description)

@@ -12,8 +12,10 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         /// The sessions of which it was told that they can be played.
         var readySession: PlaybackSession.ID?
         var toldState: OverlayPlayerState?
-        var toldTimeAt: Instant?
         var toldEpoch: PlayheadEpoch?
+        /// Of this epoch.
+        var toldTime: OverlayTime?
+        var toldTimeAt: Instant?
         /// What is known of them.
         var controls: OverlayControls?
     }
@@ -48,15 +50,18 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             state.tasks = tasks
         }
         // What is so already is for pages that come, and no news for anybody else.
-        for message: OverlayMessage in [
-            .playerVolume(percent(player.volume)), .playerMute(player.muted), .playerSpeed(player.speed),
-        ] {
-            overlay.post(message, isPublished: true)
+        state.withLock { state in
+            for message: OverlayMessage in [
+                .playerVolume(percent(player.volume)), .playerMute(player.muted), .playerSpeed(player.speed),
+            ] {
+                overlay.post(message, isPublished: true)
+            }
+            let session = player.session
+            if let session { overlay.setEpoch(session.playhead.epoch, isNewItem: true) }
+            tellState(&state, overlay)
+            if let session, session.isReady { tellReady(session, &state, overlay) }
+            tellTime(&state, overlay)
         }
-        if let session = player.session { overlay.setEpoch(session.playhead.epoch, isNewItem: true) }
-        tellState()
-        if let session = player.session, session.isReady { tellReady(session) }
-        tellTime()
     }
 
     public func destroy() { cancel() }
@@ -73,62 +78,68 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 
     // MARK: From the player
 
+    // What the player is at this moment is read and said under one lock: of two that tell of it at once, the one who has read
+    // the older would else have the last word.
+
     private func follow(_ event: PlayerEvent) {
         guard let overlay else { return }
-        switch event.kind {
-        case .videoChanged: overlay.setEpoch(event.epoch, isNewItem: true)
-        case .ready: if let session = event.session { tellReady(session) }
-        case .volumeChanged(let volume): overlay.post(.playerVolume(percent(volume)))
-        case .mutedChanged(let isMuted): overlay.post(.playerMute(isMuted))
-        case .speedChanged(let speed): overlay.post(.playerSpeed(speed))
-        case .videoScaleChanged(let scale): overlay.post(.playerVideoScale(scale))
-        case .error(let error):
-            overlay.post(.playerError(.playerConnectivity(level: .warning, reason: error.description)))
-        case .metadata(let metadata): overlay.post(.playerMetadata(metadata.overlayText))
-        case .passedCuePoints(let passage): tellCuePoints(passage, overlay)
-        default: break
+        state.withLock { state in
+            switch event.kind {
+            case .videoChanged: overlay.setEpoch(event.epoch, isNewItem: true)
+            case .ready: if let session = event.session { tellReady(session, &state, overlay) }
+            case .volumeChanged(let volume): overlay.post(.playerVolume(percent(volume)))
+            case .mutedChanged(let isMuted): overlay.post(.playerMute(isMuted))
+            case .speedChanged(let speed): overlay.post(.playerSpeed(speed))
+            case .videoScaleChanged(let scale): overlay.post(.playerVideoScale(scale))
+            case .error(let error):
+                overlay.post(.playerError(.playerConnectivity(level: .warning, reason: error.description)))
+            case .metadata(let metadata): overlay.post(.playerMetadata(metadata.overlayText))
+            case .passedCuePoints(let passage): tellCuePoints(passage, overlay)
+            default: break
+            }
+            tellState(&state, overlay)
+            // The window may have moved, or the time of day become known, while nothing else moves.
+            tellTime(&state, overlay)
         }
-        tellState()
     }
 
-    private func tellReady(_ session: PlaybackSession) {
-        let isNew = state.withLock { state in
-            defer { state.readySession = session.id }
-            return state.readySession != session.id
-        }
-        if isNew { overlay?.post(.playerReady) }
+    private func tellReady(_ session: PlaybackSession, _ state: inout State, _ overlay: Overlay) {
+        guard state.readySession != session.id else { return }
+        state.readySession = session.id
+        overlay.post(.playerReady)
     }
 
-    private func tellState() {
+    private func tellState(_ state: inout State, _ overlay: Overlay) {
         let now = player.overlayState
-        let overlay = state.withLock { state in
-            defer { state.toldState = now }
-            return state.toldState == now ? nil : state.overlay
-        }
-        guard let overlay else { return }
+        guard state.toldState != now else { return }
+        state.toldState = now
         overlay.post(.playerState(now))
-        // What stands now is where it is.
-        if now != .playing { tellTime() }
     }
 
     private func tellTime() {
-        guard let playhead = player.playhead else { return }
-        let now = MonotonicClock.now()
-        let overlay = state.withLock { state in
-            let isDue = state.toldTimeAt.map { now - $0 >= Self.timeInterval } ?? true
-            guard isDue || state.toldEpoch != playhead.epoch || playhead.rate == 0 else { return nil as Overlay? }
-            (state.toldTimeAt, state.toldEpoch) = (now, playhead.epoch)
-            return state.overlay
-        }
         guard let overlay else { return }
-        overlay.setEpoch(playhead.epoch, isNewItem: false)
+        state.withLock { tellTime(&$0, overlay) }
+    }
+
+    /// While it plays a few times a second; what stands now is where it is, and is told once.
+    private func tellTime(_ state: inout State, _ overlay: Overlay) {
+        guard let playhead = player.playhead else { return }
+        if playhead.epoch != state.toldEpoch {
+            (state.toldEpoch, state.toldTime) = (playhead.epoch, nil)
+            overlay.setEpoch(playhead.epoch, isNewItem: false)
+        }
         guard let timecode = playhead.timecode else { return }
-        overlay.post(
-            .playerTime(
-                OverlayTime(
-                    timecode: timecode.millisecondsSinceEpoch,
-                    initialTimecode: playhead.timecodeRange?.lowerBound.millisecondsSinceEpoch,
-                    maxTimecode: playhead.timecodeRange?.upperBound.millisecondsSinceEpoch)))
+        let time = OverlayTime(
+            timecode: timecode.millisecondsSinceEpoch,
+            initialTimecode: playhead.timecodeRange?.lowerBound.millisecondsSinceEpoch,
+            maxTimecode: playhead.timecodeRange?.upperBound.millisecondsSinceEpoch)
+        guard time != state.toldTime else { return }
+        let now = MonotonicClock.now()
+        if playhead.rate > 0, state.toldTime != nil, let toldAt = state.toldTimeAt, now - toldAt < Self.timeInterval {
+            return
+        }
+        (state.toldTime, state.toldTimeAt) = (time, now)
+        overlay.post(.playerTime(time))
     }
 
     /// To pages as `cue.passed`: what somebody wants to be said when the picture comes there.

@@ -8,7 +8,13 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     private struct State: Sendable {
         weak var overlay: Overlay?
         var following: Task<Void, Never>?
-        var outgoing: AsyncStream<OverlayMessage>.Continuation?
+        var outgoing: AsyncStream<Word>.Continuation?
+    }
+
+    /// What is said to the other.
+    fileprivate enum Word: Sendable {
+        case request(OverlayMessage)
+        case alive
     }
 
     /// Requests that wait to be sent.
@@ -33,20 +39,21 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
         let isFollowing = state.withLock { $0.following != nil }
         guard !isFollowing else { return }
         let task = Task { [weak self, address, patience] in
-            var isFirst = true
+            var isMissed = false
             while !Task.isCancelled {
+                let page = RemotePage()
+                var reason = "it has gone"
                 do {
-                    guard let requests = self?.open() else { return }
+                    guard let words = self?.open() else { return }
                     try await WebSocketClient().connect(to: address) { [weak self] connection in
-                        try await Self.follow(connection, requests) { [weak self] in self?.overlay?.post($0) }
+                        try await page.follow(connection, words) { [weak self] in self?.hear($0) }
                     }
                 } catch {
-                    if isFirst, !Task.isCancelled {
-                        self?.overlay?.post(
-                            .playerError(.playerConnectivity(level: .warning, reason: "no other screen: \(error)")))
-                    }
+                    reason = "\(error)"
                 }
-                isFirst = false
+                // Said once each time that it goes.
+                if !isMissed || page.wasWelcome, !Task.isCancelled { self?.complain("no other screen: \(reason)") }
+                isMissed = true
                 try? await Task.sleep(for: patience)
             }
         }
@@ -64,41 +71,30 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
 
     private var overlay: Overlay? { state.withLock { $0.overlay } }
 
-    private func open() -> AsyncStream<OverlayMessage> {
+    private func open() -> AsyncStream<Word> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: OverlayMessage.self, bufferingPolicy: .bufferingNewest(Self.backlog))
+            of: Word.self, bufferingPolicy: .bufferingNewest(Self.backlog))
         state.withLock { $0.outgoing = continuation }
         return stream
     }
 
-    private static func follow(
-        _ connection: WebSocketConnection, _ requests: AsyncStream<OverlayMessage>,
-        _ post: @escaping @Sendable (OverlayMessage) -> Void
-    ) async throws {
-        let page = RemotePage(connection)
-        try await page.say(OverlayEnvelope("bridge.ready", sequence: 0, epoch: 0))
-        try await page.say(OverlayEnvelope("app.ready", sequence: 0, epoch: 0))
-        try await withThrowingTaskGroup { group in
-            group.addTask {
-                for await request in requests {
-                    if let envelope = request.request(sequence: 0, epoch: 0) { try await page.say(envelope) }
-                }
-            }
-            defer { group.cancelAll() }
-            try await connection.forEachMessage { message in
-                guard case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) else { return }
-                page.epoch.store(Int(envelope.epoch), ordering: .relaxed)
-                if envelope.event == "bridge.keepalive" {
-                    return try await page.say(OverlayEnvelope("app.keepalive", sequence: 0, epoch: 0))
-                }
-                if let report = try? OverlayMessage(report: envelope) { post(report) }
-            }
+    private func hear(_ envelope: OverlayEnvelope) {
+        switch envelope.event {
+        case "bridge.keepalive": say(.alive)
+        case "bridge.error": complain("the other screen: \(envelope.metadata["reason"]?.string ?? "it is not done")")
+        default: if let report = try? OverlayMessage(report: envelope) { overlay?.post(report) }
         }
+    }
+
+    private func complain(_ reason: String) {
+        overlay?.post(.playerError(.playerConnectivity(level: .warning, reason: reason)))
     }
 
     // MARK: To the other player
 
-    private func ask(_ message: OverlayMessage) { state.withLock { _ = $0.outgoing?.yield(message) } }
+    private func say(_ word: Word) { state.withLock { _ = $0.outgoing?.yield(word) } }
+
+    private func ask(_ message: OverlayMessage) { say(.request(message)) }
 
     public func setTime(_ timecode: Int64) { ask(.bridgeTime(timecode)) }
     public func setState(_ state: OverlayPlayerState) { ask(.bridgeState(state)) }
@@ -110,18 +106,48 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     public func didSwipeStage(_ direction: OverlaySwipe) { ask(.bridgeStageSwipe(direction)) }
 }
 
-/// This end of a connection to another bridge. Numbers what is said.
+/// This end of a connection to another bridge.
 private final class RemotePage: Sendable {
-    private let connection: WebSocketConnection
-    private let sequence = Atomic(0)
-    let epoch = Atomic(0)
+    /// Of what it was told last.
+    private let epoch = Atomic<Int64>(0)
+    private let welcome = Atomic(false)
 
-    init(_ connection: WebSocketConnection) { self.connection = connection }
+    var wasWelcome: Bool { welcome.load(ordering: .relaxed) }
 
-    func say(_ envelope: OverlayEnvelope) async throws {
-        var envelope = envelope
-        envelope.sequence = Int64(sequence.add(1, ordering: .relaxed).newValue)
-        envelope.epoch = Int64(epoch.load(ordering: .relaxed))
-        try await connection.send(.text(envelope.text))
+    func follow(
+        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.Word>,
+        _ hear: @escaping @Sendable (OverlayEnvelope) -> Void
+    ) async throws {
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await self.speak(connection, words) }
+            defer { group.cancelAll() }
+            try await connection.forEachMessage { message in
+                guard case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) else { return }
+                self.welcome.store(true, ordering: .relaxed)
+                self.epoch.store(envelope.epoch, ordering: .relaxed)
+                hear(envelope)
+            }
+        }
+    }
+
+    /// All in one place, so that it goes out in the order of its numbers: what comes behind a higher one is not heard.
+    private func speak(
+        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.Word>
+    ) async throws {
+        var sequence: Int64 = 0
+        func say(_ envelope: OverlayEnvelope?) async throws {
+            guard var envelope else { return }
+            sequence += 1
+            (envelope.sequence, envelope.epoch) = (sequence, epoch.load(ordering: .relaxed))
+            try await connection.send(.text(envelope.text))
+        }
+        try await say(OverlayEnvelope("bridge.ready", sequence: 0, epoch: 0))
+        try await say(OverlayEnvelope("app.ready", sequence: 0, epoch: 0))
+        for await word in words {
+            switch word {
+            case .request(let message): try await say(message.request(sequence: 0, epoch: 0))
+            case .alive: try await say(OverlayEnvelope("app.keepalive", sequence: 0, epoch: 0))
+            }
+        }
     }
 }

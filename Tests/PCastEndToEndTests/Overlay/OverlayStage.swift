@@ -15,19 +15,19 @@ final class OverlayStage: Sendable {
     let tone = ToneMeter()
     /// Where the picture was seen on black, as of the last picture: from left, top, width and height.
     let frames = Awaited<FramedPicture>()
-    let classic = Awaited<OverlayMessage>()
-    let typed = Awaited<OverlayMessage>()
-    let center = NotificationCenter()
+    let audience: OverlayAudience
     let address: String
     let viewerAddress: String
     let origin: String
     private let tasks: [Task<Void, any Error>]
-    private let observers: Observers
 
-    /// Notifications that are listened to; nobody touches them until they are removed.
-    private struct Observers: @unchecked Sendable { var tokens: [any NSObjectProtocol] }
+    var center: NotificationCenter { audience.center }
+    var classic: Awaited<OverlayMessage> { audience.classic }
+    var typed: Awaited<OverlayMessage> { audience.typed }
 
-    init(_ programme: StampedProgramme) async throws {
+    init(
+        _ programme: StampedProgramme, configuration: OverlayCore.Configuration = OverlayCore.Configuration()
+    ) async throws {
         let (screen, tone, frames) = (StampScreen(), tone, frames)
         self.screen = screen
         let composition = PictureComposition { frame in
@@ -49,28 +49,13 @@ final class OverlayStage: Sendable {
                     }
                 }, preloading: { _ in nil }))
         screen.watch(player)
-        overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player), center: center)
-        let (board, classic, typed) = (center, classic, typed)
-        observers = Observers(
-            tokens: OverlayMessage.Name.allCases.map { name in
-                board.addObserver(forName: Notification.Name(name.rawValue), object: nil, queue: nil) { notification in
-                    // What it holds is read as an application does.
-                    if let message = OverlayMessage(notification) { classic.add(message) }
-                }
-            })
+        audience = await OverlayAudience()
+        overlay = try Overlay(
+            program: "final", player: PlayerOverlayPlugin(player), configuration: configuration,
+            center: audience.center)
         let bridge = OverlayBridge([overlay])
         let opened = Awaited<Int>()
-        let posts = center.messages(for: OverlayNotification.self, bufferSize: 4_096)
-        let listening = Awaited<Bool>()
-        tasks = [
-            Task { try await bridge.run { opened.add($0) } },
-            Task {
-                var iterator = posts.makeAsyncIterator()
-                listening.add(true)
-                while let notification = await iterator.next(isolation: nil) { typed.add(notification.message) }
-            },
-        ]
-        _ = await listening.first()
+        tasks = [Task { try await bridge.run { opened.add($0) } }]
         guard let port = await opened.first() else { throw EndToEndFailure("the bridge does not open") }
         (address, viewerAddress) = (
             bridge.address(of: overlay, port: port), bridge.viewerAddress(of: overlay, port: port)
@@ -86,7 +71,7 @@ final class OverlayStage: Sendable {
         player.reset()
         await player.settled()
         for task in tasks { task.cancel() }
-        for token in observers.tokens { center.removeObserver(token) }
+        await audience.close()
         for task in tasks { _ = try? await task.value }
     }
 

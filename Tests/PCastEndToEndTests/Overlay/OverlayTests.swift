@@ -133,7 +133,7 @@ extension EndToEnd {
             try await browser.wait(for: "document.body.dataset.state === 'playing'")
         }
 
-        /// Twice as fast by the numbers of the pictures.
+        /// Twice and half as fast by the numbers of the pictures.
         private func speed(_ stage: OverlayStage, _ browser: Browser) async throws {
             // Each is reported before the next, or the report would set the page back.
             func choose(_ key: String, _ speed: Double) async throws {
@@ -146,17 +146,23 @@ extension EndToEnd {
             }
             try await choose("ArrowDown", 1.5)
             try await choose("ArrowDown", 2)
+            let fast = await Self.measuredRate(stage, pictures: 28)
+            #expect((1.4...2.8).contains(fast), "\(fast)")
+            for speed in [1.5, 1, 0.5] { try await choose("ArrowUp", speed) }
+            let slow = await Self.measuredRate(stage, pictures: 14)
+            #expect((0.3...0.7).contains(slow), "\(slow)")
+            #expect(try await browser.evaluate("document.querySelector('#speed').value").text == "0.5")
+        }
+
+        /// How fast pictures go by, of which the first were on their way already.
+        private static func measuredRate(_ stage: OverlayStage, pictures: Int) async -> Double {
             let sights = stage.screen.sights
             let start = sights.values.count
-            _ = await sights.first { _ in sights.values.count > start + 30 }
-            let fast = Array(sights.values.dropFirst(start + 2).prefix(28))
-            if let first = fast.first, let last = fast.last {
-                let pictures = Double(Int(last.stamp.counter) - Int(first.stamp.counter))
-                let rate = pictures / Double(StampedProgramme.rate) / (last.shown - first.shown).seconds
-                #expect((1.4...2.8).contains(rate), "\(rate)")
-            }
-            for speed in [1.5, 1, 0.5] { try await choose("ArrowUp", speed) }
-            #expect(try await browser.evaluate("document.querySelector('#speed').value").text == "0.5")
+            _ = await sights.first { _ in sights.values.count > start + pictures + 2 }
+            let seen = Array(sights.values.dropFirst(start + 2).prefix(pictures))
+            guard let first = seen.first, let last = seen.last else { return 0 }
+            let passed = Double(Int(last.stamp.counter) - Int(first.stamp.counter)) / Double(StampedProgramme.rate)
+            return passed / (last.shown - first.shown).seconds
         }
 
         /// Half as loud, and silent, by the sound.
@@ -213,6 +219,20 @@ extension EndToEnd {
             try await stage.heard(.playerVideoScale) { $0 == .playerVideoScale(wanted) }
             #expect(await stage.frames.first { $0.isNear(0, 0, 224, 126) } != nil)
             try await browser.wait(for: "document.querySelector('#squeeze').ariaPressed === 'true'")
+
+            // From there to the other corner, and on its way there never back.
+            let before = stage.frames.values.count
+            let corner = VideoScale(scaleX: 0.5, scaleY: 0.5, pivotX: 1, pivotY: 0, duration: 300)
+            try await browser.evaluate(
+                #"WebViewBridge.send('{"event":"player.videoscale","metadata":{"scaleX":0.5,"scaleY":0.5,"pivotX":1,"#
+                    + #""pivotY":0,"scaleDuration":300}}')"#)
+            try await stage.heard(.bridgeVideoScale) { $0 == .bridgeVideoScale(corner) }
+            try await stage.heard(.playerVideoScale) { $0 == .playerVideoScale(corner) }
+            #expect(await stage.frames.first { $0.isNear(160, 0, 160, 90) } != nil)
+            let way = stage.frames.values.dropFirst(before)
+            let steps = zip(way, way.dropFirst())
+            #expect(steps.allSatisfy { $1.left >= $0.left - 2 && $1.width <= $0.width + 2 }, "\(way)")
+            #expect(way.contains { (8...152).contains($0.left) }, "there was something in between: \(way)")
         }
 
         /// Nothing was said that nobody did.
@@ -225,12 +245,12 @@ extension EndToEnd {
             #expect(Array(said.prefix(expected.count)) == expected)
             for (event, count) in [
                 ("player.speed", 5), ("player.mute", 2), ("app.language", 2), ("poll.vote", 1),
-                ("player.videoscale", 1),
+                ("player.videoscale", 2),
                 ("player.time", 2), ("player.state", 1),
             ] { #expect(said.count { $0 == event } == count, "\(event) in \(said)") }
             // A slider that is pressed may say it once, or once more when it is let go.
             let volumes = said.count { $0 == "player.volume" }
-            #expect((1...2).contains(volumes) && said.count == expected.count + 11 + volumes, "\(said)")
+            #expect((1...2).contains(volumes) && said.count == expected.count + 12 + volumes, "\(said)")
             let sequence = try await browser.evaluate(
                 "wire.received.every((m, index) => m.seq === index + 1 && m.v === 1)")
             #expect(sequence == .bool(true))

@@ -2,136 +2,9 @@ import Foundation
 import PCastMedia
 import PCastOverlay
 import PCastWeb
-import Synchronization
 import Testing
 
 @testable import PCastPlayback
-
-/// A page without a browser, which says of what it speaks as the real one does: the epoch that it was told of last.
-private final class ScriptedPage: Sendable {
-    private struct State {
-        var told: [OverlayEnvelope] = []
-        /// Of each event, how many were taken.
-        var taken: [String: Int] = [:]
-    }
-
-    private let state = Mutex(State())
-    /// Raised when it is told something; finished with the connection.
-    private let news: AsyncStream<Void>
-    private let saying: AsyncStream<WebSocketMessage>.Continuation
-    private let task: Task<Void, any Error>
-
-    init(_ address: String) {
-        let (news, telling) = AsyncStream.makeStream(of: Void.self)
-        let (words, saying) = AsyncStream.makeStream(of: WebSocketMessage.self)
-        let (heard, hearing) = AsyncStream.makeStream(of: OverlayEnvelope.self)
-        (self.news, self.saying) = (news, saying)
-        task = Task {
-            defer { hearing.finish() }
-            try await WebSocketClient().connect(to: address) { connection in
-                try await withThrowingTaskGroup { group in
-                    group.addTask { for await word in words { try await connection.send(word) } }
-                    defer { group.cancelAll() }
-                    try await connection.forEachMessage { message in
-                        if case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) {
-                            hearing.yield(envelope)
-                        }
-                    }
-                }
-            }
-        }
-        Task { [weak self] in
-            for await envelope in heard {
-                self?.state.withLock { $0.told.append(envelope) }
-                telling.yield()
-            }
-            telling.finish()
-        }
-    }
-
-    func say(_ event: String, _ metadata: String = "{}", seq: Int) {
-        let epoch = state.withLock { $0.told.last?.epoch ?? 0 }
-        saying.yield(
-            .text("{\"v\":1,\"event\":\"\(event)\",\"metadata\":\(metadata),\"seq\":\(seq),\"epoch\":\(epoch)}"))
-    }
-
-    func sayBytes(_ bytes: [UInt8]) { saying.yield(.binary(bytes)) }
-
-    /// What it is told next that is of this event, whatever of others came before or after.
-    func next(_ event: String) async -> OverlayEnvelope? {
-        if let envelope = take(event) { return envelope }
-        for await _ in news {
-            if let envelope = take(event) { return envelope }
-        }
-        return nil
-    }
-
-    private func take(_ event: String) -> OverlayEnvelope? {
-        state.withLock { state in
-            let count = state.taken[event, default: 0]
-            guard let envelope = state.told.lazy.filter({ $0.event == event }).dropFirst(count).first else {
-                return nil
-            }
-            state.taken[event] = count + 1
-            return envelope
-        }
-    }
-
-    /// Waits until the connection is over.
-    func end() async { for await _ in news {} }
-
-    func close() { task.cancel() }
-}
-
-/// An overlay of a scripted player, served.
-private final class ServedOverlay: Sendable {
-    let pipelines = ScriptedPipelines()
-    let player: Player
-    let overlay: Overlay
-    let port: Int
-    private let bridge: OverlayBridge
-    private let serving: Task<Void, any Error>
-
-    init(folder: String? = nil) async throws {
-        player = Player(pipelines.factory)
-        overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player), center: NotificationCenter())
-        let bridge = OverlayBridge([overlay], folder: folder)
-        self.bridge = bridge
-        let (ports, opening) = AsyncStream.makeStream(of: Int.self)
-        serving = Task { try await bridge.run { opening.yield($0) } }
-        port = try #require(await ports.first { _ in true })
-        overlay.load()
-    }
-
-    func page(isController: Bool = true) -> ScriptedPage {
-        ScriptedPage("ws://127.0.0.1:\(port)/bridge/final" + (isController ? "?token=\(overlay.controllerToken)" : ""))
-    }
-
-    /// A film with the time of day at its beginning.
-    func open(anchored: Bool = true) async throws -> ScriptedPipeline {
-        player.set(video: Video("https://origin.example/a.mp4"), play: true)
-        let pipeline = try await pipelines.last(player)
-        var film = ContentOverview.film(60)
-        if anchored {
-            film.anchors = [
-                TimecodeAnchor(
-                    position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_790_000_000_000), source: .file)
-            ]
-        }
-        pipeline.open(film)
-        pipeline.land()
-        await player.settled()
-        return pipeline
-    }
-
-    func close() async {
-        overlay.destroy()
-        player.reset()
-        await player.settled()
-        serving.cancel()
-        _ = try? await serving.value
-    }
-}
 
 @Suite("The bridge between a player and its pages", .timeLimit(.minutes(2)))
 struct OverlayBridgeTests {
@@ -189,6 +62,36 @@ struct OverlayBridgeTests {
         }
         #expect(status != nil)
         await page.end()
+        await served.close()
+    }
+
+    @Test("a page that takes nothing is let go of when it fell behind, and the other is told everything in time")
+    func deafness() async throws {
+        let served = try await ServedOverlay()
+        _ = try await served.open()
+        let page = served.page()
+        page.say("bridge.ready", seq: 1)
+        #expect(await page.next("bridge.welcome") != nil)
+        let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+        let deaf = served.page(isController: false, behind: gate)
+        deaf.say("bridge.ready", seq: 1)
+        // More than the system keeps for it.
+        let text = String(repeating: "a", count: 60_000)
+        let second = OverlayPage.ID(number: 2)
+        var said = 0
+        while !served.overlay.isClosing(second), !Task.isCancelled {
+            said += 1
+            served.overlay.post(.appMessage("{\"event\":\"news\",\"metadata\":{\"text\":\"\(text)\"}}"))
+            #expect(await page.next("news") != nil)
+        }
+        #expect(served.overlay.pageCount == 2, "it is told goodbye first")
+        opening.finish()
+        await deaf.end()
+        #expect(deaf.count("news") < said && page.count("news") == said)
+        await served.settle { served.overlay.pageCount == 1 }
+        page.say("player.state", #"{"state":"paused"}"#, seq: 2)
+        #expect(await page.hears("player.state", "state", .string("paused")))
+        page.close()
         await served.close()
     }
 

@@ -1,0 +1,118 @@
+import Foundation
+import PCastOverlay
+import PCastPlayback
+import Testing
+
+/// Calls out what is caused to be said, and looks who has heard it how often, and what went over a page's wire for it.
+final class OverlayRollCall {
+    let audience: OverlayAudience
+    private let overlay: Overlay
+    private let browser: Browser
+    private let page: String
+    private var last = 0
+    /// Those that came as they should.
+    private(set) var present: Set<OverlayMessage.Name> = []
+
+    init(_ audience: OverlayAudience, of overlay: Overlay, _ browser: Browser, page: String = "main") {
+        (self.audience, self.overlay, self.browser, self.page) = (audience, overlay, browser, page)
+    }
+
+    /// Lets something happen, waits until all that comes of it has come, and expects nothing beside it. Of times, which come
+    /// as long as it plays, none is counted.
+    ///
+    /// - Parameters:
+    ///   - names: what both kinds of observers hear, each once for each time that it stands here.
+    ///   - sent: what the page says, in order.
+    ///   - received: what the page is told, in order.
+    ///   - passing: events of the wire and names that may come as often as they like, such as states on the way to another.
+    func call(
+        _ what: String, hears names: [OverlayMessage.Name], sent: [String] = [], received: [String] = [],
+        passing: Set<OverlayMessage.Name> = [], _ cause: () async throws -> Void
+    ) async throws {
+        let mark = audience.mark
+        let before = try await wireCounts()
+        try await cause()
+        try await audience.wait(for: what, since: mark) { Set($0.map(\.name)).isSuperset(of: names) }
+        try await pass()
+        for (kind, messages) in audience.heard(since: mark) {
+            let heard = messages.filter { !Self.isOurs($0) }.map(\.name)
+                .filter { $0 != .playerTime && !passing.contains($0) }
+            #expect(heard.map(\.rawValue).sorted() == names.map(\.rawValue).sorted(), "\(what): \(kind)")
+            if Set(heard) == Set(names), kind == "classic" { present.formUnion(names) }
+        }
+        let isPassing = passing.contains(.playerState)
+        let after = try await wire(since: before, isPassing)
+        #expect(after.sent == sent, "\(what): said by the page")
+        #expect(after.received == received, "\(what): told to the page")
+    }
+
+    /// What was said once, whatever else was.
+    func expectOnce(_ names: [OverlayMessage.Name], since mark: OverlayAudience.Mark) {
+        for name in names { expectOnce(name, since: mark) { $0.name == name } }
+    }
+
+    func expectOnce(_ message: OverlayMessage, since mark: OverlayAudience.Mark) {
+        expectOnce(message.name, since: mark) { $0 == message }
+    }
+
+    private func expectOnce(
+        _ name: OverlayMessage.Name, since mark: OverlayAudience.Mark, _ matches: (OverlayMessage) -> Bool
+    ) {
+        for (kind, messages) in audience.heard(since: mark) {
+            let count = messages.count(where: matches)
+            #expect(count == 1, "\(name): \(kind)")
+            if count == 1 { present.insert(name) }
+        }
+    }
+
+    /// Times of pictures that were shown one after another, none of them told twice.
+    func expectTimes(since mark: OverlayAudience.Mark) {
+        for (kind, messages) in audience.heard(since: mark) {
+            let times = messages.filter { $0.name == .playerTime }
+            #expect(!times.isEmpty && Set(times).count == times.count, "\(kind)")
+            if !times.isEmpty { present.insert(.playerTime) }
+        }
+    }
+
+    /// To the page and back: what was on its way before has arrived then, and what came of it as well.
+    private func pass() async throws {
+        last += 1
+        let (mark, number) = (audience.mark, last)
+        overlay.post(.appMessage(#"{"event":"roll.call","metadata":{"number":\#(number)}}"#))
+        try await browser.wait(
+            for: "wire.received.some((m) => m.event === 'roll.call' && m.metadata.number === \(number))", at: page)
+        try await browser.evaluate(
+            "WebViewBridge.send(JSON.stringify({ event: 'roll.answer', metadata: { number: \(number) } }))", at: page)
+        try await audience.wait(for: "the page's answer", since: mark) { messages in
+            messages.contains { $0.name == .bridgeMessage && Self.isOurs($0) }
+        }
+        await overlay.settled()
+    }
+
+    private static func isOurs(_ message: OverlayMessage) -> Bool {
+        switch message {
+        case .appMessage(let text), .bridgeMessage(let text): text.contains("roll.")
+        default: false
+        }
+    }
+
+    private func wireCounts() async throws -> (sent: Int, received: Int) {
+        let counts = try await browser.evaluate(
+            "typeof wire === 'undefined' ? [0, 0] : [wire.sent.length, wire.received.length]", at: page)
+        return (Int(counts[0].number ?? 0), Int(counts[1].number ?? 0))
+    }
+
+    private func wire(
+        since counts: (sent: Int, received: Int), _ isPassing: Bool
+    ) async throws -> (sent: [String], received: [String]) {
+        let ours = "['app.keepalive', 'bridge.keepalive', 'roll.call', 'roll.answer']"
+        let more = isPassing ? "['player.time', 'player.state']" : "['player.time']"
+        let answer = try await browser.evaluate(
+            """
+            [wire.sent.slice(\(counts.sent)).map((m) => m.event).filter((e) => !\(ours).includes(e)),
+             wire.received.slice(\(counts.received)).map((m) => m.event)
+               .filter((e) => !\(ours).includes(e) && !\(more).includes(e))]
+            """, at: page)
+        return (answer[0].list.compactMap(\.text), answer[1].list.compactMap(\.text))
+    }
+}

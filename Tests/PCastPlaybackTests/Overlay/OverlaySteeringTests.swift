@@ -1,0 +1,140 @@
+import Foundation
+import PCastMedia
+import PCastOverlay
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("Who steers a player by its overlay", .timeLimit(.minutes(2)))
+struct OverlaySteeringTests {
+    @Test("a page is told what the player does, and steers it; a seek by the time of day comes to its place, clamped")
+    func steering() async throws {
+        let served = try await ServedOverlay()
+        let pipeline = try await served.open()
+        let page = served.page()
+        page.say("bridge.ready", seq: 1)
+        page.say("app.ready", seq: 2)
+        #expect(await page.hears("bridge.welcome", "controller", .boolean(true)))
+        #expect(await page.next("player.ready") != nil)
+        let time = try #require(await page.next("player.time"))
+        #expect(time.metadata["timecode"] == .integer(1_790_000_000_000))
+        #expect(time.metadata["maxTimecode"] == .integer(1_790_000_060_000))
+
+        page.say("player.time", #"{"timecode":1790000012000}"#, seq: 3)
+        #expect(await page.hears("player.state", "state", .string("seeking")))
+        #expect(pipeline.calls.contains("seek to 1790000012000"))
+        pipeline.land()
+        #expect(await page.hears("player.time", "timecode", .integer(1_790_000_012_000)))
+        #expect(await page.hears("player.state", "state", .string("playing")))
+        // Beyond the end is the end; a moment that no clock can say traps nothing.
+        page.say("player.time", #"{"timecode":9007199254740991}"#, seq: 4)
+        #expect(await page.hears("player.state", "state", .string("seeking")))
+        #expect(pipeline.playhead.position == .seconds(60 as Int64))
+        pipeline.land()
+        #expect(await page.hears("player.state", "state", .string("playing")))
+
+        page.say("player.volume", #"{"volume":40}"#, seq: 5)
+        #expect(await page.hears("player.volume", "volume", .integer(40)))
+        page.say("player.mute", #"{"mute":true}"#, seq: 6)
+        #expect(await page.hears("player.mute", "mute", .boolean(true)))
+        page.say("player.speed", #"{"speed":2}"#, seq: 7)
+        #expect(await page.hears("player.speed") { $0["speed"]?.number == 2 })
+        #expect(served.player.volume == 0.4 && served.player.muted && served.player.speed == 2)
+        page.say("player.state", #"{"state":"paused"}"#, seq: 8)
+        #expect(await page.hears("player.state", "state", .string("paused")))
+        #expect(served.player.state == .paused(buffering: false))
+        page.say("stage.clicked", #"{"controls":"visible"}"#, seq: 9)
+        #expect(await page.hears("player.controls", "controls", .string("visible")))
+        // This player's pictures are not composed, which is a warning.
+        page.say("player.videoscale", #"{"scaleX":1,"scaleY":1,"pivotX":0,"pivotY":0,"scaleDuration":0}"#, seq: 10)
+        #expect(await page.hears("easelive.error", "type", .string("warning")))
+        #expect(served.overlay.phase == .ready)
+        page.close()
+        await served.close()
+    }
+
+    @Test("the time is told as soon as the time of day is known, also of a picture that stands; and what stands once")
+    func lateTime() async throws {
+        let served = try await ServedOverlay()
+        let messages = served.overlay.messages()
+        let pipeline = try await served.open(anchored: false)
+        // Times have come to be told by now, and there was none.
+        pipeline.run(0.5)
+        await served.player.settled()
+        served.player.pause()
+        for await message in messages where message == .playerState(.paused) { break }
+        let tag = TimedMetadata(source: .id3, position: .zero, name: "TXXX", value: #"{"ut":1790000000000}"#)
+        pipeline.open(ServedOverlay.film)
+        for _ in 0..<3 { pipeline.tell(.metadata(tag)) }
+        await served.player.settled()
+        served.player.volume = 0.3
+        var heard: [OverlayMessage] = []
+        for await message in messages {
+            if message == .playerVolume(30) { break }
+            heard.append(message)
+        }
+        #expect(heard.count { $0.name == .playerMetadata } == 3)
+        var times: [Int64] = []
+        for case .playerTime(let time) in heard { times.append(time.timecode) }
+        #expect(times == [1_790_000_000_500])
+        await served.close()
+    }
+
+    @Test("a second screen follows another overlay's player and steers it, and says when that is gone")
+    func secondScreen() async throws {
+        let served = try await ServedOverlay()
+        let pipeline = try await served.open()
+        let screen = try Self.screen(of: served, token: "?token=\(served.overlay.controllerToken)")
+        let messages = screen.messages()
+        screen.load()
+        var names: Set<OverlayMessage.Name> = []
+        for await message in messages {
+            names.insert(message.name)
+            if names.isSuperset(of: [.playerReady, .playerTime, .playerState, .playerVolume, .playerMute]) { break }
+        }
+        screen.post(.bridgeState(.paused))
+        for await message in messages where message == .playerState(.paused) { break }
+        #expect(served.player.state == .paused(buffering: false))
+        screen.post(.bridgeTime(1_790_000_030_000))
+        for await message in messages where message == .playerState(.seeking) { break }
+        #expect(pipeline.calls.contains("seek to 1790000030000"))
+        // All of many, in their order.
+        for volume in 1...50 { screen.post(.bridgeVolume(volume)) }
+        var volumes: [Int] = []
+        for await case .playerVolume(let volume) in messages {
+            volumes.append(volume)
+            if volume == 50 { break }
+        }
+        #expect(volumes == Array(1...50))
+        await served.close()
+        for await message in messages where message.name == .playerError { break }
+        #expect(screen.phase != .destroyed)
+        screen.destroy()
+        await screen.settled()
+    }
+
+    @Test("a second screen without a token looks on, and who asks it is told that nothing comes of it")
+    func onlooker() async throws {
+        let served = try await ServedOverlay()
+        _ = try await served.open()
+        let screen = try Self.screen(of: served, token: "")
+        let messages = screen.messages()
+        screen.load()
+        for await message in messages where message.name == .playerTime { break }
+        screen.post(.bridgeState(.paused))
+        for await case .playerError(let error) in messages {
+            #expect(error.level == .warning && error.component == .playerConnectivity)
+            break
+        }
+        #expect(served.player.state == .playing(buffering: false))
+        screen.destroy()
+        await screen.settled()
+        await served.close()
+    }
+
+    private static func screen(of served: ServedOverlay, token: String) throws -> Overlay {
+        let plugin = SecondScreenPlayerPlugin(
+            "ws://127.0.0.1:\(served.port)/bridge/final\(token)", patience: .milliseconds(50))
+        return try Overlay(program: "screen", player: plugin, center: NotificationCenter())
+    }
+}

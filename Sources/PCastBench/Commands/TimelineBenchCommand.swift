@@ -10,14 +10,19 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         commandName: "timeline",
         abstract: "Events of a live game: with their picture, never before; and with thousands of consumers at once.",
         discussion: """
-            A platform in a process of its own. First, a player on live HTTP Live Streaming with a wall clock, whose pictures \
-            say which one they are, while a producer tells of events on time, late, planned, corrected and withdrawn, and the \
-            viewer seeks at random: “early” are events that were told before the picture of their moment was shown, “late” is \
-            the time from that picture to the event. Then consumers on sockets of their own, all of one game: the latency is \
+            A platform in a process of its own. First, players on live HTTP Live Streaming with a wall clock, whose pictures \
+            say which one they are, at the edge, half a minute and two minutes behind it, and one who is told everything; while \
+            a producer tells of events on time, late, planned, corrected and withdrawn, and the viewers seek at random: “early” \
+            are events that were told before the picture of their moment was shown, “late” is the time from that picture to the \
+            event, and “wrongSets” counts where a viewer knew something else than a fresh look at the log makes of the picture \
+            before him. Then consumers on sockets of their own, all of one game: the latency is \
             from before the producer's request to the arrival at each.
             """)
 
-    @Option(help: "Changes that the producer tells while the programme plays.")
+    /// Of the film, behind what is watched.
+    private static let rest = 25
+
+    @Option(help: "Changes that the producer tells while the programme plays; so many were told before.")
     var count = 200
 
     @Option(help: "Seconds during which it does.")
@@ -50,16 +55,11 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let platform = try await TimelineStage.start(in: folder)
         defer { platform.stop() }
-        let programme = try await TimelineProgramme(
-            platform, film: StampedFilm(seconds: 60, in: folder), count: count, seconds: seconds, seed: seed
-        ).run()
-        report.row(
-            "with the picture",
-            [
-                "told": Double(programme.told), "seeks": Double(programme.seeks), "early": Double(programme.early),
-                "lateP99": Percentile.of(programme.late, 0.99), "lateMax": programme.late.max(),
-                "wrongSets": Double(programme.wrongSets),
-            ])
+        let film = try StampedFilm(seconds: TimelineProgramme.head + seconds + Self.rest, in: folder)
+        let viewers = try await TimelineProgramme(platform, film: film, count: count, seconds: seconds, seed: seed)
+            .run()
+        for viewer in viewers { report.row(viewer.name, Totals([viewer.figures]).row) }
+        let programme = Totals(viewers.map(\.figures))
         let crowd = consumers > 0 ? try await TimelineCrowd.measure(platform, consumers, rounds: rounds) : nil
         if let crowd {
             report.row(
@@ -72,9 +72,9 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         }
         try report.finish(
             [
-                "told": Double(programme.told), "early": Double(programme.early),
-                "lateP99": Percentile.of(programme.late, 0.99), "lateMax": programme.late.max(),
-                "wrongSets": Double(programme.wrongSets), "consumers": Double(consumers),
+                "told": programme.told, "seeks": programme.seeks, "early": programme.early,
+                "lateP99": programme.lateP99, "lateMax": programme.lateMax, "sets": programme.sets,
+                "wrongSets": programme.wrongSets, "consumers": Double(consumers),
                 "latencyP50": crowd.flatMap { Percentile.of($0.latencies, 0.5) },
                 "latencyP99": crowd.flatMap { Percentile.of($0.latencies, 0.99) },
                 "latencyMax": crowd?.latencies.max(), "missing": crowd.map { Double($0.missing) },
@@ -82,5 +82,26 @@ struct TimelineBenchCommand: AsyncParsableCommand {
             targets: [
                 Target("early", .exactly(0)), Target("lateMax", .atMost(100)), Target("wrongSets", .exactly(0)),
             ] + (crowd == nil ? [] : [Target("latencyMax", .atMost(500)), Target("missing", .exactly(0))]))
+    }
+
+    /// Of all viewers, or of one.
+    private struct Totals {
+        let told, seeks, early, sets, wrongSets: Double
+        let lateP99, lateMax: Double?
+
+        init(_ all: [TimelineViewer.Figures]) {
+            func sum(_ value: (TimelineViewer.Figures) -> Int) -> Double { Double(all.map(value).reduce(0, +)) }
+            let late = all.flatMap(\.late)
+            (told, seeks, early) = (sum(\.told), sum(\.seeks), sum(\.early))
+            (sets, wrongSets) = (sum(\.sets), sum(\.wrongSets))
+            (lateP99, lateMax) = (Percentile.of(late, 0.99), late.max())
+        }
+
+        var row: Report.Figures {
+            [
+                "told": told, "seeks": seeks, "early": early, "lateP99": lateP99, "lateMax": lateMax, "sets": sets,
+                "wrongSets": wrongSets,
+            ]
+        }
     }
 }

@@ -11,8 +11,8 @@ import PCastWeb
 /// with parts whose first part was made when the origin began, or as much earlier as it was asked for. A playlist that is
 /// asked for with a part that is not made yet waits for it (RFC 8216bis, section 6.2.5.2).
 final class FilmOrigin: Sendable {
-    /// Segments in a live playlist.
-    private static let window = 6
+    /// Segments in a live playlist, unless more are asked for.
+    private static let usualWindow = 6
     /// Of those, from the end, that are told in parts too.
     private static let partedSegments = 3
 
@@ -24,12 +24,14 @@ final class FilmOrigin: Sendable {
     let port: Int
     private let serving: Task<Void, any Error>
 
-    /// - Parameter head: how much of the programme there is when it begins.
-    static func open(_ film: StampedFilm, head: TimeSpan) async throws -> FilmOrigin {
+    /// - Parameters:
+    ///   - head: how much of the programme there is when it begins.
+    ///   - window: how many segments a viewer may go back.
+    static func open(_ film: StampedFilm, head: TimeSpan, window: Int = usualWindow) async throws -> FilmOrigin {
         let beginning = MonotonicClock.now() - head
         let (ports, told) = AsyncStream.makeStream(of: Int.self)
         let date = MonotonicClock.reference().wallTime(at: beginning)
-        let server = Server(film: film, beginning: beginning, date: date)
+        let server = Server(film: film, beginning: beginning, date: date, window: window)
         let web = WebServer(
             binding: .init(host: "127.0.0.1", port: 0), router: server.routes(), webSocketPath: "/none",
             logger: Logger(label: "origin") { _ in SwiftLogNoOpLogHandler() }
@@ -66,6 +68,7 @@ final class FilmOrigin: Sendable {
         let film: StampedFilm
         let beginning: Instant
         let date: WallTime
+        let window: Int
 
         static func edge(_ beginning: Instant, _ film: StampedFilm, at now: Instant) -> TimeSpan {
             let made = max(0, (now - beginning).nanoseconds / StampedFilm.partLength.nanoseconds)
@@ -133,7 +136,7 @@ final class FilmOrigin: Sendable {
 
         private func live(_ made: Int) -> String {
             let (whole, rest) = made.quotientAndRemainder(dividingBy: StampedFilm.partsPerSegment)
-            let first = max(0, whole - FilmOrigin.window)
+            let first = max(0, whole - window)
             let length = StampedFilm.partLength.seconds
             var text = head(
                 first: first,

@@ -58,8 +58,8 @@ struct PlayFields {
                     "source": .string(metadata.source.rawValue), "position": .measured(metadata.position.seconds),
                     "name": .string(metadata.name), "value": .string(metadata.value),
                 ])
-        case .lifecycle, .progressed, .mediaTypeDetermined, .externalPlaybackChanged, .tracksChanged, .loopChanged,
-            .aspectModeChanged, .playlistCompleted:
+        case .lifecycle, .arrived, .progressed, .mediaTypeDetermined, .externalPlaybackChanged, .tracksChanged,
+            .loopChanged, .aspectModeChanged, .playlistCompleted:
             return nil
         }
     }

@@ -81,11 +81,13 @@ extension MediaPresentation {
             guard first.position >= position || covers || pictures.count > 1 || isReadToEnd else { return }
             land(at: first.position, now)
             show(pictures.removeFirst())
+            tell(.arrived(first.position))
             statistics.picturesShown += 1
         } else if !awaited.contains(.video) || isSparse(.video) || isReadToEnd {
             guard sounds.first != nil || isReadToEnd else { return }
             let first = max(position, sounds.first?.position ?? position)
             land(at: first, now)
+            tell(.arrived(first))
         }
     }
 
@@ -183,6 +185,7 @@ extension MediaPresentation {
         }
         guard let first = pictures.first, first.position <= position else { return }
         show(pictures.removeFirst())
+        tell(.position(first.position))
         statistics.picturesShown += 1
     }
 

@@ -218,7 +218,7 @@ extension MediaPresentation.Output {
         case .withdrawSound, .interruptReader: false
         case .event(let event):
             switch event.kind {
-            case .landed, .position, .metadata, .ended: true
+            case .arrived, .landed, .position, .metadata, .ended: true
             case .overview, .buffering, .subtitle, .dimensions, .evicted, .failed: false
             }
         }

@@ -53,6 +53,9 @@ public struct PipelineEvent: Sendable {
         case overview(ContentOverview)
         /// Whether there is nothing to show; true first, then as it changes.
         case buffering(Bool)
+        /// The first picture of an epoch is on the screen, or its sound begins, at this position; ``landed(_:)`` follows when
+        /// there is enough to go on with. Where that comes at once it may be left out.
+        case arrived(TimeSpan)
         /// The first picture or sound of an epoch was shown, at this position, and there is enough to go on with: a seek, or
         /// the start, has come there.
         case landed(TimeSpan)

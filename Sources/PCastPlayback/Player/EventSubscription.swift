@@ -1,12 +1,18 @@
 import Synchronization
 
-/// Whoever follows a player by calls: an observer, that is held weakly, or a consumer.
+/// Who is told every event as it is, in turn with observers and consumers.
+protocol PlayerEventListener: AnyObject, Sendable {
+    func hear(_ event: PlayerEvent)
+}
+
+/// Whoever follows a player by calls: an observer, that is held weakly, a consumer, or a listener.
 final class EventSubscription: Sendable {
     private struct Observer: Sendable { weak let value: (any PlayerObserver)? }
 
     private enum Follower: Sendable {
         case observer(Observer)
         case consumer(any PlaybackSessionConsumer)
+        case listener(any PlayerEventListener)
     }
 
     private let follower: Follower
@@ -23,6 +29,11 @@ final class EventSubscription: Sendable {
         identity = ObjectIdentifier(consumer)
     }
 
+    init(_ listener: any PlayerEventListener) {
+        follower = .listener(listener)
+        identity = ObjectIdentifier(listener)
+    }
+
     /// Nobody is told any more, as far as is known: an observer's end shows when it was to be told something.
     var isOver: Bool { isCancelled.load(ordering: .relaxed) }
 
@@ -32,7 +43,7 @@ final class EventSubscription: Sendable {
         guard identity == other.identity else { return false }
         switch (follower, other.follower) {
         case (.observer(let observer), .observer): return observer.value != nil
-        case (.consumer, .consumer): return true
+        case (.consumer, .consumer), (.listener, .listener): return true
         default: return false
         }
     }
@@ -47,6 +58,7 @@ final class EventSubscription: Sendable {
             guard let value = observer.value else { return cancel() }
             value.observe(event)
         case .consumer(let consumer): consumer.consume(event)
+        case .listener(let listener): listener.hear(event)
         }
     }
 }

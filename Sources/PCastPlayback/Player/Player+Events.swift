@@ -19,17 +19,24 @@ extension Player {
     public func positions() -> AsyncStream<TimeSpan> { change { $0.audience.listenToPositions() } }
 
     /// Holds it, and tells it at once what is so.
-    func add(_ consumer: any PlaybackSessionConsumer) {
+    func add(_ consumer: any PlaybackSessionConsumer) { add(EventSubscription(consumer)) }
+
+    /// As a consumer.
+    func add(_ listener: any PlayerEventListener) { add(EventSubscription(listener)) }
+
+    private func add(_ subscription: EventSubscription) {
         change { state in
-            guard let subscription = state.audience.add(EventSubscription(consumer)),
-                let session = state.session
-            else { return }
+            guard let subscription = state.audience.add(subscription), let session = state.session else { return }
             tell(subscription, session.withState { $0.replayed(of: session.video) }, of: session)
         }
     }
 
     func remove(_ consumer: any PlaybackSessionConsumer) {
         _ = change { $0.audience.remove(EventSubscription(consumer)) }
+    }
+
+    func remove(_ listener: any PlayerEventListener) {
+        _ = change { $0.audience.remove(EventSubscription(listener)) }
     }
 }
 

@@ -25,6 +25,9 @@ public struct PlayerEvent: Sendable {
         /// The picture goes to another part of its place.
         case videoScaleChanged(VideoScale)
         case lifecycle(LifecycleEvent)
+        /// The first picture of the start or of a seek is on the screen; it goes on from there, and is told as progress, when
+        /// enough has come. Not told where both are one.
+        case arrived(TimeSpan)
         /// From before the beginning, by positions as often as a picture is shown, to behind the end.
         case progressed(PlaybackProgress)
         case passedCuePoints(CuePointPassage)

@@ -60,7 +60,7 @@ extension PlayerObserver {
         case .aspectModeChanged(let aspectMode): playerAspectModeChanged(aspectMode: aspectMode)
         case .volumeChanged, .speedChanged, .loopChanged, .lifecycle, .progressed, .passedCuePoints,
             .seekableRangesChanged, .mediaTypeDetermined, .externalPlaybackChanged, .tracksChanged,
-            .dimensionsChanged, .videoScaleChanged, .metadata, .playlistCompleted:
+            .dimensionsChanged, .videoScaleChanged, .metadata, .arrived, .playlistCompleted:
             break
         }
     }

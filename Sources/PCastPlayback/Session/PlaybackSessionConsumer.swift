@@ -57,8 +57,7 @@ extension PlaybackSessionConsumer {
         case .mediaTypeDetermined(let mediaType): self.session(session, determinedMediaType: mediaType)
         case .stateChanged, .error, .ready, .finished, .subtitleChanged, .mutedChanged,
             .volumeChanged, .speedChanged, .loopChanged, .aspectModeChanged, .tracksChanged, .dimensionsChanged,
-            .videoScaleChanged,
-            .metadata, .playlistCompleted:
+            .videoScaleChanged, .metadata, .arrived, .playlistCompleted:
             break
         }
     }

@@ -11,7 +11,7 @@ extension SessionState {
         case .failed(let error):
             fail(error)
             return .failed
-        case .buffering, .landed, .position, .subtitle, .metadata, .evicted, .ended:
+        case .buffering, .arrived, .landed, .position, .subtitle, .metadata, .evicted, .ended:
             guard event.epoch >= epoch else { return .goesOn }
             epoch = event.epoch
             // At the end everything was shown, until a seek leads away from there.
@@ -30,6 +30,7 @@ extension SessionState {
             guard seeking == nil else { break }
             lifecycle.bufferFilled()
             settle()
+        case .arrived(let position): tell(.arrived(position))
         case .landed(let position): land(at: position)
         case .position(let position):
             if seeking == nil, lifecycle.isReady { move(to: position) }

@@ -33,8 +33,9 @@ public final class GameTimeline: Sendable {
         var waiting: [CheckedContinuation<Void, any Error>] = []
         var readers = StreamReaders<TimelineDelivery>(.everything(GameTimeline.backlog))
         var session: PlaybackSession?
-        /// Of the picture that was shown last.
+        /// Of the picture that was shown last, and the player's epoch that it was of.
         var position: TimeSpan?
+        var epoch = PlayheadEpoch()
         var cuePoints: [TimelineEventID: CuePoint] = [:]
     }
 
@@ -197,7 +198,7 @@ public final class GameTimeline: Sendable {
                 (state.log, state.goal) = (id, newest)
             case .changes(let revisions):
                 do throws(TimelineError) {
-                    tell(try state.release.take(revisions), &state)
+                    tell(try state.release.take(revisions, holding: isLeavingPicture(state)), &state)
                 } catch {
                     throw TimelineTrouble.broken(error)
                 }
@@ -239,14 +240,14 @@ public final class GameTimeline: Sendable {
 
     // MARK: The playhead
 
-    func advanced(to session: PlaybackSession) {
+    func advanced(to session: PlaybackSession, in epoch: PlayheadEpoch) {
         state.withLock { state in
             guard state.session !== session else { return }
             leave(&state)
             state.session = session
         }
         // Who begins to follow in the middle of a session finds its picture there already.
-        if case .at(let position) = session.progress { shown(position, of: session) }
+        if case .at(let position) = session.progress { shown(position, of: session, in: epoch) }
     }
 
     func ended(_ session: PlaybackSession) {
@@ -264,12 +265,18 @@ public final class GameTimeline: Sendable {
         tell(state.release.move(to: nil), &state)
     }
 
-    func shown(_ position: TimeSpan, of session: PlaybackSession) {
+    /// A picture is on the screen. One of before a seek that is on its way is none to go by: another may be there already.
+    func shown(_ position: TimeSpan, of session: PlaybackSession, in epoch: PlayheadEpoch) {
+        guard epoch >= session.playhead.epoch else { return }
+        show(position, of: session, in: epoch)
+    }
+
+    private func show(_ position: TimeSpan, of session: PlaybackSession, in epoch: PlayheadEpoch) {
         let timecode = session.timecode(at: position)
         state.withLock { state in
             guard state.session === session else { return }
             let isFirst = state.position == nil
-            state.position = position
+            (state.position, state.epoch) = (position, epoch)
             tell(state.release.move(to: timecode), &state)
             // What is known without a picture gets its place in the session with the first.
             if isFirst, configuration.spoiler {
@@ -282,8 +289,19 @@ public final class GameTimeline: Sendable {
     }
 
     func learned(of session: PlaybackSession) {
-        guard let position = state.withLock({ $0.session === session ? $0.position : nil }) else { return }
-        shown(position, of: session)
+        guard
+            let (position, epoch) = state.withLock({ state in
+                state.session === session ? state.position.map { ($0, state.epoch) } : nil
+            })
+        else { return }
+        show(position, of: session, in: epoch)
+    }
+
+    /// A seek is on its way: the picture that was told of last is not to be gone by, for that of the seek may be there before
+    /// this is told so.
+    private func isLeavingPicture(_ state: State) -> Bool {
+        guard state.position != nil, let session = state.session else { return false }
+        return session.playhead.epoch > state.epoch
     }
 
     // MARK: Telling

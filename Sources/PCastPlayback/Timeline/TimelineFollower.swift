@@ -1,23 +1,22 @@
 import PCastMedia
 
 /// Tells a timeline where its player is: by each picture that was shown, in their order.
-final class TimelineFollower: PlaybackSessionConsumer {
+final class TimelineFollower: PlayerEventListener {
     private weak let timeline: GameTimeline?
 
     init(_ timeline: GameTimeline) { self.timeline = timeline }
 
-    func didAdvance(to session: PlaybackSession) { timeline?.advanced(to: session) }
-
-    func session(_ session: PlaybackSession, didProgressTo progress: PlaybackProgress) {
-        if case .at(let position) = progress { timeline?.shown(position, of: session) }
-    }
-
-    /// What tells the time may have come with it.
-    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>]) {
-        timeline?.learned(of: session)
-    }
-
-    func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent) {
-        if lifecycleEvent == .terminate { timeline?.ended(session) }
+    func hear(_ event: PlayerEvent) {
+        guard let timeline, let session = event.session else { return }
+        switch event.kind {
+        case .videoChanged: timeline.advanced(to: session, in: event.epoch)
+        // At the picture itself: before it goes on from there some time may pass.
+        case .arrived(let position), .progressed(.at(let position)):
+            timeline.shown(position, of: session, in: event.epoch)
+        // What tells the time may have come with it.
+        case .seekableRangesChanged: timeline.learned(of: session)
+        case .lifecycle(.terminate): timeline.ended(session)
+        default: break
+        }
     }
 }

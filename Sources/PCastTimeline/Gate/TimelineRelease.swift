@@ -8,6 +8,8 @@ public struct TimelineRelease: Sendable {
     /// Whether everything is told as soon as it is known.
     public let isSpoiler: Bool
     private let limits: TimelineLimits
+    /// Something was taken of which nothing was told yet.
+    private var isBehind = false
 
     public init(spoiler: Bool = false, within limits: TimelineLimits = .standard) {
         (isSpoiler, self.limits) = (spoiler, limits)
@@ -24,32 +26,40 @@ public struct TimelineRelease: Sendable {
         guard !isSpoiler else { return [] }
         let next = timecode.map { TimelineMoment.at($0) } ?? .nowhere
         // Most pictures are of a moment at which nothing is due.
-        if next >= moment, moment != .nowhere, due.map({ !next.hasReached($0) }) ?? true {
+        if !isBehind, next >= moment, moment != .nowhere, due.map({ !next.hasReached($0) }) ?? true {
             moment = next
             return []
         }
-        guard next != moment else { return [] }
+        guard isBehind || next != moment else { return [] }
         moment = next
         return settle()
     }
 
     /// Takes what the feed says, in its order.
     ///
+    /// - Parameter isHolding: nothing is told of it before the next picture, for it is not known which one is seen now. Who is
+    ///   told everything is told at once.
     /// - Throws: `TimelineError.gap`, when nothing is taken of what comes behind the gap.
-    public mutating func take(_ revisions: some Sequence<TimelineRevision>) throws(TimelineError) -> [TimelineDelivery]
-    {
+    public mutating func take(
+        _ revisions: some Sequence<TimelineRevision>, holding isHolding: Bool = false
+    ) throws(TimelineError) -> [TimelineDelivery] {
         for revision in revisions { try log.append(revision) }
+        guard !isHolding || isSpoiler else {
+            isBehind = true
+            return []
+        }
         return settle()
     }
 
     /// Another writing of the log begins: all that was told is taken back.
     public mutating func startOver() -> [TimelineDelivery] {
         let told = TimelineGate.deliveries(from: shown, to: TimelineShown(), of: log, at: .nowhere)
-        (log, shown, due) = (TimelineLog(within: limits), TimelineShown(), nil)
+        (log, shown, due, isBehind) = (TimelineLog(within: limits), TimelineShown(), nil, false)
         return told
     }
 
     private mutating func settle() -> [TimelineDelivery] {
+        isBehind = false
         let next = TimelineGate.shown(of: log, at: moment)
         let told = TimelineGate.deliveries(from: shown, to: next, of: log, at: moment)
         shown = next

@@ -122,7 +122,7 @@ extension PipelineEvent.Kind {
         case .overview: "overview"
         case .buffering(let buffering): buffering ? "buffering" : "filled"
         case .landed: "landed"
-        case .position: nil
+        case .arrived, .position: nil
         case .subtitle(let text): "subtitle \(text ?? "-")"
         case .metadata(let metadata): "metadata \(metadata.value)"
         case .dimensions(let dimensions): "\(dimensions.width)x\(dimensions.height)"

@@ -82,6 +82,7 @@ let package = Package(
 
         // 0: nouns
         module("Media"),
+        module("JSON"),
 
         // 1: core. No clock, socket, thread, lock or chance.
         module("Network", ["PCastMedia"]),
@@ -89,9 +90,9 @@ let package = Package(
         module("WebRTC", ["PCastMedia", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastMedia", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastMedia"]),
-        module("Overlay", ["PCastMedia"]),
-        module("Timeline", ["PCastMedia"]),
-        module("EdgeAuth", ["PCastMedia", .product(name: "Crypto", package: "swift-crypto")]),
+        module("Overlay", ["PCastMedia", "PCastJSON"]),
+        module("Timeline", ["PCastMedia", "PCastJSON"]),
+        module("EdgeAuth", ["PCastMedia", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
         module("Relay", ["PCastMedia", "PCastRTP", "PCastWebRTC"]),
         module("Stage", ["PCastMedia", "PCastNetwork", "PCastWebRTC", "PCastRelay"]),
 
@@ -131,14 +132,14 @@ let package = Package(
         .target(
             name: "PCast",
             dependencies: [
-                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastIO",
+                "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastIO",
                 "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering",
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         module(
             "Platform",
             [
-                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
+                "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastRelay",
                 "PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -149,9 +150,8 @@ let package = Package(
         module(
             "Playback",
             [
-                "PCast", "PCastMedia", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
-                "PCastCodecs",
-                "PCastRendering",
+                "PCast", "PCastMedia", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
+                "PCastCodecs", "PCastRendering",
             ], resources: [.embedInCode("Overlay/Pages")]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
 
@@ -159,16 +159,16 @@ let package = Package(
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastMedia",
-                "PCastEdgeAuth", "PCastIO",
-                "PCastWeb", "PCastWindow",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastMedia", "PCastJSON",
+                "PCastEdgeAuth", "PCastIO", "PCastWeb", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastMedia", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC", "PCastRelay",
+                "PCast", "PCastMedia", "PCastJSON", "PCastNetwork", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
+                "PCastRelay",
                 "PCastStage", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
                 "PCastRendering", "PCastWindow", "PCastPlayback", "PCastOverlay", "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -186,8 +186,8 @@ let package = Package(
         .target(
             name: "PCastFuzzing",
             dependencies: [
-                "PCastMedia", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay", "PCastTimeline",
-                "PCastEdgeAuth",
+                "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
+                "PCastTimeline", "PCastEdgeAuth",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
@@ -203,9 +203,10 @@ let package = Package(
         tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastNetwork", "PCastMedia", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
         tests("HLS", ["PCastHLS", "PCastNetwork", "PCastMedia"]),
-        tests("Overlay", ["PCastOverlay", "PCastMedia"]),
-        tests("Timeline", ["PCastTimeline", "PCastMedia"]),
-        tests("EdgeAuth", ["PCastEdgeAuth", "PCastMedia"]),
+        tests("JSON", ["PCastJSON", "PCastNetwork"]),
+        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastMedia"]),
+        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastMedia"]),
+        tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastMedia"]),
         tests(
@@ -238,14 +239,14 @@ let package = Package(
         tests(
             "CLI",
             [
-                "PCastCLI", "PCast", "PCastPlatform", "PCastMedia", "PCastEdgeAuth",
+                "PCastCLI", "PCast", "PCastPlatform", "PCastMedia", "PCastJSON", "PCastEdgeAuth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         tests(
             "Platform",
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastMedia",
-                "PCastRecords", "PCastRelay", "PCastTimeline",
+                "PCastJSON", "PCastRecords", "PCastRelay", "PCastTimeline",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -261,8 +262,7 @@ let package = Package(
             "Playback",
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering",
-                "PCastMedia",
+                "PCastRendering", "PCastMedia", "PCastJSON",
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
         tests(
@@ -277,8 +277,7 @@ let package = Package(
             "EndToEnd",
             [
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
-                "PCastMedia",
-                "PCastDevices", "PCastRendering", "PCastWindow",
+                "PCastMedia", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"],
             // They run other programs; and LLVM, as Swift 6.3.1 brings it, crashes on some of their coroutines.

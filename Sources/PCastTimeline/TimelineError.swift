@@ -1,3 +1,5 @@
+import PCastJSON
+
 /// Why something was not taken into a timeline, and what to do about it.
 public enum TimelineError: Error, Hashable, Sendable {
     case tooLarge(limit: Int)
@@ -26,6 +28,19 @@ public enum TimelineError: Error, Hashable, Sendable {
     case gap(expected: Int, got: Int)
     /// A message of the service that is none.
     case notAMessage(String)
+}
+
+extension TimelineError {
+    init(_ error: JSONError) {
+        self =
+            switch error {
+            case .tooLarge(let limit): .tooLarge(limit: limit)
+            case .tooDeep(let limit): .tooDeep(limit: limit)
+            case .tooManyValues(let limit): .tooMany("values", limit: limit)
+            case .tooManyMembers(let limit): .tooMany("members", limit: limit)
+            case .malformed(let offset): .notJSON(at: offset)
+            }
+    }
 }
 
 extension TimelineError: CustomStringConvertible {

@@ -1,3 +1,5 @@
+import PCastJSON
+
 /// How much of a timeline is taken in; what is beyond is refused, and changes nothing.
 public struct TimelineLimits: Hashable, Sendable {
     /// Of one message of a producer, or of one line of a log, in bytes.
@@ -20,6 +22,8 @@ public struct TimelineLimits: Hashable, Sendable {
     public init() {}
 
     public static let standard = TimelineLimits()
+
+    var json: JSONLimits { JSONLimits(bytes: bytes, depth: depth, values: values, members: members) }
 
     /// Of what holds a revision around a producer's message: its number, its times and its event's id beside the message.
     var enveloped: TimelineLimits {

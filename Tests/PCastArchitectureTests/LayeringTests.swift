@@ -3,18 +3,19 @@ import Testing
 
 /// The table of `docs/ARCHITECTURE.md`: which module may import which. A change here is a change of the architecture.
 private let allowed: [String: Set<String>] = {
-    let core = ["PCastRelay", "PCastWebRTC", "PCastRTP", "PCastSignaling", "PCastEdgeAuth"]
+    let core = ["PCastRelay", "PCastWebRTC", "PCastRTP", "PCastSignaling", "PCastJSON", "PCastEdgeAuth"]
     let media: Set<String> = ["PCastMedia"]
     var table: [String: Set<String>] = [
         "PCastMedia": [],
+        "PCastJSON": [],
         "PCastNetwork": media,
         "PCastRTP": media,
         "PCastWebRTC": media.union(["PCastRTP", "COpenSSL", "CIPSecMB"]),
         "PCastSignaling": media.union(["SwiftProtobuf"]),
         "PCastHLS": media,
-        "PCastOverlay": media,
-        "PCastTimeline": media,
-        "PCastEdgeAuth": media.union(["Crypto"]),
+        "PCastOverlay": media.union(["PCastJSON"]),
+        "PCastTimeline": media.union(["PCastJSON"]),
+        "PCastEdgeAuth": media.union(["PCastJSON", "Crypto"]),
         "PCastRelay": media.union(["PCastRTP", "PCastWebRTC"]),
         "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
         "PCastIO": media.union(["CLinux"]),
@@ -35,11 +36,13 @@ private let allowed: [String: Set<String>] = {
     table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastPlayback"] = media.union([
-        "PCast", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs", "PCastRendering",
+        "PCast", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
+        "PCastRendering",
     ])
     table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
     table["PCastCLI"] = media.union([
-        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastWeb",
+        "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastJSON", "PCastEdgeAuth",
+        "PCastWeb",
         "PCastIO", "PCastWindow", "ArgumentParser", "Logging",
     ])
     table["PCastBench"] = media.union(core).union(edges).union([
@@ -51,9 +54,8 @@ private let allowed: [String: Set<String>] = {
 
 /// Below the line of the picture: no clock, socket, thread, lock or chance.
 private let pure = [
-    "PCastMedia", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
-    "PCastTimeline",
-    "PCastEdgeAuth", "PCastRelay", "PCastStage",
+    "PCastMedia", "PCastJSON", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
+    "PCastTimeline", "PCastEdgeAuth", "PCastRelay", "PCastStage",
 ]
 
 /// What the standard library and the C library offer to everyone; the pure modules may not have the last four.

@@ -1,4 +1,4 @@
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import Testing
 

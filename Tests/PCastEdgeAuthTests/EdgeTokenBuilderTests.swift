@@ -1,4 +1,5 @@
 import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import Testing
 

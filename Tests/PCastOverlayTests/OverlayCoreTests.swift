@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 import Testing
 
@@ -45,7 +46,7 @@ private struct Stage {
 
     @discardableResult
     mutating func say(
-        _ event: String, _ metadata: [String: OverlayJSON] = [:], epoch: Int64 = 0, from page: Int
+        _ event: String, _ metadata: JSONObject = [:], epoch: Int64 = 0, from page: Int
     ) -> [OverlayCore.Output] {
         sequence += 1
         let envelope = OverlayEnvelope(event, metadata, sequence: sequence, epoch: epoch)
@@ -178,7 +179,7 @@ struct OverlayCoreTests {
         stage.handle(.load)
         stage.attach(1)
         stage.attach(2, isController: false)
-        let time: [String: OverlayJSON] = ["timecode": .integer(5)]
+        let time: JSONObject = ["timecode": .integer(5)]
         #expect(
             stage.say("player.time", time, from: 1) == [
                 .notify(.bridgeTime(5), isPublished: false), .command(.bridgeTime(5)),
@@ -210,7 +211,7 @@ struct OverlayCoreTests {
         stage.handle(.load)
         stage.attach(1)
         stage.attach(2)
-        func spoken(_ language: String) -> [String: OverlayJSON] {
+        func spoken(_ language: String) -> JSONObject {
             ["language": .string(language), "available": .array([.string("en"), .string("de")])]
         }
         #expect(

@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 import Testing
@@ -30,7 +31,7 @@ struct TimelineLogTests {
         #expect(second.at == moment(1_000) && second.gate == moment(4_000))
         #expect(second.event?.scorecard?.total?.home == "2" && second.event?.type == .goal)
         // What nobody knows goes along as it was written.
-        let written = TimelineValue.object(try #require(second.event?.object)).text
+        let written = JSONValue.object(try #require(second.event?.object)).text
         #expect(written.contains(#""custom":1.50"#))
         let third = try #require(try take(TimelineRequest(.delete(id)), at: 5_000))
         #expect(third.change == .deleted(id) && log.event(id) == nil && log.events.isEmpty)

@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 import Testing
@@ -14,7 +15,7 @@ struct TimelineWireTests {
             + #""players":[{"id":"1","name":"A","type":"shooter"},{"name":"B","type":"goalie"}],"scorecard":{"total":"#
             + #"{"visitor":"03","home":"2"},"goals_by_period":[{"visitor":"1","home":"0","period":"1"}]}}"#
         let event = try event(text)
-        #expect(TimelineValue.object(event.object).text == text)
+        #expect(event.object.text == text)
         #expect(event.description == "Goal!" && event.period == "2" && event.startTime == "2026-11-21T18:29:00Z")
         #expect(event.teamInvolved == .visitor && event.type == .penaltyShot && event.id == "2026-11-21T18:30:00Z")
         #expect(event.moment == WallTime(millisecondsSinceEpoch: 1_795_285_800_125))
@@ -31,7 +32,7 @@ struct TimelineWireTests {
             + #"[{"code":"BOS","id":"6","images":["a","b"],"region":"East","name":"Boston","type":"home","players":"#
             + #"[{"currentTeam":"BOS","name":"A","images":["c"],"id":"7","number":"8","position":"C"}]}]}"#
         let info = try GameInfo(parsing: Array(text.utf8))
-        #expect(TimelineValue.object(info.object).text == text)
+        #expect(info.object.text == text)
         #expect(info.id == "2354717" && info.matchNumber == "5" && info.season == "2026" && info.series == "Cup")
         #expect(info.venueID == "9" && info.venueName == "Arena" && info.gameYear == "2026")
         #expect(info.scheduledStart == "2026-11-21T18:00:00Z" && info.moment != nil)
@@ -49,7 +50,7 @@ struct TimelineWireTests {
         (event.type, event.players, event.period) = (.goal, [player], "1")
         event.period = nil
         #expect(
-            TimelineValue.object(event.object).text
+            event.object.text
                 == #"{"type":"goal","players":[{"name":"A","type":"scorer"}]}"#)
     }
 

@@ -1,7 +1,7 @@
 import PCast
 import PCastDevices
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 import Synchronization
 

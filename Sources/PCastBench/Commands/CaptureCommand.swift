@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// `pcast-bench capture`: what capturing and encoding costs, beside the `ffmpeg` program doing the same.
@@ -98,7 +98,7 @@ struct CaptureCommand: AsyncParsableCommand {
             throw BenchFailure("the worker told nothing")
         }
         let figure = { (name: String) -> Double in
-            if case .number(let value)? = told[name] { value } else { 0 }
+            told[name]?.number ?? 0
         }
         return Turn(
             cost: cost.processor, captured: figure("captured"), encoded: figure("encoded"),

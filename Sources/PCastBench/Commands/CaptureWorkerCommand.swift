@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import PCastDevices
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// `pcast-bench capture-worker`: one process of `pcast-bench capture`, whose processor time is measured.

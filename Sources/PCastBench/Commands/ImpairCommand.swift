@@ -1,7 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Glibc
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import PCastNetwork
 

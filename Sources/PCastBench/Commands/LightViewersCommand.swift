@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// `pcast-bench light-viewers`: viewers that look at each packet and decode nothing.

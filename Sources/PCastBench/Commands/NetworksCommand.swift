@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastEdgeAuth
+import PCastJSON
 
 /// `pcast-bench networks`: what a stream is like over bad networks.
 struct NetworksCommand: AsyncParsableCommand {

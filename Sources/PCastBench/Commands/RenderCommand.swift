@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// `pcast-bench render`: what showing a film in a window costs, beside `ffplay` doing the same.
@@ -95,7 +95,7 @@ struct RenderCommand: AsyncParsableCommand {
 
     private static func told(_ output: String) throws -> (frames: Double, shown: Double) {
         guard let object = JSONObject(text: output.trimmingCharacters(in: .whitespacesAndNewlines)),
-            case .number(let frames)? = object["frames"], case .number(let shown)? = object["shown"]
+            let frames = object["frames"]?.number, let shown = object["shown"]?.number
         else { throw BenchFailure("the worker told nothing") }
         return (frames, shown)
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastEdgeAuth
+import PCastJSON
 
 /// `pcast-bench render-worker`: one process of `pcast-bench render`, whose processor time is measured.
 struct RenderWorkerCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastNetwork
 

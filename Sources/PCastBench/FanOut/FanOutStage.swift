@@ -1,6 +1,7 @@
 import Foundation
 import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastWebRTC
 

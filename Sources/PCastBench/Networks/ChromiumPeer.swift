@@ -1,6 +1,6 @@
 import Foundation
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 
 /// Headless Chromium as a peer: a program of the end-to-end tests drives it, and tells its own statistics.
 final class ChromiumPeer: Sendable {

@@ -1,15 +1,12 @@
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 
 /// The first four networks with a browser at one end, whose own statistics are the witness.
 extension NetworkRow {
     static let browsers: [NetworkRow] = networks.map(watching) + networks.map(publishing)
 
-    private static func number(_ figures: JSONObject, _ name: String) -> Double? {
-        guard case .number(let value)? = figures[name] else { return nil }
-        return value
-    }
+    private static func number(_ figures: JSONObject, _ name: String) -> Double? { figures[name]?.number }
 
     /// A browser publishes what its fake camera shows, so that nothing tells the lag.
     private static let lag = "lagMilliseconds"

@@ -1,6 +1,6 @@
 import Foundation
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 import Synchronization
 
@@ -12,10 +12,7 @@ final class RecordedProcess: Sendable {
 
         var name: String { text("event") ?? "" }
 
-        func number(_ field: String) -> Double? {
-            guard case .number(let value)? = object[field] else { return nil }
-            return value
-        }
+        func number(_ field: String) -> Double? { object[field]?.number }
 
         func text(_ field: String) -> String? {
             guard case .string(let value)? = object[field] else { return nil }

@@ -1,4 +1,5 @@
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastOverlay
 import PCastWeb
@@ -10,7 +11,7 @@ final class OverlayBenchPage: Sendable {
         var sequence: Int64 = 0
         var asked: Int64 = 0
         /// What is waited for, and who waits.
-        var wanted: (event: String, field: String, value: OverlayJSON)?
+        var wanted: (event: String, field: String, value: JSONValue)?
         var waiting: CheckedContinuation<Instant, any Error>?
         var isOver = false
     }
@@ -65,18 +66,18 @@ final class OverlayBenchPage: Sendable {
         let came: Instant
         switch trip {
         case .message:
-            let name = OverlayJSON.string("\(number) \(asked)")
+            let name = JSONValue.string("\(number) \(asked)")
             came = try await ask("bench.ask", ["name": name], for: ("bench.answer", "name", name))
         case .command:
             // A speed that nobody else asks for: the player reports it exactly.
-            let speed = OverlayJSON.number(0.9 + Double(number) / 100 + Double(asked % 9 + 1) / 1_000)
+            let speed = JSONValue.number(0.9 + Double(number) / 100 + Double(asked % 9 + 1) / 1_000)
             came = try await ask("player.speed", ["speed": speed], for: ("player.speed", "speed", speed))
         }
         return came - began
     }
 
     private func ask(
-        _ event: String, _ metadata: [String: OverlayJSON], for wanted: (String, String, OverlayJSON)
+        _ event: String, _ metadata: JSONObject, for wanted: (String, String, JSONValue)
     ) async throws -> Instant {
         try await withCheckedThrowingContinuation { continuation in
             let isOver = state.withLock { state in
@@ -90,7 +91,7 @@ final class OverlayBenchPage: Sendable {
         }
     }
 
-    private func say(_ event: String, _ metadata: [String: OverlayJSON]) {
+    private func say(_ event: String, _ metadata: JSONObject) {
         let envelope = state.withLock { state in
             state.sequence += 1
             return OverlayEnvelope(event, metadata, sequence: state.sequence, epoch: 0)

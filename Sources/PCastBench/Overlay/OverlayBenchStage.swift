@@ -1,5 +1,6 @@
 import Foundation
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastOverlay
 import PCastPlayback
@@ -65,7 +66,7 @@ struct OverlayBenchStage: Sendable {
             guard case .bridgeMessage(let text) = message, let envelope = try? OverlayEnvelope(text: text),
                 envelope.event == "bench.ask"
             else { continue }
-            let answer = OverlayJSON.object(
+            let answer = JSONValue.object(
                 ["event": .string("bench.answer"), "metadata": .object(envelope.metadata)])
             overlay.post(.appMessage(answer.text))
         }

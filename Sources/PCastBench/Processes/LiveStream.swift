@@ -1,6 +1,7 @@
 import Foundation
 import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 
 /// A platform and a publisher of the test picture, each a process of its own, as they run for users.
@@ -26,7 +27,7 @@ struct LiveStream: Sendable {
             environment: ["PCAST_SERVE_APPLICATION": "\(application.id):\(secret)"])
         do {
             let listening = try await platform.next("listening")
-            guard case .string(let uri)? = listening["uri"], case .number(let port)? = listening["rtcPort"] else {
+            guard case .string(let uri)? = listening["uri"], let port = listening["rtcPort"]?.number else {
                 throw BenchFailure("the platform does not tell where it listens")
             }
             try whenListening(uri, UInt16(port))

@@ -1,6 +1,6 @@
 import Foundation
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 
 /// A process of the program `pcast`, or another that lies beside this one, and the events that it tells.
 final class PCastProcess: Sendable {

@@ -1,6 +1,6 @@
 import PCastCodecs
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastRendering
 import PCastWindow

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PCastEdgeAuth
+import PCastJSON
 
 /// What one measurement tells: rows as they come, and a result at the end; for people a table, for programs an object
 /// of JSON a line.

@@ -1,6 +1,7 @@
 import Foundation
 import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 
 /// A platform with its records in a directory, and a publisher of a few small pictures, each a process of its own.

@@ -1,4 +1,5 @@
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastPlayback
 import PCastTimeline
@@ -33,7 +34,7 @@ struct TimelineProgramme {
     func run() async throws -> [(name: String, figures: TimelineViewer.Figures)] {
         let origin = try await FilmOrigin.open(film, head: .seconds(Int64(Self.head)), window: film.segmentCount)
         let game = try TimelineGame(league: Self.league, game: Self.game)
-        var info = TimelineObject()
+        var info = JSONObject()
         info["venue_name"] = "Arena"
         try await stage.tell("PUT", "\(game)", info)
         var feed = Feed(stage, game, seed: seed)
@@ -130,7 +131,7 @@ private struct Feed: Sendable {
             return try await stage.tell("DELETE", "\(game)/events/\(id)\(when)", nil)
         }
         if draw < 5, let id = ids.randomElement(using: &chance) {
-            var change = TimelineObject()
+            var change = JSONObject()
             change["description"] = .string("change \(last)")
             return try await stage.tell("PATCH", "\(game)/events/\(id)\(when)", change)
         }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 import PCastWeb
@@ -35,11 +36,11 @@ final class TimelineStage: Sendable {
     func stop() { process.stop() }
 
     /// Tells something of a game.
-    func tell(_ method: String, _ path: String, _ body: TimelineObject?) async throws {
+    func tell(_ method: String, _ path: String, _ body: JSONObject?) async throws {
         let credentials = Base64.encode(Array(Self.application.utf8))
         let answer = try await HTTPRequests.send(
             method, uri + "/timeline/" + path, headers: [("Authorization", "Basic \(credentials)")],
-            body: body.map { TimelineValue.object($0).bytes })
+            body: body.map { $0.bytes })
         guard (200...201).contains(answer.status) else {
             throw BenchFailure("the platform answers \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
         }

@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 
 /// What one viewer saw, of its whole time; milliseconds and counts.
 struct WatchingFigures: Sendable {
@@ -21,10 +21,7 @@ struct WatchingFigures: Sendable {
 
     /// Of the event `summary` of `pcast subscribe`.
     init(_ summary: JSONObject) {
-        func number(_ name: String) -> Double? {
-            guard case .number(let value)? = summary[name] else { return nil }
-            return value
-        }
+        func number(_ name: String) -> Double? { summary[name]?.number }
         latencyP50 = number("latencyP50")
         latencyP99 = number("latencyP99")
         audioVideoSkew = number("audioVideoSkew")

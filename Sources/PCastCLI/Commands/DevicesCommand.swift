@@ -1,6 +1,6 @@
 import ArgumentParser
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 
 /// `pcast devices`
 struct DevicesCommand: AsyncCommand {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Dispatch
 import Foundation
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastPlatform
 

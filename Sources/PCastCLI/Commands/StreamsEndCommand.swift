@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastEdgeAuth
+import PCastJSON
 
 /// `pcast streams end`
 struct StreamsEndCommand: AsyncCommand {

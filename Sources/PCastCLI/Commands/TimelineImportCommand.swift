@@ -1,5 +1,5 @@
 import ArgumentParser
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 

@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 
 /// A source device for programs.
 enum DeviceFields {

@@ -1,4 +1,4 @@
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// One line of what programs read: a JSON object with `event` and `time` first, then the event's own fields in order.

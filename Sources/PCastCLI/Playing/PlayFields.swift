@@ -1,15 +1,13 @@
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import PCastPlayback
 
 /// What programs are told of an event of the player; nil for what comes with every picture, or is told otherwise.
 struct PlayFields {
-    typealias JSON = PCastEdgeAuth.JSONValue
-
     let name: String
-    let fields: KeyValuePairs<String, JSON>
+    let fields: KeyValuePairs<String, JSONValue>
 
-    private init(_ name: String, _ fields: KeyValuePairs<String, JSON> = [:]) {
+    private init(_ name: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) {
         (self.name, self.fields) = (name, fields)
     }
 

@@ -1,5 +1,5 @@
 import Foundation
-import PCastEdgeAuth
+import PCastJSON
 import PCastOverlay
 import PCastPlayback
 import PCastWeb

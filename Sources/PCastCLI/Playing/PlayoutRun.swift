@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import PCastPlayback
 

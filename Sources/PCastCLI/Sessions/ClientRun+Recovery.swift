@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// Streams that are had again when they end, as long as the run goes on.

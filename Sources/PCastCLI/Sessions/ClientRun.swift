@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// What a run of `publish` and one of `subscribe` have in common: a session, whatever may end it, and how the end is

@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// A publisher's statistics as events, as a status block and as a line of a log.

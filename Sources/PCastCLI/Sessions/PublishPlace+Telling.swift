@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 import PCastPlatform
 
 /// What people and programs are told of the place.

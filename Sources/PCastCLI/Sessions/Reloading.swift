@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
-import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 
 /// Reads the configuration again when its file has become another, and whenever a SIGHUP asks for it. What cannot be used is
 /// told, and everything stays as it was.

@@ -1,5 +1,6 @@
 import PCast
 import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// One run of `pcast pull` or `pcast push`: a stream that the platform works on itself.

@@ -1,5 +1,5 @@
 import PCast
-import PCastEdgeAuth
+import PCastJSON
 
 /// Tells what happens to a session, and ends the run when the platform will not have it back.
 struct SessionReport: Sendable {

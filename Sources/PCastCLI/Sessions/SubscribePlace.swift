@@ -1,4 +1,4 @@
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// Which stream is watched, where, and by what right.

@@ -1,3 +1,4 @@
+import PCastJSON
 import Foundation
 import PCastMedia
 import PCastTimeline

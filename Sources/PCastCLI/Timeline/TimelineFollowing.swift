@@ -1,4 +1,4 @@
-import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import PCastPlayback
 import PCastTimeline
@@ -92,8 +92,7 @@ final class TimelineFollowing: Sendable {
                 "seq": .count(revision.number.value), "change": .string(word),
                 "id": .text(revision.eventID?.description), "at": .string(revision.at.timestampText),
                 "recordedAt": .string(revision.recordedAt.timestampText),
-                "content": fields.flatMap { JSONObject(text: TimelineValue.object($0).text) }.map { .object($0) }
-                    ?? .null,
+                "content": fields.map(JSONValue.object) ?? .null,
             ])
         let columns = [
             "\(revision.number)", revision.at.timestampText, word, revision.event?.type?.rawValue,

@@ -1,4 +1,5 @@
 import Foundation
+import PCastJSON
 import PCastMedia
 import PCastPlayback
 import PCastTimeline
@@ -24,23 +25,23 @@ struct TimelineProducer {
 
     /// - Parameter recordedAt: nil for now.
     func send(
-        _ method: String, event id: String, body: TimelineObject? = nil, recordedAt: WallTime? = nil
+        _ method: String, event id: String, body: JSONObject? = nil, recordedAt: WallTime? = nil
     ) async throws -> Answer {
         try await send(method, "/events/\(TimelinePlatform.encoded(id))", body, recordedAt)
     }
 
-    func describe(_ info: TimelineObject, recordedAt: WallTime? = nil) async throws -> Answer {
+    func describe(_ info: JSONObject, recordedAt: WallTime? = nil) async throws -> Answer {
         try await send("PUT", "", info, recordedAt)
     }
 
     private func send(
-        _ method: String, _ path: String, _ body: TimelineObject?, _ recordedAt: WallTime?
+        _ method: String, _ path: String, _ body: JSONObject?, _ recordedAt: WallTime?
     ) async throws -> Answer {
         var address =
             "/timeline/\(TimelinePlatform.encoded(game.league))/\(TimelinePlatform.encoded(game.game))\(path)"
         if let recordedAt { address += "?recordedAt=\(TimelinePlatform.encoded(Timestamp.text(recordedAt)))" }
         let answer = try await administration.request(
-            method, address, body: body.map { TimelineValue.object($0).bytes })
+            method, address, body: body.map { $0.bytes })
         if let done = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) { return done }
         let reason = (try? JSONDecoder().decode(Failure.self, from: Data(answer.body)))?.reason
         guard let reason, answer.status != 401 else { throw administration.failure(answer) }

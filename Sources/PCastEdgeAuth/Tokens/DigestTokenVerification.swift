@@ -1,3 +1,5 @@
+public import PCastJSON
+
 /// What became of verifying a digest token.
 public struct DigestTokenVerification: Hashable, Sendable {
     /// The result codes of the public libraries.

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+public import PCastJSON
 import PCastMedia
 
 /// Signs and verifies digest tokens:
@@ -19,7 +20,7 @@ public enum DigestTokens {
         applicationID: String, secret: String, token: JSONObject
     ) throws(EdgeAuthError) -> String {
         guard !applicationID.isEmpty else { throw .missingApplicationID }
-        guard case .number(let expires)? = token["expires"], expires != 0 else { throw .missingExpiration }
+        guard let expires = token["expires"]?.number, expires != 0 else { throw .missingExpiration }
         guard token["applicationId"] == nil else { throw .applicationIDInToken }
         let text = token.text
         let key = key(applicationID, secret)
@@ -77,7 +78,7 @@ public enum DigestTokens {
     private static func envelope(of encoded: String) -> Envelope? {
         guard encoded.utf8.count <= maximumEncodedSize, encoded.utf8.starts(with: prefix.utf8),
             let bytes = Base64.decode(Array(encoded.utf8.dropFirst(prefix.utf8.count))),
-            case .object(let object)? = JSONReader.value(of: bytes),
+            case .object(let object)? = try? JSONValue(bytes),
             case .string(let applicationID)? = object["applicationId"], !applicationID.isEmpty,
             case .string(let digest)? = object["digest"], !digest.isEmpty,
             case .string(let token)? = object["token"], !token.isEmpty

@@ -1,3 +1,4 @@
+public import PCastJSON
 public import PCastMedia
 
 /// What an EdgeAuth token says: whom it lets do what, and until when.
@@ -34,7 +35,7 @@ public struct EdgeToken: Hashable, Sendable {
     /// Reads the body of a token. Nil when `expires` is missing or any known field is not of its type: a restriction
     /// that cannot be understood must not be passed over. Unknown fields are.
     public init?(_ body: JSONObject) {
-        guard case .number(let milliseconds)? = body["expires"] else { return nil }
+        guard let milliseconds = body["expires"]?.number else { return nil }
         expires = Self.wallTime(milliseconds: milliseconds)
         do throws(FieldError) {
             applicationID = try body.string("applicationId")

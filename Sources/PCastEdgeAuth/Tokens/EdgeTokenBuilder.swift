@@ -1,3 +1,4 @@
+import PCastJSON
 public import PCastMedia
 
 /// Makes EdgeAuth tokens. The fields stand in the token in the order of the calls, so that the same calls make the

@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 
 /// What application, plugins and player say.

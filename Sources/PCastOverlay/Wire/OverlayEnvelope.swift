@@ -1,3 +1,5 @@
+public import PCastJSON
+
 /// One message between a page and an overlay, either way, as one text message of a WebSocket:
 /// `{"v":1,"event":"player.time","metadata":{…},"seq":7,"epoch":3}`.
 ///
@@ -13,19 +15,19 @@ public struct OverlayEnvelope: Hashable, Sendable {
 
     /// Letters, digits, `.`, `-` and `_`.
     public var event: String
-    public var metadata: [String: OverlayJSON]
+    public var metadata: JSONObject
     /// Counts the messages of one end, from 1; each is higher than the one before.
     public var sequence: Int64
     /// Of the playhead that the sender knew.
     public var epoch: Int64
 
-    public init(_ event: String, _ metadata: [String: OverlayJSON] = [:], sequence: Int64, epoch: Int64) {
+    public init(_ event: String, _ metadata: JSONObject = [:], sequence: Int64, epoch: Int64) {
         (self.event, self.metadata, self.sequence, self.epoch) = (event, metadata, sequence, epoch)
     }
 
     /// Reads one. Fields beside these are left out of account.
     public init(text: String) throws(OverlayWireError) {
-        guard let object = try OverlayJSON(text: text).object else { throw .noMessage(field: "event") }
+        guard let object = try JSONValue(message: text).object else { throw .noMessage(field: "event") }
         guard let version = object["v"]?.integer else { throw .noMessage(field: "v") }
         guard version == Self.version else { throw .unsupportedVersion(version) }
         guard let event = object["event"]?.string, Self.isName(event) else { throw .noMessage(field: "event") }
@@ -40,7 +42,7 @@ public struct OverlayEnvelope: Hashable, Sendable {
     }
 
     public var text: String {
-        Self.text(event, OverlayJSON.object(metadata).text, sequence: sequence, epoch: epoch)
+        Self.text(event, metadata.text, sequence: sequence, epoch: epoch)
     }
 
     /// Of metadata that are text already.

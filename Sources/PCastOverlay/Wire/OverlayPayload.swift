@@ -1,7 +1,9 @@
+import PCastJSON
+
 /// The metadata of an event, read field by field.
 struct OverlayPayload {
     let event: String
-    let fields: [String: OverlayJSON]
+    let fields: JSONObject
 
     init(_ envelope: OverlayEnvelope) { (event, fields) = (envelope.event, envelope.metadata) }
 

@@ -1,11 +1,13 @@
+import PCastJSON
+
 /// What is told to pages: an event and its metadata, as text already, since all pages get the same.
 public struct OverlayReport: Hashable, Sendable {
     public let event: String
     /// An object of JSON.
     public let metadata: String
 
-    init(_ name: OverlayEventName, _ fields: [String: OverlayJSON] = [:]) {
-        self.init(name.rawValue, OverlayJSON.object(fields).text)
+    init(_ name: OverlayEventName, _ fields: JSONObject = [:]) {
+        self.init(name.rawValue, fields.text)
     }
 
     init(_ event: String, _ metadata: String) { (self.event, self.metadata) = (event, metadata) }
@@ -43,18 +45,18 @@ public struct OverlayReport: Hashable, Sendable {
     /// An application's message has its own event's name where it says one that is nobody else's:
     /// `{"event":"poll.opened","metadata":{…}}`. All others are `app.message`, with the whole as `message`.
     private init(appMessage text: String) throws(OverlayWireError) {
-        let value = try OverlayJSON(text: text)
+        let value = try JSONValue(message: text)
         if let object = value.object, let event = object["event"]?.string, OverlayEnvelope.isName(event),
             OverlayEventName(rawValue: event) == nil, let metadata = (object["metadata"] ?? .object([:])).object
         {
-            self.init(event, OverlayJSON.object(metadata).text)
+            self.init(event, metadata.text)
         } else {
             self.init(.appMessage, ["message": value])
         }
     }
 
-    private static func fields(_ error: OverlayError) -> [String: OverlayJSON] {
-        var fields: [String: OverlayJSON] = [
+    private static func fields(_ error: OverlayError) -> JSONObject {
+        var fields: JSONObject = [
             "type": .string(error.isFatal ? "fatal" : "warning"), "message": .string(error.reason),
             "component": .string("\(error.component)"),
         ]
@@ -63,14 +65,14 @@ public struct OverlayReport: Hashable, Sendable {
         return fields
     }
 
-    private static func fields(_ time: OverlayTime) -> [String: OverlayJSON] {
-        var fields: [String: OverlayJSON] = ["timecode": .integer(time.timecode)]
+    private static func fields(_ time: OverlayTime) -> JSONObject {
+        var fields: JSONObject = ["timecode": .integer(time.timecode)]
         if let first = time.initialTimecode { fields["initialTimecode"] = .integer(first) }
         if let last = time.maxTimecode { fields["maxTimecode"] = .integer(last) }
         return fields
     }
 
-    static func fields(_ scale: VideoScale) -> [String: OverlayJSON] {
+    static func fields(_ scale: VideoScale) -> JSONObject {
         [
             "scaleX": .number(scale.scaleX), "scaleY": .number(scale.scaleY), "pivotX": .number(scale.pivotX),
             "pivotY": .number(scale.pivotY), "scaleDuration": .integer(Int64(scale.duration)),
@@ -102,7 +104,7 @@ extension OverlayMessage {
 
     /// What a page asks for, as a message of its own: for those that speak to another overlay. `nil` for what no page asks.
     public func request(sequence: Int64, epoch: Int64) -> OverlayEnvelope? {
-        let (name, fields): (OverlayEventName, [String: OverlayJSON])
+        let (name, fields): (OverlayEventName, JSONObject)
         switch self {
         case .bridgeTime(let timecode): (name, fields) = (.playerTime, ["timecode": .integer(timecode)])
         case .bridgeState(let state): (name, fields) = (.playerState, ["state": .string(state.rawValue)])

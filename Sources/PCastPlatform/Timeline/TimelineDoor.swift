@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 import PCastWeb
@@ -63,13 +64,13 @@ struct TimelineDoor: Sendable {
         guard let channel = try await asking({ () throws(TimelineFailure) in try await service.channel(of: key) })
         else { throw .notFound }
         let log = channel.log
-        var object = TimelineObject([
+        var object: JSONObject = [
             "status": "ok", "league": .string(game.league), "game": .string(game.game),
             "log": .string(channel.id.description), "seq": .integer(Int64(log.newest.value)),
-        ])
+        ]
         object["info"] = log.info.map { .object($0.object) }
         object["events"] = .array(log.events.map { .object($0.object) })
-        var response = DoorResponse.json(.ok, TimelineValue.object(object).text)
+        var response = DoorResponse.json(.ok, object.text)
         response.headers[.cacheControl] = "no-store"
         return response
     }

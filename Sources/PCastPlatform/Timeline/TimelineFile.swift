@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import PCastJSON
 import PCastTimeline
 
 /// The log of one game on disk: a line that says which log it is, and a line of JSON for each revision. Only grows. A line is
@@ -67,10 +68,10 @@ final class TimelineFile: Sendable {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure(path) }
         let file = TimelineFile(path, descriptor)
-        let head = TimelineObject([
+        let head: JSONObject = [
             "log": .string(id.description), "league": .string(game.league), "game": .string(game.game),
-        ])
-        try file.append(TimelineValue.object(head).bytes)
+        ]
+        try file.append(head.bytes)
         syncFolder(of: path)
         return Contents(id: id, log: TimelineLog(), file: file)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastIO
+import PCastJSON
 import Synchronization
 
 /// A Chromium without a window, of which this program is the only one that can steer it: by the Chrome DevTools Protocol

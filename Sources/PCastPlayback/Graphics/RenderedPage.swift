@@ -1,5 +1,6 @@
 import Foundation
 import PCastCodecs
+import PCastJSON
 public import PCastMedia
 import Synchronization
 

@@ -1,4 +1,5 @@
 import PCastIO
+import PCastJSON
 import PCastMedia
 public import PCastOverlay
 import Synchronization
@@ -146,15 +147,15 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
     private func tellCuePoints(_ passage: CuePointPassage, _ overlay: Overlay) {
         let playhead = player.playhead
         for cuePoint in passage.cuePoints where cuePoint.position.seconds.isFinite {
-            var metadata: [String: OverlayJSON] = [
+            var metadata: JSONObject = [
                 "type": .string(cuePoint.type ?? ""), "position": .number(cuePoint.position.seconds),
-                "properties": .object(cuePoint.properties.mapValues(\.overlayValue)),
+                "properties": .object(JSONObject(sorting: cuePoint.properties)),
             ]
             if let playhead, let timecode = playhead.timecode, case .at(let position) = cuePoint.position {
                 let moment = timecode + (position - playhead.position)
                 metadata["timecode"] = .integer(moment.millisecondsSinceEpoch)
             }
-            let message = OverlayJSON.object(["event": .string("cue.passed"), "metadata": .object(metadata)])
+            let message: JSONObject = ["event": "cue.passed", "metadata": .object(metadata)]
             overlay.post(.appMessage(message.text))
         }
     }
@@ -224,26 +225,12 @@ extension PlaybackSession {
 extension TimedMetadata {
     /// As JSON (`playerMetadata`); positions and lengths in seconds.
     var overlayText: String {
-        var fields: [String: OverlayJSON] = [
+        var fields: JSONObject = [
             "source": .string(source.rawValue), "name": .string(name), "value": .string(value),
             "position": .number(position.seconds),
         ]
         if let duration { fields["duration"] = .number(duration.seconds) }
         if let identifier { fields["identifier"] = .string(identifier) }
-        return OverlayJSON.object(fields).text
-    }
-}
-
-extension JSONValue {
-    fileprivate var overlayValue: OverlayJSON {
-        switch self {
-        case .null: .null
-        case .boolean(let value): .boolean(value)
-        case .integer(let value): .integer(value)
-        case .number(let value): .number(value)
-        case .string(let value): .string(value)
-        case .array(let values): .array(values.map(\.overlayValue))
-        case .object(let members): .object(members.mapValues(\.overlayValue))
-        }
+        return fields.text
     }
 }

@@ -1,3 +1,4 @@
+import PCastJSON
 public import PCastOverlay
 import PCastWeb
 import Synchronization

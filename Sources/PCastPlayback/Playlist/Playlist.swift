@@ -1,3 +1,5 @@
+public import PCastJSON
+
 /// Videos in the order in which they are played. A value (Brightcove's `BCOVPlaylist`).
 public struct Playlist: Hashable, Sendable {
     public var videos: [Video]

@@ -1,3 +1,5 @@
+public import PCastJSON
+
 /// Where the media of a video are. A value (Brightcove's `BCOVSource`).
 public struct Source: Hashable, Sendable {
     /// A path, or an address of http, https or pcast (``StreamAddress``).

@@ -1,3 +1,5 @@
+public import PCastJSON
+
 /// Something to be played: where it is to be had, and what is said of it. A value, that is the same as another that says the
 /// same (VideoKit's `Video`, Brightcove's `BCOVVideo`).
 public struct Video: Hashable, Sendable {

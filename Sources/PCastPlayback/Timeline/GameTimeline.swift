@@ -1,3 +1,4 @@
+import PCastJSON
 import Dispatch
 import PCastIO
 import PCastMedia
@@ -332,7 +333,7 @@ public final class GameTimeline: Sendable {
             guard delivery.type != .deleted, let position = session.position(of: delivery.at) else { continue }
             let cuePoint = CuePoint(
                 type: "timeline.\(event.type?.rawValue ?? "event")", at: position,
-                properties: TimelineValue.object(event.object).json.object ?? [:])
+                properties: event.object.dictionary)
             state.cuePoints[id] = cuePoint
             added.append(ReleasedCuePoint(cuePoint: cuePoint, isNews: delivery.type == .added))
         }

@@ -1,3 +1,4 @@
+import PCastJSON
 public import PCastTimeline
 
 /// What is said of a game or an event (seed 002).
@@ -21,15 +22,15 @@ public struct TimelineEventMetadata: StreamTimelineMetadata {
     public var eventMetadata: [String: Any] {
         var fields =
             switch delivery.subject {
-            case .info(let info): TimelineValue.object(info.object).foundation as? [String: Any] ?? [:]
-            case .event(_, let event): TimelineValue.object(event.object).foundation as? [String: Any] ?? [:]
+            case .info(let info): JSONValue.object(info.object).foundation as? [String: Any] ?? [:]
+            case .event(_, let event): JSONValue.object(event.object).foundation as? [String: Any] ?? [:]
             }
         fields["reason"] = delivery.reason?.rawValue ?? fields["reason"]
         return fields
     }
 }
 
-extension TimelineValue {
+extension JSONValue {
     /// Nil for null.
     fileprivate var foundation: Any? {
         switch self {
@@ -42,21 +43,6 @@ extension TimelineValue {
             Dictionary(
                 object.members.compactMap { member in member.value.foundation.map { (member.name, $0) } },
                 uniquingKeysWith: { _, last in last })
-        }
-    }
-
-    /// As the player's other properties are. A number that has no place in 64 bits becomes a text.
-    var json: JSONValue {
-        switch self {
-        case .null: .null
-        case .boolean(let boolean): .boolean(boolean)
-        case .number(let number):
-            number.integer.map { .integer($0) }
-                ?? (number.value.isFinite ? .number(number.value) : .string(number.text))
-        case .string(let string): .string(string)
-        case .array(let values): .array(values.map(\.json))
-        case .object(let object):
-            .object(Dictionary(object.members.map { ($0.name, $0.value.json) }, uniquingKeysWith: { _, last in last }))
         }
     }
 }

@@ -1,14 +1,15 @@
+public import PCastJSON
 public import PCastMedia
 
 /// Something that happened in a game (seed 002, Game Event).
 public struct GameEvent: TimelineRecord {
-    public var object: TimelineObject
+    public var object: JSONObject
 
-    public init(_ object: TimelineObject) { self.object = object }
+    public init(_ object: JSONObject) { self.object = object }
 
     /// - Throws: `TimelineError` for what is too much, no JSON, or not as the schema has it.
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
-        object = try TimelineReader.object(of: bytes, within: limits)
+        object = try JSONObject(parsing: bytes, within: limits)
         try check()
     }
 
@@ -67,9 +68,9 @@ public struct GameEvent: TimelineRecord {
 
 /// Somebody who had to do with an event.
 public struct EventPlayer: TimelineRecord {
-    public var object: TimelineObject
+    public var object: JSONObject
 
-    public init(_ object: TimelineObject) { self.object = object }
+    public init(_ object: JSONObject) { self.object = object }
 
     public var id: String? {
         get { text("id") }

@@ -1,8 +1,10 @@
+public import PCastJSON
+
 /// The score after an event.
 public struct Scorecard: TimelineRecord {
-    public var object: TimelineObject
+    public var object: JSONObject
 
-    public init(_ object: TimelineObject) { self.object = object }
+    public init(_ object: JSONObject) { self.object = object }
 
     public var total: Score? {
         get { record("total") }
@@ -17,9 +19,9 @@ public struct Scorecard: TimelineRecord {
 
 /// What both teams have, in all or in one period; as text, as the feed has it.
 public struct Score: TimelineRecord {
-    public var object: TimelineObject
+    public var object: JSONObject
 
-    public init(_ object: TimelineObject) { self.object = object }
+    public init(_ object: JSONObject) { self.object = object }
 
     public var visitor: String? {
         get { text("visitor") }

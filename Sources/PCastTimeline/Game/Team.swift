@@ -1,8 +1,10 @@
+public import PCastJSON
+
 /// One of a game's teams.
 public struct Team: TimelineRecord {
-    public var object: TimelineObject
+    public var object: JSONObject
 
-    public init(_ object: TimelineObject) { self.object = object }
+    public init(_ object: JSONObject) { self.object = object }
 
     public var code: String? {
         get { text("code") }
@@ -43,9 +45,9 @@ public struct Team: TimelineRecord {
 
 /// Somebody of a team.
 public struct TeamPlayer: TimelineRecord {
-    public var object: TimelineObject
+    public var object: JSONObject
 
-    public init(_ object: TimelineObject) { self.object = object }
+    public init(_ object: JSONObject) { self.object = object }
 
     public var currentTeam: String? {
         get { text("currentTeam") }

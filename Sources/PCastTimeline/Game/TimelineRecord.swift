@@ -1,14 +1,16 @@
+public import PCastJSON
+
 /// Something of the feed's schemas (seed 002): an object whose known fields have names here. Every field may be missing, each
 /// is kept as it was given, and fields that nobody here knows go along.
 public protocol TimelineRecord: Hashable, Sendable {
-    var object: TimelineObject { get set }
+    var object: JSONObject { get set }
 
-    init(_ object: TimelineObject)
+    init(_ object: JSONObject)
 }
 
 extension TimelineRecord {
     /// One of nothing.
-    public init() { self.init(TimelineObject()) }
+    public init() { self.init(JSONObject()) }
 
     func text(_ name: String) -> String? { object[name]?.string }
 

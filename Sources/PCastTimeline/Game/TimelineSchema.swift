@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 
 /// The JSON schemas of seed 002. No field is required and others may stand beside them; what is there has to be of its type.
@@ -15,9 +16,9 @@ struct TimelineSchema: Sendable {
 
     fileprivate let shape: Shape
 
-    func check(_ object: TimelineObject) throws(TimelineError) { try Self.check(.object(object), shape, "") }
+    func check(_ object: JSONObject) throws(TimelineError) { try Self.check(.object(object), shape, "") }
 
-    private static func check(_ value: TimelineValue, _ shape: Shape, _ path: String) throws(TimelineError) {
+    private static func check(_ value: JSONValue, _ shape: Shape, _ path: String) throws(TimelineError) {
         let field = path.isEmpty ? "the message" : "“\(path)”"
         switch (shape, value) {
         case (.text, .string): return

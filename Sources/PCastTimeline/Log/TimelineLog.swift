@@ -1,3 +1,4 @@
+import PCastJSON
 public import PCastMedia
 
 /// All that was ever said of a game, in the order in which it was recorded. Only grows; what is true at a moment is what

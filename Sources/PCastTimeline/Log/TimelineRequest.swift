@@ -1,3 +1,4 @@
+public import PCastJSON
 public import PCastMedia
 
 /// What a producer asks for.
@@ -7,7 +8,7 @@ public struct TimelineRequest: Hashable, Sendable {
         /// The whole event, new or in place of what it was.
         case put(TimelineEventID, GameEvent)
         /// Some fields of an event (RFC 7396).
-        case patch(TimelineEventID, TimelineObject)
+        case patch(TimelineEventID, JSONObject)
         case delete(TimelineEventID)
     }
 
@@ -23,6 +24,6 @@ public struct TimelineRequest: Hashable, Sendable {
     public static func patch(
         _ id: TimelineEventID, parsing bytes: [UInt8], within limits: TimelineLimits = .standard
     ) throws(TimelineError) -> Change {
-        .patch(id, try TimelineReader.object(of: bytes, within: limits))
+        .patch(id, try JSONObject(parsing: bytes, within: limits))
     }
 }

@@ -1,3 +1,5 @@
+import PCastJSON
+
 /// What the service tells a consumer, as JSON texts of a WebSocket.
 public enum TimelineMessage: Hashable, Sendable {
     /// The first: which writing of the log it is, and the newest revision that there was then. A consumer that came with
@@ -18,21 +20,19 @@ public enum TimelineMessage: Hashable, Sendable {
     public var bytes: [UInt8] {
         switch self {
         case .begin(let id, let newest, let from):
-            Self.message([
+            Self.bytes([
                 "type": "begin", "log": .string(id.description), "newest": .integer(Int64(newest.value)),
                 "from": .integer(Int64(from.value)),
             ])
         case .changes(let revisions): Self.changes(revisions.map(\.bytes))
-        case .behind(let newest): Self.message(["type": "behind", "newest": .integer(Int64(newest.value))])
+        case .behind(let newest): Self.bytes(["type": "behind", "newest": .integer(Int64(newest.value))])
         case .refused(let status, let reason):
-            Self.message(["type": "refused", "status": .string(status), "reason": .string(reason)])
-        case .unknown(let type): Self.message(["type": .string(type)])
+            Self.bytes(["type": "refused", "status": .string(status), "reason": .string(reason)])
+        case .unknown(let type): Self.bytes(["type": .string(type)])
         }
     }
 
-    private static func message(_ members: KeyValuePairs<String, TimelineValue>) -> [UInt8] {
-        TimelineValue.object(TimelineObject(members)).bytes
-    }
+    private static func bytes(_ object: JSONObject) -> [UInt8] { object.bytes }
 
     /// The message of revisions that are written already.
     public static func changes(_ lines: some Collection<[UInt8]>) -> [UInt8] {
@@ -51,7 +51,7 @@ public enum TimelineMessage: Hashable, Sendable {
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
         var wide = limits.enveloped
         (wide.bytes, wide.values, wide.depth) = (Self.largest, Self.largest / 8, limits.enveloped.depth + 3)
-        let object = try TimelineReader.object(of: bytes, within: wide)
+        let object = try JSONObject(parsing: bytes, within: wide)
         switch object["type"]?.string {
         case "begin":
             guard let id = object["log"]?.string else { throw .notAMessage("log") }
@@ -73,14 +73,10 @@ public enum TimelineMessage: Hashable, Sendable {
         }
     }
 
-    private static func number(_ name: String, _ object: TimelineObject) throws(TimelineError) -> SequenceNumber {
+    private static func number(_ name: String, _ object: JSONObject) throws(TimelineError) -> SequenceNumber {
         guard let number = object[name]?.integer, (0...Int64(Int32.max)).contains(number) else {
             throw .notAMessage(name)
         }
         return SequenceNumber(Int(number))
     }
-}
-
-extension TimelineValue: ExpressibleByStringLiteral {
-    public init(stringLiteral value: String) { self = .string(value) }
 }

@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 
 /// How a revision is written: a line of the log on disk, and an element of what consumers are sent.
@@ -14,13 +15,13 @@ extension TimelineRevision {
     }
 
     /// Compact JSON in UTF-8, on one line.
-    public var bytes: [UInt8] { TimelineValue.object(object).bytes }
+    public var bytes: [UInt8] { object.bytes }
 
-    var object: TimelineObject {
-        var object = TimelineObject([
+    var object: JSONObject {
+        var object: JSONObject = [
             "seq": .integer(Int64(number.value)), "at": .integer(at.millisecondsSinceEpoch),
             "recordedAt": .integer(recordedAt.millisecondsSinceEpoch),
-        ])
+        ]
         switch change {
         case .info(let info):
             object["change"] = .string(Word.info)
@@ -32,7 +33,7 @@ extension TimelineRevision {
         return object
     }
 
-    private func write(_ word: String, _ id: TimelineEventID, _ event: GameEvent?, into object: inout TimelineObject) {
+    private func write(_ word: String, _ id: TimelineEventID, _ event: GameEvent?, into object: inout JSONObject) {
         object["change"] = .string(word)
         object["id"] = .string(id.description)
         object["event"] = event.map { .object($0.object) }
@@ -40,10 +41,10 @@ extension TimelineRevision {
 
     /// - Throws: `TimelineError` for what is none.
     public init(parsing bytes: [UInt8], within limits: TimelineLimits = .standard) throws(TimelineError) {
-        try self.init(try TimelineReader.object(of: bytes, within: limits.enveloped), within: limits)
+        try self.init(try JSONObject(parsing: bytes, within: limits.enveloped), within: limits)
     }
 
-    init(_ object: TimelineObject, within limits: TimelineLimits) throws(TimelineError) {
+    init(_ object: JSONObject, within limits: TimelineLimits) throws(TimelineError) {
         guard let number = object["seq"]?.integer, (1...Int64(Int32.max)).contains(number) else {
             throw .notAMessage("seq")
         }
@@ -66,7 +67,7 @@ extension TimelineRevision {
         }
     }
 
-    private static func time(_ name: String, _ object: TimelineObject) throws(TimelineError) -> WallTime {
+    private static func time(_ name: String, _ object: JSONObject) throws(TimelineError) -> WallTime {
         // As far as nanoseconds of 64 bits reach.
         guard let milliseconds = object[name]?.integer, (-9_000_000_000_000...9_000_000_000_000).contains(milliseconds)
         else { throw .notAMessage(name) }

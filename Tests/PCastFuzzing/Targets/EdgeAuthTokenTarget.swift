@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastEdgeAuth
 import PCastMedia
 

@@ -1,4 +1,5 @@
 import PCastEdgeAuth
+import PCastJSON
 
 /// JSON as tokens hold it.
 enum JSONTarget {

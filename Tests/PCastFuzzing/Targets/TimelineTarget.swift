@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 
@@ -11,7 +12,7 @@ enum TimelineTarget {
         }
         if let info = try? GameInfo(parsing: bytes) {
             isRead = true
-            try check((try? GameInfo(parsing: TimelineValue.object(info.object).bytes)) == info, "a game that changed")
+            try check((try? GameInfo(parsing: info.object.bytes)) == info, "a game that changed")
             _ = (info.teams?.first?.players?.first?.name, info.moment)
         }
         if let revision = try? TimelineRevision(parsing: bytes) {
@@ -29,7 +30,7 @@ enum TimelineTarget {
     }
 
     private static func checkEvent(_ event: GameEvent, _ size: Int) throws(BrokenInvariant) {
-        let written = TimelineValue.object(event.object).bytes
+        let written = event.object.bytes
         try check(written.count <= 6 * size + 64, "\(written.count) bytes of text from \(size)")
         try check((try? GameEvent(parsing: written)) == event, "an event that changed")
         guard let id = try? TimelineEventID("e"), event.id ?? "e" == "e" else { return }

@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastMedia
 import Testing
 

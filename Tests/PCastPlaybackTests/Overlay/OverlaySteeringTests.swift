@@ -1,4 +1,5 @@
 import Foundation
+import PCastJSON
 import PCastMedia
 import PCastOverlay
 import Testing

@@ -1,3 +1,4 @@
+import PCastJSON
 import PCastOverlay
 import PCastWeb
 import Synchronization
@@ -66,7 +67,7 @@ final class ScriptedPage: Sendable {
     /// Waits until it is told something of this event.
     ///
     /// - Returns: false when it never was.
-    func hears(_ event: String, where matches: ([String: OverlayJSON]) -> Bool) async -> Bool {
+    func hears(_ event: String, where matches: (JSONObject) -> Bool) async -> Bool {
         while let envelope = await next(event) {
             if matches(envelope.metadata) { return true }
         }
@@ -74,7 +75,7 @@ final class ScriptedPage: Sendable {
     }
 
     /// As ``hears(_:where:)``, of one field.
-    func hears(_ event: String, _ field: String, _ value: OverlayJSON) async -> Bool {
+    func hears(_ event: String, _ field: String, _ value: JSONValue) async -> Bool {
         await hears(event) { $0[field] == value }
     }
 

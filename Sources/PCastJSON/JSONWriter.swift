@@ -6,7 +6,7 @@ struct JSONWriter {
         switch value {
         case .null: write(raw: "null")
         case .boolean(let boolean): write(raw: boolean ? "true" : "false")
-        case .number(let number): write(number)
+        case .number(let number): bytes.append(contentsOf: number.text.utf8)
         case .string(let string): write(string)
         case .array(let values):
             writeList("[", values, "]") { $0.write($1) }
@@ -33,15 +33,6 @@ struct JSONWriter {
 
     private mutating func write(raw text: StaticString) {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
-    }
-
-    /// Whole numbers without a fraction; no others stand in tokens.
-    private mutating func write(_ number: Double) {
-        if let integer = Int64(exactly: number) {
-            bytes.append(contentsOf: String(integer).utf8)
-        } else {
-            bytes.append(contentsOf: number.description.utf8)
-        }
     }
 
     private mutating func write(_ string: String) {

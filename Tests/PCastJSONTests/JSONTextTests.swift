@@ -1,7 +1,7 @@
-import PCastEdgeAuth
+import PCastJSON
 import Testing
 
-@Suite struct JSONTests {
+@Suite struct JSONTextTests {
     @Test(arguments: [
         #"{}"#, #"{"b":1,"a":[true,false,null,"x",{"y":[]}],"c":-5}"#, #"{"n":1.5}"#, #"{"é":"/"}"#,
         #"{"big":9007199254740991}"#,
@@ -14,7 +14,7 @@ import Testing
         (" { \"a\" : [ 1 , 2 ] \n} ", #"{"a":[1,2]}"#), (#"{"a":"\u00e9\/\ud83d\ude00"}"#, #"{"a":"é/😀"}"#),
         (#"{"a":"\ud83d","b":"\ude00x"}"#, #"{"a":"\#u{FFFD}","b":"\#u{FFFD}x"}"#),
         (#"{"a":"\ud83d\u0041"}"#, #"{"a":"\#u{FFFD}A"}"#), (#"{"a":1,"b":2,"a":3}"#, #"{"a":3,"b":2}"#),
-        (#"{"a":1e3,"b":-0.5E+1}"#, #"{"a":1000,"b":-5}"#),
+        (#"{ "a":1e3 , "b":-0.5E+1}"#, #"{"a":1e3,"b":-0.5E+1}"#),
     ])
     func otherFormsMeanTheSame(text: String, compact: String) {
         #expect(JSONObject(text: text)?.text == compact)
@@ -53,5 +53,47 @@ import Testing
                 #expect(JSONObject(text: read.text) == read)
             }
         }
+    }
+
+    @Test("What a stranger wrote is the same, in whichever order and spelling")
+    func sameness() throws {
+        func value(_ text: String) throws -> JSONValue { try JSONValue(Array(text.utf8)) }
+        #expect(try value(#"{"a":1,"b":[2.0]}"#) == value(#"{"b":[2],"a":10e-1}"#))
+        #expect(try Set([value(#"{"a":1,"b":2}"#), value(#"{"b":2,"a":1.0}"#)]).count == 1)
+        #expect(try value(#"{"a":1}"#) != value(#"{"a":1,"b":null}"#) && value("[1,2]") != value("[2,1]"))
+        #expect(try value("9007199254740993") != value("9007199254740992"))
+        #expect(try value("1e2").integer == 100 && value("1.5").integer == nil)
+        #expect(JSONValue.number(2).text == "2" && JSONValue.number(-0.25).text == "-0.25")
+    }
+
+    @Test("What readers take differently is refused where it has to be")
+    func ambiguity() throws {
+        let strict = JSONLimits(refusesAmbiguity: true)
+        for (text, place) in [
+            (#"{"a":1,"a":2}"#, 7), (#"["\ud800"]"#, 8), (#"["\ud800\u0041"]"#, 8), (#"["\udc00"]"#, 8),
+        ] {
+            #expect(throws: JSONError.malformed(at: place)) { try JSONValue(Array(text.utf8), within: strict) }
+            #expect(throws: Never.self) { try JSONValue(Array(text.utf8)) }
+        }
+        #expect(try JSONValue(Array(#""\ud83d\ude00""#.utf8), within: strict) == "😀")
+    }
+
+    @Test("Each limit is told, and nothing is read beyond it")
+    func limits() {
+        let limits = JSONLimits(bytes: 64, depth: 3, values: 8, members: 2)
+        func failure(_ text: String) -> JSONError? {
+            do throws(JSONError) {
+                _ = try JSONValue(Array(text.utf8), within: limits)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(failure("[[[]]]") == nil && failure("[[[[]]]]") == .tooDeep(limit: 3))
+        #expect(failure("[1,2,3,4,5,6,7]") == nil && failure("[1,2,3,4,5,6,7,8]") == .tooManyValues(limit: 8))
+        #expect(failure(#"{"a":1,"b":2,"c":3}"#) == .tooManyMembers(limit: 2))
+        #expect(failure(String(repeating: " ", count: 65)) == .tooLarge(limit: 64))
+        let long = String(repeating: "1", count: 65)
+        #expect((try? JSONValue(Array(long.utf8))) == nil && (try? JSONValue(Array("1e999".utf8))) == nil)
     }
 }

@@ -1,23 +1,22 @@
 /// Reads JSON (RFC 8259) that a stranger wrote, within bounds.
-struct TimelineReader {
+struct JSONReader {
     private let bytes: [UInt8]
-    private let limits: TimelineLimits
+    private let limits: JSONLimits
     private var position = 0
     private var count = 0
 
-    private init(_ bytes: [UInt8], _ limits: TimelineLimits) { (self.bytes, self.limits) = (bytes, limits) }
+    private init(_ bytes: [UInt8], _ limits: JSONLimits) { (self.bytes, self.limits) = (bytes, limits) }
 
-    /// The one object that `bytes` hold.
-    static func object(of bytes: [UInt8], within limits: TimelineLimits) throws(TimelineError) -> TimelineObject {
+    /// The one value that `bytes` hold.
+    static func value(of bytes: [UInt8], within limits: JSONLimits) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.bytes else { throw .tooLarge(limit: limits.bytes) }
-        var reader = TimelineReader(bytes, limits)
+        var reader = JSONReader(bytes, limits)
         let value = try reader.readValue(depth: 0)
         guard reader.skipSpace() == nil else { throw reader.broken }
-        guard case .object(let object) = value else { throw .wrongType("the message", expected: "an object") }
-        return object
+        return value
     }
 
-    private var broken: TimelineError { .notJSON(at: position) }
+    private var broken: JSONError { .malformed(at: position) }
 
     /// The first byte behind white space, which stays unread; nil at the end.
     private mutating func skipSpace() -> UInt8? {
@@ -42,10 +41,10 @@ struct TimelineReader {
         return true
     }
 
-    private mutating func readValue(depth: Int) throws(TimelineError) -> TimelineValue {
+    private mutating func readValue(depth: Int) throws(JSONError) -> JSONValue {
         guard depth < limits.depth else { throw .tooDeep(limit: limits.depth) }
         count += 1
-        guard count <= limits.values else { throw .tooMany("values", limit: limits.values) }
+        guard count <= limits.values else { throw .tooManyValues(limit: limits.values) }
         guard let first = skipSpace() else { throw broken }
         switch first {
         case UInt8(ascii: "{"): return .object(try readObject(depth))
@@ -58,38 +57,40 @@ struct TimelineReader {
         }
     }
 
-    private mutating func readWord(_ word: String, _ value: TimelineValue) throws(TimelineError) -> TimelineValue {
+    private mutating func readWord(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
         guard bytes[position...].starts(with: word.utf8) else { throw broken }
         position += word.utf8.count
         return value
     }
 
-    private mutating func readObject(_ depth: Int) throws(TimelineError) -> TimelineObject {
+    private mutating func readObject(_ depth: Int) throws(JSONError) -> JSONObject {
         guard take("{") else { throw broken }
-        var object = TimelineObject()
+        var object = JSONObject()
         if take("}") { return object }
         repeat {
             guard skipSpace() == UInt8(ascii: "\"") else { throw broken }
+            let start = position
             let name = try readString()
             guard take(":") else { throw broken }
+            if limits.refusesAmbiguity, object[name] != nil { throw .malformed(at: start) }
             object[name] = try readValue(depth: depth + 1)
-            guard object.members.count <= limits.members else { throw .tooMany("members", limit: limits.members) }
+            guard object.members.count <= limits.members else { throw .tooManyMembers(limit: limits.members) }
         } while take(",")
         guard take("}") else { throw broken }
         return object
     }
 
-    private mutating func readArray(_ depth: Int) throws(TimelineError) -> [TimelineValue] {
+    private mutating func readArray(_ depth: Int) throws(JSONError) -> [JSONValue] {
         guard take("[") else { throw broken }
-        var values: [TimelineValue] = []
+        var values: [JSONValue] = []
         if take("]") { return values }
         repeat { values.append(try readValue(depth: depth + 1)) } while take(",")
         guard take("]") else { throw broken }
         return values
     }
 
-    /// `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259, section 6).
-    private mutating func readNumber() throws(TimelineError) -> TimelineNumber {
+    /// `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259, section 6), and finite.
+    private mutating func readNumber() throws(JSONError) -> JSONNumber {
         let start = position
         skip { $0 == UInt8(ascii: "-") }
         let whole = position
@@ -99,7 +100,10 @@ struct TimelineReader {
             skip { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }
             if skipDigits() == 0 { throw broken }
         }
-        return TimelineNumber(checked: String(decoding: bytes[start..<position], as: UTF8.self))
+        guard position - start <= JSONLimits.numberLength else { throw .malformed(at: start) }
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        guard Double(text)?.isFinite == true else { throw .malformed(at: start) }
+        return JSONNumber(checked: text)
     }
 
     @discardableResult
@@ -115,7 +119,7 @@ struct TimelineReader {
         return position - start
     }
 
-    private mutating func readString() throws(TimelineError) -> String {
+    private mutating func readString() throws(JSONError) -> String {
         guard take("\"") else { throw broken }
         var text: [UInt8] = []
         while let byte = next() {
@@ -131,7 +135,7 @@ struct TimelineReader {
         throw broken
     }
 
-    private mutating func readEscape(into text: inout [UInt8]) throws(TimelineError) {
+    private mutating func readEscape(into text: inout [UInt8]) throws(JSONError) {
         switch next() {
         case UInt8(ascii: "b"): text.append(0x08)
         case UInt8(ascii: "t"): text.append(0x09)
@@ -146,19 +150,20 @@ struct TimelineReader {
     }
 
     /// A surrogate without its partner becomes U+FFFD, as it does when ECMAScript encodes the string as UTF-8.
-    private mutating func scalar(from unit: UInt16) throws(TimelineError) -> Unicode.Scalar {
-        guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) ?? "\u{FFFD}" }
+    private mutating func scalar(from unit: UInt16) throws(JSONError) -> Unicode.Scalar {
+        if let scalar = Unicode.Scalar(unit) { return scalar }
         let afterLead = position
-        if next() == UInt8(ascii: "\\"), next() == UInt8(ascii: "u"), let trail = try? readHexUnit(),
-            UTF16.isTrailSurrogate(trail)
+        if UTF16.isLeadSurrogate(unit), next() == UInt8(ascii: "\\"), next() == UInt8(ascii: "u"),
+            let trail = try? readHexUnit(), UTF16.isTrailSurrogate(trail)
         {
             return UTF16.decode(UTF16.EncodedScalar([unit, trail]))
         }
         position = afterLead
+        guard !limits.refusesAmbiguity else { throw broken }
         return "\u{FFFD}"
     }
 
-    private mutating func readHexUnit() throws(TimelineError) -> UInt16 {
+    private mutating func readHexUnit() throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
             guard let byte = next(), let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { throw broken }

@@ -1,0 +1,17 @@
+import PCastJSON
+
+extension JSONObject {
+    /// The one object that `bytes` hold.
+    ///
+    /// - Throws: `TimelineError` for anything else, and beyond the limits.
+    init(parsing bytes: [UInt8], within limits: TimelineLimits) throws(TimelineError) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue(bytes, within: limits.json)
+        } catch {
+            throw TimelineError(error)
+        }
+        guard case .object(let object) = value else { throw .wrongType("the message", expected: "an object") }
+        self = object
+    }
+}

@@ -262,6 +262,9 @@ struct OverlayCoreTests {
         #expect(stage.take(1).last?.text == OverlayClosing.tooManyMessages.reason)
         for page in 2...70 { stage.handle(.pageOpened(.init(number: page), isController: false)) }
         #expect(stage.take(70).map(\.text) == [OverlayClosing.tooManyPages.reason])
+        // They keep nobody out who steers.
+        stage.attach(71)
+        #expect(Self.commands(stage.say("player.mute", ["mute": .boolean(true)], from: 71)) == [.bridgeMute(true)])
     }
 
     @Test("silence is a warning, then fatal, which destroys it; a sign of life in time is neither")

@@ -5,7 +5,8 @@ import PCastMedia
 extension OverlayCore {
     mutating func open(_ id: OverlayPage.ID, _ isController: Bool, at now: Instant) {
         guard pages[id] == nil else { return }
-        let isFull = pages.count >= configuration.pageLimit
+        // Those who look on cannot keep out who steers.
+        let isFull = pages.values.count { $0.isController == isController } >= configuration.pageLimit
         pages[id] = OverlayPage(isController: isController, at: now)
         switch phase {
         case .loading, .ready: if isFull { close(id, .tooManyPages) }

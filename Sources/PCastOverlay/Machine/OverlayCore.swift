@@ -15,7 +15,7 @@ public struct OverlayCore: Machine, Sendable {
         public var expectsPages: Bool
         /// How often pages are asked for a sign of life.
         public var keepAlive: TimeSpan
-        /// Connected at once.
+        /// Connected at once: so many that steer, and so many that look on.
         public var pageLimit: Int
 
         public init(

@@ -204,7 +204,7 @@ let package = Package(
         tests("Signaling", ["PCastSignaling", "PCastMedia"]),
         tests("HLS", ["PCastHLS", "PCastNetwork", "PCastMedia"]),
         tests("JSON", ["PCastJSON", "PCastNetwork"]),
-        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastMedia"]),
+        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastNetwork", "PCastMedia"]),
         tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 import Testing
 

@@ -1,20 +1,9 @@
+import PCastJSON
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastOverlay
-
-/// Draws numbers that are the same for the same seed (SplitMix64).
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
 
 /// A programme with a page that steers, and, where they are let in, others that lie.
 private struct Programme {
@@ -58,13 +47,13 @@ private struct Programme {
         }
     }
 
-    private mutating func say(_ event: String, _ metadata: [String: OverlayJSON] = [:]) {
+    private mutating func say(_ event: String, _ metadata: JSONObject = [:]) {
         sequence += 1
         handle(.pageSaid(first, OverlayEnvelope(event, metadata, sequence: sequence, epoch: core.epoch).text))
     }
 
     /// Something that happens anyway.
-    mutating func goOn(_ generator: inout Seeded) {
+    mutating func goOn(_ generator: inout SeededGenerator) {
         now = now + .milliseconds(Int64.random(in: 1...400, using: &generator))
         core.advance(to: now)
         drain()
@@ -83,7 +72,7 @@ private struct Programme {
     }
 
     /// Something that a page without a token does.
-    mutating func lie(_ generator: inout Seeded) {
+    mutating func lie(_ generator: inout SeededGenerator) {
         guard let liar = liars.randomElement(using: &generator), Int.random(in: 0..<8, using: &generator) > 0 else {
             lastLiar += 1
             liars.append(lastLiar)
@@ -102,9 +91,9 @@ private struct Programme {
     }
 
     /// A message that means something, whole or with something wrong in it.
-    private static func words(_ generator: inout Seeded) -> String {
+    private static func words(_ generator: inout SeededGenerator) -> String {
         let name = OverlayEventName.allCases.randomElement(using: &generator) ?? .bridgeReady
-        let metadata: [String: OverlayJSON] = [
+        let metadata: JSONObject = [
             "timecode": .integer(7), "state": .string("paused"), "status": .string("disabled"), "mute": .boolean(true),
             "volume": .integer(.random(in: -9...200, using: &generator)), "speed": .number(2), "type": .string("fatal"),
             "message": .string("no"), "language": .string("xx"), "controls": .string("hidden"),
@@ -128,8 +117,8 @@ struct OverlayHostilityTests {
     )
     func nothingChanges(seed: UInt64) {
         var (quiet, loud) = (Programme(), Programme())
-        var (events, sameEvents) = (Seeded(state: seed), Seeded(state: seed))
-        var lies = Seeded(state: seed &+ 1_000)
+        var (events, sameEvents) = (SeededGenerator(seed: seed), SeededGenerator(seed: seed))
+        var lies = SeededGenerator(seed: seed &+ 1_000)
         for _ in 0..<300 {
             quiet.goOn(&events)
             loud.goOn(&sameEvents)

@@ -1,6 +1,6 @@
-import PCastJSON
 import Dispatch
 import PCastIO
+import PCastJSON
 import PCastMedia
 public import PCastTimeline
 import Synchronization

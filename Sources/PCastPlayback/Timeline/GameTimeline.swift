@@ -310,10 +310,10 @@ public final class GameTimeline: Sendable {
 
     // MARK: Telling
 
-    /// Tells somebody what the viewer knows, and from then on all that is told to him.
+    /// Tells somebody what the viewer knows, and from then on all that is told to him; once, however often it is added.
     func add(_ audience: any TimelineAudience) {
         state.withLock { state in
-            guard state.phase != .over else { return }
+            guard state.phase != .over, !state.audience.contains(where: { $0.value === audience }) else { return }
             state.audience.append(WeakTimelineAudience(value: audience))
             let release = state.release
             let known = TimelineGate.deliveries(

@@ -164,7 +164,7 @@ extension EndToEnd {
             try await browser.wait(for: "standing.has('now')")
             try await ground.add("--id", "before", "--type", "penalty", "--team", "visitor")
             try await ground.killAndRestart()
-            try await ground.add("--id", "after", "--type", "goal", "--team", "visitor", "--description", "4:1")
+            try await ground.add("--id", "after", "--type", "goal", "--team", "visitor", "--description", "A late one")
             try await browser.wait(for: "standing.has('before') && standing.has('after')")
             for id in ["before", "after"] {
                 let count = try await browser.evaluate(

@@ -49,10 +49,10 @@ struct PlayTimeline: Sendable {
             } catch let trouble as TimelineTrouble {
                 if case .refused = trouble {
                     console.event("timelineRefused", ["reason": .string("\(trouble)")])
-                    return console.say("The timeline is not followed: \(trouble).")
+                    return console.say("The timeline is not followed: \(trouble)")
                 }
                 if trouble == .over { return }
-                if trouble != told { console.say("The timeline is waited for: \(trouble).") }
+                if trouble != told { console.say("The timeline is waited for: \(trouble)") }
                 told = trouble
             }
             try await Task.sleep(for: Self.wait.duration)

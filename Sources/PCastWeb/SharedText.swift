@@ -1,16 +1,31 @@
 public import NIOCore
 import NIOWebSocket
 
-/// A text that is made once and sent on many WebSockets; its bytes are shared.
+/// A text that is made once and sent on many WebSockets by a server: as the frame that goes over the wire, whose bytes are
+/// shared, so that to send it to one more is one call of the system.
 public struct SharedText: Sendable {
-    let frame: WebSocketFrame
+    let frame: ByteBuffer
 
     /// - Parameter bytes: in UTF-8.
     public init(_ bytes: [UInt8]) {
-        frame = WebSocketFrame(fin: true, opcode: .text, data: ByteBuffer(bytes: bytes))
+        // A whole text without a mask (RFC 6455, section 5.2).
+        var frame = ByteBuffer()
+        frame.reserveCapacity(minimumWritableBytes: bytes.count + 10)
+        frame.writeInteger(0x81 as UInt8)
+        switch bytes.count {
+        case ...125: frame.writeInteger(UInt8(bytes.count))
+        case ...0xFFFF:
+            frame.writeInteger(126 as UInt8)
+            frame.writeInteger(UInt16(bytes.count))
+        default:
+            frame.writeInteger(127 as UInt8)
+            frame.writeInteger(UInt64(bytes.count))
+        }
+        frame.writeBytes(bytes)
+        self.frame = frame
     }
 
-    public var byteCount: Int { frame.length }
+    public var byteCount: Int { frame.readableBytes }
 }
 
 extension WebSocketConnection {
@@ -22,9 +37,17 @@ extension WebSocketConnection {
     /// - Parameter completion: called on the connection's thread when the system has taken all of it, or with false when the
     ///   connection is broken.
     public func post(_ text: SharedText, completion: @escaping @Sendable (Bool) -> Void) {
-        channel.writeAndFlush(text.frame).whenComplete { result in
+        let loop = channel.eventLoop
+        guard loop.inEventLoop else { return loop.execute { post(text, completion: completion) } }
+        // It is a frame already: it goes in where frames come out.
+        guard let encoder = try? channel.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self) else {
+            return completion(false)
+        }
+        let sent = loop.makePromise(of: Void.self)
+        sent.futureResult.whenComplete { result in
             if case .success = result { completion(true) } else { completion(false) }
         }
+        encoder.writeAndFlush(NIOAny(text.frame), promise: sent)
     }
 
     /// Asks a client for a sign of life, without waiting until that is sent.

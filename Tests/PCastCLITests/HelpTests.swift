@@ -30,6 +30,7 @@ struct HelpTests {
             (
                 PlayCommand.self,
                 ["<uri>", "--render", "--cue", "--start", "--speed", "--loop", "--muted", "--screenshot", "--for"]
+                    + ["--overlay", "--timeline", "--timeline-platform", "--timeline-token", "--spoiler"]
             ),
             (
                 PlayoutCommand.self,

@@ -114,6 +114,7 @@ final class TimelineReaders: Sendable {
         let events = UnsafeMutablePointer<clinux_event>.allocate(capacity: Int(CLINUX_EVENTS_PER_WAIT))
         defer { events.deallocate() }
         var upgraded = 0
+        var bytes = [UInt8](repeating: 0, count: 4_096)
         while !isOver.load(ordering: .relaxed) {
             while consumers.count < count, consumers.count - upgraded < Self.opening {
                 guard let descriptor = open() else {
@@ -128,7 +129,7 @@ final class TimelineReaders: Sendable {
             for place in 0..<max(ready, 0) {
                 let index = Int(events[place].token)
                 let before = consumers[index].hasUpgraded
-                if !take(&consumers[index]) {
+                if !take(&consumers[index], &bytes) {
                     _ = clinux_epoll_control(poll, Int32(CLINUX_REMOVE), consumers[index].descriptor, 0, 0)
                     state.withLock { $0.failed += 1 }
                 }
@@ -159,10 +160,10 @@ final class TimelineReaders: Sendable {
 
     /// What has come to one.
     ///
+    /// - Parameter bytes: to read into.
     /// - Returns: false when its connection is over.
-    private func take(_ consumer: inout Consumer) -> Bool {
+    private func take(_ consumer: inout Consumer, _ bytes: inout [UInt8]) -> Bool {
         let now = MonotonicClock.now()
-        var bytes = [UInt8](repeating: 0, count: 4_096)
         let read = recv(consumer.descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
         guard read > 0 else { return read < 0 && (errno == EAGAIN || errno == EINTR) }
         consumer.buffer += bytes.prefix(read)

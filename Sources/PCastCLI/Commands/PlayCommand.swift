@@ -51,6 +51,8 @@ struct PlayCommand: AsyncCommand {
                 + "of this folder's pages.", valueName: "program"))
     var overlay: String?
 
+    @OptionGroup(title: "Timeline") var timeline: PlayTimelineOptions
+
     @Flag(help: "Begin again when the last item has been played.")
     var loop = false
 
@@ -76,7 +78,7 @@ struct PlayCommand: AsyncCommand {
         let plan = PlayPlan(
             addresses: uri, cuePoints: cue.map(\.cuePoint), render: place, start: start?.span, speed: speed,
             duration: duration?.span, screenshot: screenshot, isLooping: loop, isMuted: muted,
-            overlay: overlay)
+            overlay: overlay, timeline: try timeline.plan())
         try await PlayRun(plan, Console(output)).run()
     }
 

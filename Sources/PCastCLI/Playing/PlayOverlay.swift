@@ -9,9 +9,11 @@ struct PlayOverlay: Sendable {
     private let overlay: Overlay
     private let bridge: OverlayBridge
 
-    /// - Parameter name: of a programme, or a folder with an `index.html`.
+    /// - Parameters:
+    ///   - name: of a programme, or a folder with an `index.html`.
+    ///   - timeline: what its pages are told of, if anything.
     /// - Throws: `CommandFailure` for what is neither.
-    init(_ name: String, of player: Player) throws {
+    init(_ name: String, of player: Player, telling timeline: PlayTimeline?) throws {
         var isFolder: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: name, isDirectory: &isFolder) && isFolder.boolValue
         let program = exists ? URL(fileURLWithPath: name).standardizedFileURL.lastPathComponent : name
@@ -23,6 +25,7 @@ struct PlayOverlay: Sendable {
         } catch {
             throw CommandFailure(.unusableArguments, "--overlay: \(error.reason).")
         }
+        if let timeline { overlay.use(timeline.plugin) }
         bridge = OverlayBridge([overlay], folder: exists ? name : nil)
     }
 

@@ -15,6 +15,7 @@ struct PlayPlan: Sendable {
     var isMuted: Bool
     /// The name of a programme, or a folder of an overlay's pages.
     var overlay: String?
+    var timeline: PlayTimeline.Plan?
 
     var videos: [Video] { addresses.map { Video($0, cuePoints: cuePoints) } }
 }

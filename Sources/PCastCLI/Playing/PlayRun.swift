@@ -42,7 +42,8 @@ struct PlayRun: Sendable {
         let player = Player(
             .media(isHeard: showing != nil, shownOn: showing?.surface, subscribe: PlayStreams.subscribe))
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
-        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player) }
+        let timeline = plan.timeline.map { PlayTimeline($0, of: player) }
+        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, telling: timeline) }
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
         if let start = plan.start { player.startSeek(to: start) }
@@ -59,8 +60,10 @@ struct PlayRun: Sendable {
             }
             if let showing { group.addTask { await steer(player, by: showing) } }
             if let overlay { group.addTask { try await overlay.serve(console) } }
+            if let timeline { group.addTask { try await timeline.follow(console) } }
             let cause = await end.wait()
             overlay?.end()
+            timeline?.end()
             let last = (player.session ?? session)?.lastFrame
             group.cancelAll()
             if let path = plan.screenshot { try write(last, to: path) }

@@ -81,8 +81,18 @@ extension OverlayCore {
         if hasRoom { outputs.append(.wake(id)) } else { close(id, .fellBehind) }
     }
 
+    mutating func tell(_ id: OverlayPage.ID, _ message: OverlayMessage) {
+        guard pages[id]?.isListening == true, !isPaused else { return }
+        do throws(OverlayWireError) {
+            if let report = try OverlayReport(message) { tell(id, report) }
+        } catch {
+            raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is \(error)"))
+        }
+    }
+
     /// What is so, for one who has just come.
     mutating func replay(to id: OverlayPage.ID) {
+        begun.append(id)
         if told[.appStatus] == nil { tell(id, OverlayReport(.appStatus, ["status": .string(status.rawValue)])) }
         for name in Self.replayed {
             if let report = told[name] { tell(id, report) }

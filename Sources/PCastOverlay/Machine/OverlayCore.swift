@@ -49,6 +49,8 @@ public struct OverlayCore: Machine, Sendable {
         ///
         /// - Parameter isPublished: all who listen have it already.
         case post(OverlayMessage, isPublished: Bool)
+        /// To one page, if it listens: what is so, for one that has just come.
+        case tell(OverlayPage.ID, OverlayMessage)
         /// The player's playhead belongs to this epoch from now on; an item of its own, or the same by a seek.
         case epoch(Int64, isNewItem: Bool)
         case pageOpened(OverlayPage.ID, isController: Bool)
@@ -94,6 +96,8 @@ public struct OverlayCore: Machine, Sendable {
     var language: String?
     var spoken: OverlayMessage?
     var told: [OverlayEventName: OverlayReport] = [:]
+    /// Pages that were told it since somebody asked.
+    var begun: [OverlayPage.ID] = []
     var epoch: Int64 = 0
     /// Where the epochs of the item that is played begin.
     var itemEpoch: Int64 = 0
@@ -133,6 +137,7 @@ public struct OverlayCore: Machine, Sendable {
             outputs.append(.paused)
         case .destroy: destroy(.destroyed)
         case .post(let message, let isPublished): post(message, isPublished: isPublished)
+        case .tell(let id, let message): tell(id, message)
         case .epoch(let number, let isNewItem):
             epoch = max(epoch, number)
             // Told late, the item's seeks may have been told before it.
@@ -177,6 +182,12 @@ public struct OverlayCore: Machine, Sendable {
     public mutating func takeOutgoing(for id: OverlayPage.ID) -> Outgoing? {
         guard let text = pages[id]?.takeText() else { return pages[id]?.closing.map { .close($0) } }
         return .text(text)
+    }
+
+    /// The pages that begin to be told things, each once: they know what is so of player and programme, and nothing else yet.
+    public mutating func takeBegun() -> [OverlayPage.ID] {
+        defer { begun = [] }
+        return begun
     }
 
     // MARK: Its life

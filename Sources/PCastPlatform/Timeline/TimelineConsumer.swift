@@ -73,12 +73,16 @@ final class TimelineConsumer: Sendable {
 
     private func post(_ text: SharedText) {
         connection.post(text) { isSent in
-            self.state.withLock { state in
+            // Looked at first: what is recorded from now on is pumped behind this.
+            let newest = self.channel.newest
+            let hasMore = self.state.withLock { state in
                 state.sendingSince = nil
                 if !isSent { state.isOver = true }
+                if state.place >= newest { state.hasCaughtUp = true }
+                return isSent && state.place < newest
             }
             // In a turn of its own: who is far behind must not keep the others of the thread.
-            self.connection.eventLoop.execute { self.pump() }
+            if hasMore { self.connection.eventLoop.execute { self.pump() } }
         }
     }
 

@@ -109,6 +109,9 @@ public final class Overlay: Sendable {
 
     func post(_ message: OverlayMessage, isPublished: Bool) { handle(.post(message, isPublished: isPublished)) }
 
+    /// Says something to one page alone; nobody else hears of it.
+    public func post(_ message: OverlayMessage, to page: OverlayPage.ID) { handle(.tell(page, message)) }
+
     /// What follows is of another epoch of the player's.
     func setEpoch(_ epoch: PlayheadEpoch, isNewItem: Bool) {
         handle(.epoch(Int64(max(epoch.number, 0)), isNewItem: isNewItem))
@@ -179,7 +182,7 @@ public final class Overlay: Sendable {
     private func handle(_ input: OverlayCore.Input) { run { $0.handle(input, at: $1) } }
 
     private func run(_ body: (inout OverlayCore, Instant) -> Void) {
-        let (wakes, begins, alarm) = state.withLock { state in
+        let (wakes, begun, begins, alarm) = state.withLock { state in
             body(&state.core, MonotonicClock.now())
             var wakes: Set<OverlayPage.ID> = []
             while let output = state.core.poll() {
@@ -187,13 +190,21 @@ public final class Overlay: Sendable {
             }
             let begins = !state.isDelivering && !state.outbox.isEmpty
             if begins { state.isDelivering = true }
-            return (wakes.compactMap { state.wakes[$0] }, begins, state.nextAlarm())
+            return (wakes.compactMap { state.wakes[$0] }, state.core.takeBegun(), begins, state.nextAlarm())
         }
         for wake in wakes { wake() }
         if begins { queue.async { self.deliver() } }
+        if !begun.isEmpty { queue.async { self.begin(begun) } }
         if let alarm {
             let delay = max((alarm - MonotonicClock.now()).nanoseconds, 0)
             queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in self?.ring() }
+        }
+    }
+
+    private func begin(_ pages: [OverlayPage.ID]) {
+        let plugins = state.withLock { $0.plugins }
+        for page in pages {
+            for plugin in plugins { plugin.begin(page) }
         }
     }
 

@@ -11,6 +11,9 @@ public protocol OverlayPlugin: AnyObject, Sendable {
     func destroy()
     /// All that is said, by whomever, as those hear it who listen for notifications.
     func receive(_ message: OverlayMessage)
+    /// A page begins to be told things, or begins anew after it was away: it knows of the player, and of nothing else. What it is
+    /// to know of the plugin is posted to it, by ``Overlay/post(_:to:)``.
+    func begin(_ page: OverlayPage.ID)
 }
 
 extension OverlayPlugin {
@@ -19,6 +22,7 @@ extension OverlayPlugin {
     public func pause() {}
     public func destroy() {}
     public func receive(_ message: OverlayMessage) {}
+    public func begin(_ page: OverlayPage.ID) {}
 }
 
 /// Adapts a player (Ease Live's `PlayerPluginInterface`): does what the overlay asks for, and posts what the player does

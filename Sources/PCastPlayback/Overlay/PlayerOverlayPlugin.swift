@@ -143,10 +143,11 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         overlay.post(.playerTime(time))
     }
 
-    /// To pages as `cue.passed`: what somebody wants to be said when the picture comes there.
+    /// To pages as `cue.passed`: what somebody wants to be said when the picture comes there. Of what a timeline has released
+    /// they hear by ``TimelineOverlayPlugin``, which also takes it back.
     private func tellCuePoints(_ passage: CuePointPassage, _ overlay: Overlay) {
         let playhead = player.playhead
-        for cuePoint in passage.cuePoints where cuePoint.position.seconds.isFinite {
+        for cuePoint in passage.cuePoints where cuePoint.position.seconds.isFinite && !cuePoint.isOfTimeline {
             var metadata: JSONObject = [
                 "type": .string(cuePoint.type ?? ""), "position": .number(cuePoint.position.seconds),
                 "properties": .object(JSONObject(sorting: cuePoint.properties)),

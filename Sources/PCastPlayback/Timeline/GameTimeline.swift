@@ -33,6 +33,7 @@ public final class GameTimeline: Sendable {
         var follower: TimelineFollower?
         var waiting: [CheckedContinuation<Void, any Error>] = []
         var readers = StreamReaders<TimelineDelivery>(.everything(GameTimeline.backlog))
+        var audience: [WeakTimelineAudience] = []
         var session: PlaybackSession?
         /// Of the picture that was shown last, and the player's epoch that it was of.
         var position: TimeSpan?
@@ -130,7 +131,10 @@ public final class GameTimeline: Sendable {
     public func shutdown() {
         let (task, follower, waiting, cuePoints) = state.withLock { state in
             defer {
+                let audience = state.audience
+                outbox.async { for each in audience { each.value?.ended() } }
                 (state.phase, state.following, state.follower, state.waiting) = (.over, nil, nil, [])
+                state.audience = []
                 state.cuePoints = [:]
                 state.readers.finish()
             }
@@ -307,12 +311,31 @@ public final class GameTimeline: Sendable {
 
     // MARK: Telling
 
+    /// Tells somebody what the viewer knows, and from then on all that is told to him; once, however often it is added.
+    func add(_ audience: any TimelineAudience) {
+        state.withLock { state in
+            guard state.phase != .over, !state.audience.contains(where: { $0.value === audience }) else { return }
+            state.audience.append(WeakTimelineAudience(value: audience))
+            let release = state.release
+            let known = TimelineGate.deliveries(
+                from: TimelineShown(), to: release.shown, of: release.log, at: release.moment)
+            outbox.async { audience.told(known) }
+        }
+    }
+
+    func remove(_ audience: any TimelineAudience) {
+        state.withLock { state in state.audience.removeAll { $0.value == nil || $0.value === audience } }
+    }
+
     private func tell(_ deliveries: [TimelineDelivery], _ state: inout State) {
         guard !deliveries.isEmpty else { return }
         mark(deliveries, &state)
         for delivery in deliveries { state.readers.yield(delivery) }
+        let audience = state.audience
         outbox.async { [weak self] in
-            guard let self, !isOver, let delegate = player.eventDelegate else { return }
+            guard let self, !isOver else { return }
+            for each in audience { each.value?.told(deliveries) }
+            guard let delegate = player.eventDelegate else { return }
             for delivery in deliveries {
                 delegate.didReceive(
                     event: delivery.info == nil ? .gameEvent : .gameInfo, suggestedAction: .none,
@@ -332,7 +355,7 @@ public final class GameTimeline: Sendable {
             if let old { removed.append(old) }
             guard delivery.type != .deleted, let position = session.position(of: delivery.at) else { continue }
             let cuePoint = CuePoint(
-                type: "timeline.\(event.type?.rawValue ?? "event")", at: position,
+                type: CuePoint.timelinePrefix + (event.type?.rawValue ?? "event"), at: position,
                 properties: event.object.dictionary)
             state.cuePoints[id] = cuePoint
             added.append(ReleasedCuePoint(cuePoint: cuePoint, isNews: delivery.type == .added))

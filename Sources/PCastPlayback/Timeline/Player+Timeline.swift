@@ -7,6 +7,13 @@ struct ReleasedCuePoint: Sendable {
     var isNews: Bool
 }
 
+extension CuePoint {
+    /// What the types of cue points begin with that a timeline has released.
+    static let timelinePrefix = "timeline."
+
+    var isOfTimeline: Bool { type?.hasPrefix(Self.timelinePrefix) ?? false }
+}
+
 extension Player {
     /// Puts cue points of a session in the place of others.
     func exchange(_ removed: [CuePoint], for added: [ReleasedCuePoint], of session: PlaybackSession) {

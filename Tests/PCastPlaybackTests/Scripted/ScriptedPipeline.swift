@@ -95,6 +95,17 @@ final class ScriptedPipeline: PlaybackPipeline {
         tell(.buffering(false))
     }
 
+    /// The first picture of the epoch is on the screen, and nothing behind it is there yet.
+    func arrive() {
+        let position = state.withLock { state in
+            let position = state.clock.playhead(at: state.now).position
+            state.clock.show(position, of: state.clock.epoch, at: state.now)
+            _ = state.clock.setBuffering(true, of: state.clock.epoch, at: state.now)
+            return position
+        }
+        tell(.arrived(position))
+    }
+
     /// Lets time go by, with a picture each tenth of a second; they move if it plays.
     func run(_ seconds: Double) {
         for _ in 0..<Int((seconds * 10).rounded()) {

@@ -119,6 +119,36 @@ struct GameTimelineTests {
         await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
     }
 
+    @Test("the first picture of a seek counts as soon as it is seen; what comes on the way waits for it")
+    func arrived() async throws {
+        let timeline = GameTimeline(configuration, player: player, source: service)
+        let script = try await play()
+        script.land(at: .seconds(20))
+        async let subscribed: Void = timeline.subscribeEvents()
+        let connection = try await connection()
+        var log = TimelineScript()
+        try log.put("a", at: 1_005, "one")
+        try log.put("b", at: 1_018, "two")
+        connection.begin(log.log)
+        try await subscribed
+        #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
+        // Of what is told while it seeks it is not known whether it belongs to the picture that is there by then.
+        player.startSeek(to: .seconds(10))
+        try log.put("c", at: 1_012, recorded: 1_019, "three")
+        connection.say(.changes(Array(log.log.changes(since: SequenceNumber(2)))))
+        await wait(for: timeline, 3)
+        #expect(await told(timeline) == [])
+        // There is not enough to go on with; but it is seen.
+        script.arrive()
+        #expect(await told(timeline) == ["gameEvent deleted twoseek"])
+        script.land()
+        #expect(await told(timeline) == [])
+        player.startSeek(to: TimeSpan(seconds: 19.5))
+        script.arrive()
+        #expect(await told(timeline) == ["gameEvent added two", "gameEvent added three"])
+        timeline.shutdown()
+    }
+
     @Test("nothing is asked for before it is subscribed to; a spoiler tells everything at once")
     func spoiler() async throws {
         let timeline = GameTimeline(

@@ -3,7 +3,8 @@
 //
 // Beside the bridge's own events it knows, from the application:
 //   timeline.game {home: {name, short, color, score}, away: {…}, period}
-//   timeline.added and timeline.modified {id, at, kind, title, detail, team, home, away}, timeline.deleted {id}
+//   timeline.added and timeline.modified {id, at, kind, title, detail, team, home, away, period}, timeline.deleted {id}
+//   timeline.snapshot {part, parts, game, events}: all that is known, in place of what was, in one message or several
 //   cue.passed {type, timecode, properties}, which a cue point of the player's becomes
 import { connect } from "/bridge.js";
 import { languages } from "./words.js";
@@ -77,15 +78,34 @@ bridge.on("easelive.error", ({ message }) => view.say(message));
 function showGame(game) {
   for (const side of ["home", "away"]) if (game[side]) game[side] = { ...model.game[side], ...game[side] };
   Object.assign(model.game, game);
-  view.game(model.game);
+  showBoard();
 }
 
-function showEvent({ id, at, home, away, ...rest }) {
+// The score is that of the newest event that says one: what is taken back, because the viewer went back, counts no more. Without
+// one it is what was said of the game.
+function showBoard() {
+  const events = [...model.events.values()].sort((left, right) => left.at - right.at || (left.seq ?? 0) - (right.seq ?? 0));
+  const newest = events.findLast(({ home, away }) => Number.isFinite(home) || Number.isFinite(away));
+  const { home, away, period } = model.game;
+  view.game({
+    home: { ...home, score: newest?.home ?? home?.score ?? 0 }, away: { ...away, score: newest?.away ?? away?.score ?? 0 },
+    period: events.findLast((event) => event.period)?.period ?? period,
+  });
+}
+
+function keepEvent({ id, at, ...rest }) {
   const moment = typeof at === "string" ? Date.parse(at) : at;
-  if (id === undefined || !Number.isFinite(moment)) return;
-  model.events.set(String(id), { ...rest, id: String(id), at: moment });
-  if (Number.isFinite(home) || Number.isFinite(away)) showGame({ home: { score: home }, away: { score: away } });
+  if (id !== undefined && Number.isFinite(moment)) model.events.set(String(id), { ...rest, id: String(id), at: moment });
+}
+
+function showAll() {
+  showBoard();
   showEvents();
+}
+
+function showEvent(event) {
+  keepEvent(event);
+  showAll();
 }
 
 bridge.on("timeline.game", showGame);
@@ -93,7 +113,15 @@ bridge.on("timeline.added", showEvent);
 bridge.on("timeline.modified", showEvent);
 bridge.on("timeline.deleted", ({ id }) => {
   model.events.delete(String(id));
-  showEvents();
+  showAll();
+});
+bridge.on("timeline.snapshot", ({ part, parts, game, events }) => {
+  if (part === 0) {
+    model.events.clear();
+    if (game) showGame(game);
+  }
+  events.forEach(keepEvent);
+  if (part === parts - 1) showAll();
 });
 bridge.on("cue.passed", ({ type, timecode, position, properties }) => {
   showEvent({ kind: type || "chapter", id: `cue ${type} ${position}`, at: timecode, ...properties });
@@ -106,7 +134,7 @@ function speak(language) {
   if (known !== model.language) {
     model.language = known;
     view.speak(known, model);
-    view.game(model.game);
+    showBoard();
     showEvents();
   }
   if (!model.isWatching) bridge.emit("app.language", { language: known, available: languages });

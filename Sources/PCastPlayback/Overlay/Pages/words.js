@@ -7,7 +7,10 @@ export const words = {
     playing: "Playing", paused: "Paused", seeking: "Seeking", stopped: "Stopped", buffering: "Loading",
     waiting: "Waiting for the player", lost: "The connection was lost; trying again", over: "This overlay has ended.",
     watching: "Watching only", home: "Home", away: "Away",
-    kinds: { goal: "Goal", card: "Card", substitution: "Substitution", period: "Period", chapter: "Chapter" },
+    kinds: { goal: "Goal", card: "Card", substitution: "Substitution", period: "Period", chapter: "Chapter", penalty: "Penalty",
+      penalty_shot: "Penalty shot", period_start: "Period begins", period_end: "Period ends", overtime_start: "Overtime begins",
+      overtime_end: "Overtime ends", shootout_start: "Shootout begins", shootout_end: "Shootout ends", break_start: "Break",
+      break_end: "Break is over", event: "Event" },
   },
   de: {
     name: "Deutsch", play: "Abspielen", pause: "Anhalten", back: "10 Sekunden zurück", ahead: "10 Sekunden vor",
@@ -16,7 +19,10 @@ export const words = {
     playing: "Läuft", paused: "Angehalten", seeking: "Sucht", stopped: "Beendet", buffering: "Lädt",
     waiting: "Wartet auf den Player", lost: "Die Verbindung ist weg; neuer Versuch", over: "Dieses Overlay ist beendet.",
     watching: "Nur zusehen", home: "Heim", away: "Gast",
-    kinds: { goal: "Tor", card: "Karte", substitution: "Wechsel", period: "Abschnitt", chapter: "Kapitel" },
+    kinds: { goal: "Tor", card: "Karte", substitution: "Wechsel", period: "Abschnitt", chapter: "Kapitel", penalty: "Strafe",
+      penalty_shot: "Penalty", period_start: "Anpfiff", period_end: "Abpfiff", overtime_start: "Verlängerung",
+      overtime_end: "Ende der Verlängerung", shootout_start: "Penaltyschießen", shootout_end: "Ende des Penaltyschießens",
+      break_start: "Pause", break_end: "Pause vorbei", event: "Ereignis" },
   },
   es: {
     name: "Español", play: "Reproducir", pause: "Pausar", back: "10 segundos atrás", ahead: "10 segundos adelante",
@@ -26,7 +32,10 @@ export const words = {
     stopped: "Parado", buffering: "Cargando", waiting: "Esperando al reproductor",
     lost: "Se perdió la conexión; probando otra vez", over: "Este overlay ha terminado.", watching: "Solo mirar",
     home: "Local", away: "Visitante",
-    kinds: { goal: "Gol", card: "Tarjeta", substitution: "Cambio", period: "Periodo", chapter: "Capítulo" },
+    kinds: { goal: "Gol", card: "Tarjeta", substitution: "Cambio", period: "Periodo", chapter: "Capítulo", penalty: "Penalización",
+      penalty_shot: "Tiro penal", period_start: "Empieza el periodo", period_end: "Acaba el periodo",
+      overtime_start: "Prórroga", overtime_end: "Acaba la prórroga", shootout_start: "Tanda de penaltis",
+      shootout_end: "Acaba la tanda", break_start: "Descanso", break_end: "Acaba el descanso", event: "Suceso" },
   },
 };
 

@@ -1,0 +1,80 @@
+import PCastJSON
+import PCastMedia
+import PCastPlayback
+
+/// The timeline of `pcast play --timeline`: what happens in the game, told with its picture.
+struct PlayTimeline: Sendable {
+    /// What is asked for.
+    struct Plan: Sendable {
+        var game: TimelineGame
+        var platform: TimelinePlatform
+        /// Everything is told as soon as it is known.
+        var spoiler: Bool
+    }
+
+    private static let wait = TimeSpan.seconds(2 as Int64)
+
+    private let timeline: GameTimeline
+
+    init(_ plan: Plan, of player: Player) {
+        timeline = GameTimeline(
+            TimelineConfiguration(leagueName: plan.game.league, gameId: plan.game.game, spoiler: plan.spoiler),
+            player: player, source: plan.platform)
+    }
+
+    /// What brings it to the pages of an overlay.
+    var plugin: TimelineOverlayPlugin { TimelineOverlayPlugin(timeline) }
+
+    /// Until it is cancelled. A game of which nothing was said yet, or a platform that is not there, is waited for; where the
+    /// platform refuses, that is said, and the picture goes on.
+    func follow(_ console: Console) async throws {
+        let events = timeline.events()
+        defer { timeline.shutdown() }
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await subscribe(console) }
+            group.addTask {
+                for await delivery in events { tell(delivery, console) }
+            }
+            defer { group.cancelAll() }
+            while try await group.next() != nil {}
+        }
+    }
+
+    private func subscribe(_ console: Console) async throws {
+        var told: TimelineTrouble?
+        while !Task.isCancelled {
+            do {
+                try await timeline.subscribeEvents()
+                return console.event("timelineFollowed", ["newest": .count(timeline.newest.value)])
+            } catch let trouble as TimelineTrouble {
+                if case .refused = trouble {
+                    console.event("timelineRefused", ["reason": .string("\(trouble)")])
+                    return console.say("The timeline is not followed: \(trouble)")
+                }
+                if trouble == .over { return }
+                if trouble != told { console.say("The timeline is waited for: \(trouble)") }
+                told = trouble
+            }
+            try await Task.sleep(for: Self.wait.duration)
+        }
+    }
+
+    private func tell(_ delivery: TimelineDelivery, _ console: Console) {
+        let event = delivery.event
+        console.event(
+            "timeline",
+            [
+                "change": .string(delivery.info == nil ? delivery.type.rawValue : "info"),
+                "id": .text(delivery.eventID?.description), "type": .text(event?.type?.rawValue),
+                "description": .text(event?.description ?? delivery.info?.venueName),
+                "at": .string(delivery.at.timestampText), "gate": .string(delivery.gate.timestampText),
+                "reason": .text(delivery.reason?.rawValue),
+            ])
+        guard let event, delivery.type == .added else { return }
+        let words = [event.type?.rawValue, event.description].compactMap { $0 }
+        if !words.isEmpty { console.say("· " + words.joined(separator: ": ")) }
+    }
+
+    /// Ends it.
+    func end() { timeline.shutdown() }
+}

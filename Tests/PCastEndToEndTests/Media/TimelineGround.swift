@@ -1,0 +1,58 @@
+import Foundation
+import PCastMedia
+import PCastTimeline
+
+/// A platform that keeps its timelines on disk, may be killed and comes again where it was, and the producer of one game.
+actor TimelineGround {
+    static let league = "NHL"
+    static let game = "2354717"
+
+    private let place: Workplace
+    private var platform: LocalPlatform
+
+    static func start(in place: Workplace) async throws -> TimelineGround {
+        TimelineGround(place, try await serve(in: place, port: "0"))
+    }
+
+    private init(_ place: Workplace, _ platform: LocalPlatform) { (self.place, self.platform) = (place, platform) }
+
+    private static func serve(in place: Workplace, port: String) async throws -> LocalPlatform {
+        let program = try place.start(
+            BuiltProgram.path("pcast"),
+            [
+                "serve", "--listen", "127.0.0.1:\(port)", "--rtc-port", "0", "--application",
+                LocalPlatform.application, "--data", place.path("data"), "--json",
+            ])
+        return try await LocalPlatform(program, in: place)
+    }
+
+    var uri: String { platform.uri }
+
+    func token() async throws -> String { try await place.token(LocalPlatform.application, "--type", "stream") }
+
+    /// Kills the platform as no program can prevent, and starts it again at the same place.
+    func killAndRestart() async throws {
+        platform.program.send(SIGKILL)
+        try await platform.program.exitStatus()
+        guard let port = platform.uri.split(separator: ":").last else { throw EndToEndFailure("no port") }
+        platform = try await Self.serve(in: place, port: String(port))
+    }
+
+    /// Tells something of the game.
+    func add(_ arguments: String...) async throws {
+        try await run(["add", Self.league, Self.game] + arguments)
+    }
+
+    func run(_ arguments: [String]) async throws {
+        try await place.run(
+            BuiltProgram.path("pcast"),
+            ["timeline"] + arguments + ["--uri", platform.uri, "--application", LocalPlatform.application, "--json"])
+    }
+
+    /// Brings in what was told before, as lines of a log.
+    func bring(_ log: TimelineLog) async throws {
+        let lines = log.revisions.map { String(decoding: $0.bytes, as: UTF8.self) + "\n" }.joined()
+        try lines.write(toFile: place.path("past.jsonl"), atomically: true, encoding: .utf8)
+        try await run(["import", Self.league, Self.game, place.path("past.jsonl")])
+    }
+}

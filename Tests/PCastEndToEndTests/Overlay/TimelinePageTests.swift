@@ -1,0 +1,199 @@
+import Foundation
+import PCastJSON
+import PCastMedia
+import PCastOverlay
+import PCastPlayback
+import PCastTimeline
+import Testing
+
+extension EndToEnd {
+    /// What happens in a game on the page over its picture, scenario 10 of the playback reference, section 8: the picture says
+    /// what the page may show, and the page's own elements what it does.
+    @Suite(
+        "A timeline on an overlay's page", .timeLimit(.minutes(10)),
+        .enabled(if: ThisMachine.hasChromium && ThisMachine.hasFFmpeg && ThisMachine.hasPython))
+    struct TimelinePageTests {
+        /// In the page: notes each event that comes to stand in the list, with the time of day, and how many marks there are.
+        private static let watch = """
+            window.notes = [], window.standing = new Set(),
+            new MutationObserver(() => {
+              const ids = new Set([...document.querySelectorAll('#event-list button')].map((b) => b.dataset.id));
+              for (const id of ids) if (!standing.has(id)) notes.push({ id, at: Date.now() });
+              window.standing = ids;
+            }).observe(document.querySelector('#event-list'), { childList: true, subtree: true }), true
+            """
+
+        private static let ids =
+            "[...document.querySelectorAll('#event-list button')].map((b) => b.dataset.id).sort().join(' ')"
+
+        @Test("It shows what the picture has come to, takes back what the viewer leaves, and is whole after a reload")
+        func story() async throws {
+            try await Workplace.run { place in
+                let programme = try await LiveProgramme.make(head: 40, seconds: 190, in: place)
+                let ground = try await TimelineGround.start(in: place)
+                let log = try Self.past(of: programme)
+                try await Self.describe(ground, place)
+                try await ground.bring(log)
+                let stage = try await OverlayStage(StampedProgramme(address: programme.address))
+                let timeline = GameTimeline(
+                    TimelineConfiguration(leagueName: TimelineGround.league, gameId: TimelineGround.game),
+                    player: stage.player,
+                    source: TimelinePlatform(uri: await ground.uri, token: try await ground.token()))
+                stage.overlay.use(TimelineOverlayPlugin(timeline))
+                try await timeline.subscribeEvents()
+                let browser = try await Browser.start(in: place)
+                try await browser.open(stage.address)
+                try await stage.heard(.easeLiveReady)
+                try await browser.evaluate(Self.watch)
+                try await browser.wait(for: "document.querySelector('#home-name').textContent === 'BER'")
+                try await agrees(timeline, browser)
+
+                try await live(ground, browser)
+                try await goingAbout(stage, programme, timeline, browser)
+                try await reload(timeline, stage, browser)
+                try await stage.player.seekToLiveEdge()
+                stage.player.play()
+                try await restart(ground, browser)
+                try await expectNothingEarly(stage, programme, timeline, browser)
+                if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
+                    try await browser.screenshot("\(folder)/timeline.png")
+                }
+                #expect(try await browser.problems() == [])
+                timeline.shutdown()
+                try await browser.wait(for: "document.querySelectorAll('#event-list button').length === 0")
+                try await browser.end()
+                await stage.close()
+            }
+        }
+
+        // MARK: The feed
+
+        private static func describe(_ ground: TimelineGround, _ place: Workplace) async throws {
+            let info = #"""
+                {"venue_name":"Eisstadion","teams":[{"type":"home","code":"BER","name":"Berlin"},
+                {"type":"visitor","code":"ZRH","name":"Zürich"}]}
+                """#
+            let (file, nothing) = (place.path("info.json"), place.path("nothing.jsonl"))
+            try info.write(toFile: file, atomically: true, encoding: .utf8)
+            try "".write(toFile: nothing, atomically: true, encoding: .utf8)
+            try await ground.run(["import", TimelineGround.league, TimelineGround.game, nothing, "--info", file])
+        }
+
+        /// Each two seconds something, of which some was corrected or withdrawn; and goals with the score after them.
+        private static func past(of programme: LiveProgramme) throws -> TimelineLog {
+            var log = TimelineLog()
+            func record(_ change: TimelineRequest.Change, _ second: Double) throws {
+                let now = programme.began + TimeSpan(seconds: second)
+                if let revision = try log.revision(for: TimelineRequest(change), at: now) { try log.append(revision) }
+            }
+            var goals = 0
+            for index in 0..<12 {
+                let second = 2.0 * Double(index) + 1
+                let id = try TimelineEventID("past-\(index)")
+                var event = GameEvent()
+                event.timestamp = Timestamp.text(programme.began + TimeSpan(seconds: second))
+                event.type = index % 3 == 0 ? .goal : .penalty
+                event.teamInvolved = index % 2 == 0 ? .home : .visitor
+                event.period = "1"
+                if index % 3 == 0 {
+                    goals += 1
+                    var (card, total) = (Scorecard(JSONObject()), Score(JSONObject()))
+                    (total.home, total.visitor) = ("\(goals)", "0")
+                    card.total = total
+                    event.scorecard = card
+                    event.description = "\(goals):0"
+                }
+                // Told half a second late.
+                try record(.put(id, event), second + 0.5)
+                if index % 4 == 1 { try record(.delete(id), second + 4.5) }
+                if index % 4 == 2 {
+                    var patch = JSONObject()
+                    patch["description"] = .string("Two minutes")
+                    try record(.patch(id, patch), second + 3.5)
+                }
+            }
+            return log
+        }
+
+        // MARK: The chapters
+
+        /// The page shows what the viewer may know, and nothing else.
+        private func agrees(_ timeline: GameTimeline, _ browser: Browser) async throws {
+            let wanted = timeline.shownEvents.compactMap(\.id).sorted().joined(separator: " ")
+            try await browser.wait(for: "\(Self.ids) === '\(wanted)'")
+        }
+
+        /// What happens now comes with its picture.
+        private func live(_ ground: TimelineGround, _ browser: Browser) async throws {
+            try await ground.add("--id", "now", "--type", "goal", "--team", "home", "--description", "Now!")
+            try await browser.wait(for: "standing.has('now')")
+        }
+
+        /// Back in the game nothing is there that is still to come, neither in the list nor on the board.
+        private func goingAbout(
+            _ stage: OverlayStage, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
+        ) async throws {
+            stage.player.pause()
+            for (second, score) in [(9.0, "2"), (2.0, "1"), (21.0, "4"), (0.5, "0"), (14.2, "3")] {
+                try await stage.player.seek(to: programme.began + TimeSpan(seconds: second))
+                await stage.player.settled()
+                await timeline.settled()
+                try await agrees(timeline, browser)
+                try await browser.wait(for: "document.querySelector('#home-score').textContent === '\(score)'")
+                let reach = try #require(programme.reach(of: stage.screen.sights.values.suffix(2)))
+                for event in timeline.shownEvents { #expect(try #require(event.moment) <= reach) }
+                #expect(try await browser.evaluate("document.body.innerHTML.includes('past-11')") == .bool(false))
+                let marks = try await browser.evaluate("document.querySelectorAll('#marks i').length")
+                #expect(marks.number == Double(timeline.shownEvents.count))
+            }
+        }
+
+        /// A page that is loaded anew knows what the viewer knows.
+        private func reload(_ timeline: GameTimeline, _ stage: OverlayStage, _ browser: Browser) async throws {
+            // The tab remembers its token.
+            try await browser.open(stage.viewerAddress)
+            try await browser.wait(for: "document.querySelector('#home-name').textContent === 'BER'")
+            try await agrees(timeline, browser)
+            #expect(
+                try await browser.evaluate("wire.received.filter((m) => m.event === 'timeline.snapshot').length")
+                    == .number(1))
+            try await browser.evaluate(Self.watch)
+        }
+
+        /// The feed comes back, with everything once.
+        private func restart(_ ground: TimelineGround, _ browser: Browser) async throws {
+            try await browser.wait(for: "standing.has('now')")
+            try await ground.add("--id", "before", "--type", "penalty", "--team", "visitor")
+            try await ground.killAndRestart()
+            try await ground.add("--id", "after", "--type", "goal", "--team", "visitor", "--description", "A late one")
+            try await browser.wait(for: "standing.has('before') && standing.has('after')")
+            for id in ["before", "after"] {
+                let count = try await browser.evaluate(
+                    "wire.received.filter((m) => m.event === 'timeline.added' && m.metadata.id === '\(id)').length")
+                #expect(count.number == 1)
+            }
+            // Cue points are its own, and come to the page by the timeline alone.
+            #expect(
+                try await browser.evaluate("wire.received.filter((m) => m.event === 'cue.passed').length")
+                    == .number(0))
+        }
+
+        /// By the pictures: each event came to stand on the page when its picture had been seen.
+        private func expectNothingEarly(
+            _ stage: OverlayStage, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
+        ) async throws {
+            let gates = Dictionary(
+                timeline.shownEvents.compactMap { event in event.id.flatMap { id in event.moment.map { (id, $0) } } },
+                uniquingKeysWith: { first, _ in first })
+            let sights = stage.screen.sights.values
+            let notes = try await browser.evaluate("notes").list
+            #expect(notes.contains { $0["id"].text == "after" })
+            for note in notes {
+                guard let id = note["id"].text, let at = note["at"].number, let gate = gates[id] else { continue }
+                let index = try #require(sights.lastIndex { Double($0.shown.millisecondsSinceEpoch) <= at })
+                let reach = try #require(programme.reach(of: Array(sights[...index].suffix(2))))
+                #expect(reach >= gate, "\(id) stood there at \(reach), and happened at \(gate)")
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import PCastMedia
+import PCastPlayback
+import PCastTimeline
+import Testing
+
+extension EndToEnd {
+    /// A game's timeline from its producer to its viewer, scenario 10 of the playback reference, section 8; without the page.
+    @Suite("Timelines", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython))
+    struct TimelineTests {
+        /// Notes what was told, and up to which moment the picture showed the game by then.
+        private final class Witness: EventSendableDelegate {
+            struct Told: Sendable {
+                var delivery: TimelineDelivery
+                var reach: WallTime?
+            }
+
+            let told = Awaited<Told>()
+            private let screen: StampScreen
+            private let programme: LiveProgramme
+
+            init(_ screen: StampScreen, of programme: LiveProgramme) {
+                (self.screen, self.programme) = (screen, programme)
+            }
+
+            func didReceive(
+                event: StreamTimelineEvent, suggestedAction: SuggestedAction,
+                metadata: (any StreamTimelineMetadata)?
+            ) {
+                guard let data = metadata as? TimelineEventMetadata else { return }
+                let reach = programme.reach(of: screen.sights.values.suffix(2))
+                told.add(Told(delivery: data.delivery, reach: reach))
+            }
+
+            /// Of events, as lines.
+            var lines: [String] {
+                told.values.compactMap { told in
+                    told.delivery.eventID.map {
+                        "\(told.delivery.type) \($0)\(told.delivery.reason.map { " \($0)" } ?? "")"
+                    }
+                }
+            }
+
+            /// Waits until something was told so often.
+            func heard(_ line: String, times count: Int = 1) async -> Bool {
+                await told.first { [self] _ in lines.count { $0 == line } >= count } != nil
+            }
+        }
+
+        @Test("Events come with their picture, also of those who seek, over a platform that was killed in the middle")
+        func game() async throws {
+            try await Workplace.run { place in
+                let ground = try await TimelineGround.start(in: place)
+                try await ground.add("--id", "start", "--type", "period_start")
+                let programme = try await LiveProgramme.make(head: 20, seconds: 150, in: place)
+                let screen = StampScreen()
+                let player = Player(.media(isHeard: false, shownOn: screen))
+                screen.watch(player)
+                let witness = Witness(screen, of: programme)
+                player.eventDelegate = witness
+                let timeline = GameTimeline(
+                    TimelineConfiguration(leagueName: TimelineGround.league, gameId: TimelineGround.game),
+                    player: player,
+                    source: TimelinePlatform(uri: await ground.uri, token: try await ground.token()))
+                #expect(await timeline.canSubscribeEvents())
+                try await timeline.subscribeEvents()
+                player.set(video: Video(programme.address), play: true)
+                #expect(await witness.heard("added start"))
+
+                // Now, that is: some seconds ahead of this viewer.
+                try await ground.add("--id", "goal", "--type", "goal", "--team", "home")
+                try await ground.add("--id", "wrong", "--type", "penalty")
+                try await ground.add("--id", "wrong", "--withdraw")
+                // Killed as soon as it has said that it has them, and started again at the same place.
+                try await ground.killAndRestart()
+                #expect(await witness.heard("added goal"))
+                try await ground.add("--id", "goal", "--change", "--description", "A. Scorer")
+                #expect(await witness.heard("modified goal"))
+                // Of one that was withdrawn soon both are told, or nothing; of the others each comes once, in order.
+                let lines = witness.lines
+                #expect(lines.filter { !$0.contains("wrong") } == ["added start", "added goal", "modified goal"])
+                let wrong = lines.filter { $0.contains("wrong") }
+                #expect(wrong.isEmpty || wrong == ["added wrong", "deleted wrong"])
+                #expect(timeline.newest == SequenceNumber(5))
+
+                // Before the correction, before the goal, and to the edge.
+                let told = witness.told.values
+                let corrected = try #require(told.last { $0.delivery.type == .modified })
+                let goal = try #require(told.first { $0.delivery.eventID?.description == "goal" })
+                try await player.seek(to: corrected.delivery.gate - .milliseconds(100))
+                #expect(await witness.heard("modified goal seek"))
+                try await player.seek(to: goal.delivery.gate - .milliseconds(500))
+                #expect(await witness.heard("deleted goal seek"))
+                #expect(await witness.heard("added goal", times: 2))
+                try await player.seekToLiveEdge()
+                #expect(await witness.heard("modified goal", times: 2))
+                #expect(player.session?.cuePoints.contains { $0.type == "timeline.goal" } == true)
+                #expect(timeline.shownEvents.map(\.id) == ["start", "goal"])
+                #expect(timeline.shownEvents.last?.description == "A. Scorer")
+
+                // Nothing was told before its picture.
+                for told in witness.told.values where told.delivery.eventID != nil && told.delivery.reason == nil {
+                    let reach = try #require(told.reach)
+                    #expect(reach >= told.delivery.gate, "\(told.delivery) at \(reach)")
+                }
+                timeline.shutdown()
+                player.reset()
+                await player.settled()
+            }
+        }
+
+        @Test("An archived game is brought in from its log, and followed by a program")
+        func archive() async throws {
+            try await Workplace.run { place in
+                let ground = try await TimelineGround.start(in: place)
+                let log = """
+                    {"log":"old","league":"NHL","game":"1"}
+                    {"seq":1,"at":1690000000000,"recordedAt":1690000001000,"change":"added","id":"a","event":{"id":"a"}}
+                    {"seq":2,"at":1690000000000,"recordedAt":1690000002000,"change":"modified","id":"a","event":\
+                    {"id":"a","type":"goal"}}
+                    {"seq":3,"at":1690000003000,"recordedAt":1690000003000,"change":"deleted","id":"a"}
+
+                    """
+                try log.write(toFile: place.path("game.jsonl"), atomically: true, encoding: .utf8)
+                try await ground.run(["import", "NHL", "1", place.path("game.jsonl")])
+                let follower = try place.pcast(
+                    "timeline", "follow", "NHL", "1", "--uri", await ground.uri, "--application",
+                    LocalPlatform.application)
+                _ = try await follower.event("change") { $0["seq"].number == 3 }
+                try await ground.run(["add", "NHL", "1", "--id", "b", "--type", "goal"])
+                _ = try await follower.event("change") { $0["seq"].number == 4 }
+                // Of what was said to be recorded nothing is lost with the process, and nothing comes twice.
+                try await ground.killAndRestart()
+                try await ground.run(["add", "NHL", "1", "--id", "c", "--type", "penalty"])
+                _ = try await follower.event("change") { $0["seq"].number == 5 }
+                follower.send(SIGINT)
+                #expect(try await follower.exitStatus() == 0)
+                let changes = follower.events("change")
+                #expect(changes.map { $0["change"].text } == ["added", "modified", "deleted", "added", "added"])
+                #expect(changes.compactMap { $0["seq"].number } == [1, 2, 3, 4, 5])
+                #expect(changes.first?["recordedAt"].text == "2023-07-22T04:26:41.000Z")
+                let nothing = try place.pcast(
+                    "timeline", "follow", "NHL", "none", "--uri", await ground.uri, "--application",
+                    LocalPlatform.application)
+                #expect(try await nothing.exitStatus() == 4)
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import PCastJSON
+import PCastMedia
+import PCastOverlay
+import Testing
+
+@testable import PCastPlayback
+@testable import PCastTimeline
+
+@Suite("A timeline as the pages of an overlay are told of it")
+struct TimelineOverlayTests {
+    /// What a page was sent, but for what is of the bridge itself.
+    private final class Page: Sendable {
+        private let overlay: Overlay
+        private let id: OverlayPage.ID
+
+        init(_ overlay: Overlay) throws {
+            self.overlay = overlay
+            id = overlay.openPage(isController: true) { _ in }
+            overlay.page(id, said: OverlayEnvelope("bridge.ready", [:], sequence: 1, epoch: 0).text)
+        }
+
+        /// Such as `added goal 1011000`, since it was asked last.
+        func take() throws -> [String] {
+            var lines: [String] = []
+            while case .text(let text)? = overlay.takeOutgoing(for: id) {
+                let envelope = try OverlayEnvelope(text: text)
+                guard envelope.event.hasPrefix("timeline.") || envelope.event == "cue.passed" else { continue }
+                let fields = envelope.metadata
+                var words = [String(envelope.event.dropFirst("timeline.".count))]
+                if let events = fields["events"]?.array {
+                    words.append(events.compactMap { $0.object?["id"]?.string }.joined(separator: ","))
+                    if let parts = fields["parts"]?.integer, parts > 1 { words.append("of \(parts)") }
+                    if fields["game"] != nil { words.append("with the game") }
+                }
+                for name in ["id", "title", "reason", "venue"] {
+                    if let word = fields[name]?.string { words.append(word) }
+                }
+                lines.append(words.joined(separator: " "))
+            }
+            return lines
+        }
+    }
+
+    private let scripts = ScriptedPipelines()
+    private let service = ScriptedTimelines()
+
+    private let programme: ContentOverview = {
+        let anchor = TimecodeAnchor(
+            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
+        return ContentOverview(
+            kind: .live, tracks: [.picture, .sound], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
+            liveEdge: .seconds(3))
+    }()
+
+    private func settle(_ player: Player, _ timeline: GameTimeline, _ overlay: Overlay) async {
+        await player.settled()
+        await timeline.settled()
+        await overlay.settled()
+    }
+
+    @Test("They hear what the viewer does, lose what he leaves, and who comes later is told all that is known")
+    func told() async throws {
+        let player = Player(scripts.factory)
+        let overlay = try Overlay(
+            program: "final", player: PlayerOverlayPlugin(player), center: NotificationCenter())
+        let timeline = GameTimeline(
+            TimelineConfiguration(leagueName: "NHL", gameId: "1"), player: player, source: service)
+        overlay.load()
+        overlay.use(TimelineOverlayPlugin(timeline))
+        player.set(video: Video("https://a.example/live.m3u8"), play: true)
+        let script = try await scripts.last(player)
+        script.open(programme)
+        script.land(at: .seconds(10))
+        let first = try Page(overlay)
+        await settle(player, timeline, overlay)
+        #expect(try first.take() == ["snapshot "])
+        async let subscribed: Void = timeline.subscribeEvents()
+        let connection = try #require(await service.connections.first { _ in true })
+        var log = TimelineScript()
+        try log.describe("Arena", recorded: 900)
+        try log.put("goal", at: 1_011, recorded: 1_011.25, "told")
+        try log.put("goal", at: 1_011, recorded: 1_013, "corrected")
+        for index in 0..<66 { try log.put("many-\(index)", at: 1_020 + Double(index) / 10) }
+        connection.begin(log.log)
+        try await subscribed
+        await settle(player, timeline, overlay)
+        #expect(try first.take() == ["game Arena"])
+        script.run(1.3)
+        await settle(player, timeline, overlay)
+        #expect(try first.take() == ["added goal told"])
+        let second = try Page(overlay)
+        await settle(player, timeline, overlay)
+        #expect(try second.take() == ["snapshot goal with the game"])
+        script.run(2)
+        await settle(player, timeline, overlay)
+        for page in [first, second] { #expect(try page.take() == ["modified goal corrected"]) }
+        player.startSeek(to: .seconds(5))
+        script.land()
+        await settle(player, timeline, overlay)
+        for page in [first, second] { #expect(try page.take() == ["deleted goal seek"]) }
+        // So much at once is told as a whole, or pages would fall behind.
+        player.startSeek(to: .seconds(40))
+        script.land()
+        await settle(player, timeline, overlay)
+        let all = try first.take()
+        let ids = ((0..<66).reversed().map { "many-\($0)" } + ["goal"]).joined(separator: ",")
+        #expect(all == ["snapshot \(ids) with the game"])
+        #expect(player.session?.cuePoints.count == 67)
+        timeline.shutdown()
+        await settle(player, timeline, overlay)
+        #expect(try first.take() == ["snapshot "])
+        overlay.destroy()
+    }
+
+    @Test("What is too long for a page is told without it, and much of it in parts")
+    func long() throws {
+        var known = TimelinePageKnowledge()
+        for index in 0..<400 {
+            var event = GameEvent(
+                ["x": .string(String(repeating: "x", count: index == 0 ? 40_000 : 2_000))])
+            event.description = index == 1 ? String(repeating: "y", count: 60_000) : "short"
+            let message = known.take(
+                TimelineDelivery(
+                    subject: .event(try TimelineEventID("e\(index)"), event), type: .added,
+                    number: SequenceNumber(index + 1), at: WallTime(millisecondsSinceEpoch: Int64(index)),
+                    gate: WallTime(millisecondsSinceEpoch: Int64(index))))
+            let report = try #require(try OverlayReport(message))
+            #expect(report.event == "timeline.added" && report.metadata.utf8.count < 40_000)
+            #expect(report.metadata.contains("\"event\":{") == (index > 1))
+        }
+        let parts = known.snapshot
+        #expect(parts.count > 10)
+        // Of all the newest, which fit in what a page has room for.
+        let reports = try parts.compactMap { try OverlayReport($0) }
+        #expect(reports.allSatisfy { $0.metadata.utf8.count < 60_000 })
+        #expect(reports.reduce(0) { $0 + $1.metadata.utf8.count } < 900_000)
+        #expect(reports[0].metadata.contains("\"e399\"") && !reports.contains { $0.metadata.contains("\"e0\"") })
+    }
+}

@@ -1,5 +1,5 @@
-import PCastJSON
 import Foundation
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 

@@ -1,5 +1,5 @@
-import PCastJSON
 import PCastEdgeAuth
+import PCastJSON
 import PCastMedia
 
 /// Digest tokens: nothing but what the secret signed is believed.

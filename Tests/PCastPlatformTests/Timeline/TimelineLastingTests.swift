@@ -1,6 +1,6 @@
-import PCastJSON
 import Foundation
 import Logging
+import PCastJSON
 import PCastMedia
 import PCastPlatform
 import PCastTimeline

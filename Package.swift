@@ -186,8 +186,8 @@ let package = Package(
         .target(
             name: "PCastFuzzing",
             dependencies: [
-                "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS", "PCastOverlay",
-                "PCastTimeline", "PCastEdgeAuth",
+                "PCastMedia", "PCastJSON", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS",
+                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
@@ -205,10 +205,10 @@ let package = Package(
         tests("HLS", ["PCastHLS", "PCastNetwork", "PCastMedia"]),
         tests("JSON", ["PCastJSON", "PCastNetwork"]),
         tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastNetwork", "PCastMedia"]),
-        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastMedia"]),
+        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastNetwork", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastMedia"]),
         tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
-        tests("IO", ["PCastIO", "PCastMedia"]),
+        tests("IO", ["PCastIO", "PCastNetwork", "PCastMedia"]),
         tests(
             "Web",
             [
@@ -220,7 +220,7 @@ let package = Package(
             ]),
         tests("Codecs", ["PCastCodecs", "PCastNetwork", "PCastMedia"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia"]),
-        tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia", "CALSA"]),
+        tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia", "CALSA"]),
         // A program with a window that the tests of windows command: a display is named by a process's environment.
         .executableTarget(
             name: "PCastWindowing",
@@ -262,7 +262,7 @@ let package = Package(
             "Playback",
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering", "PCastMedia", "PCastJSON",
+                "PCastRendering", "PCastNetwork", "PCastMedia", "PCastJSON",
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
         tests(

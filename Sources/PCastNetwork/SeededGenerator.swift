@@ -16,4 +16,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     public mutating func chance(_ share: Double) -> Bool {
         share > 0 && (share >= 1 || Double.random(in: 0..<1, using: &self) < share)
     }
+
+    /// A number from 0 up to a bound, which is far less than 2^64.
+    public mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

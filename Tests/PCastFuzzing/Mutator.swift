@@ -1,6 +1,8 @@
+import PCastNetwork
+
 /// Damages inputs: the same damage from the same seed.
 public struct Mutator {
-    private var generator: SplitMixGenerator
+    private var generator: SeededGenerator
     private let corpus: [[UInt8]]
 
     /// Numbers at which readers of lengths and counters go wrong.
@@ -12,7 +14,7 @@ public struct Mutator {
     public init(corpus: [[UInt8]], seed: UInt64) {
         precondition(!corpus.isEmpty)
         self.corpus = corpus
-        generator = SplitMixGenerator(seed: seed)
+        generator = SeededGenerator(seed: seed)
     }
 
     /// One example of the corpus with one to eight damages.
@@ -48,19 +50,6 @@ public struct Mutator {
     }
 }
 
-/// A seeded generator (SplitMix64).
-struct SplitMixGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func byte() -> UInt8 { UInt8(truncatingIfNeeded: next()) }
+extension SeededGenerator {
+    fileprivate mutating func byte() -> UInt8 { UInt8(truncatingIfNeeded: next()) }
 }

@@ -1,5 +1,6 @@
 import PCastIO
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @Suite("The clock of a sound device, learnt from what its driver tells")
@@ -12,7 +13,7 @@ struct SampleClockTests {
         let drift: Double
         let jitter: TimeSpan
         let start: Instant
-        var generator: Generator
+        var generator: SeededGenerator
 
         func truth(_ instant: Instant) -> Double { (instant - start).seconds * rate * (1 + drift * 1e-6) }
 
@@ -25,25 +26,13 @@ struct SampleClockTests {
         }
     }
 
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     @Test(
         "a crystal that is off is measured, and jitter averaged away",
         arguments: [-200.0, -37, 0, 200], [1, 2, 3] as [UInt64])
     func drift(_ drift: Double, _ seed: UInt64) throws {
         let jitter = TimeSpan.milliseconds(4)
         var device = Device(
-            rate: 44_100, drift: drift, jitter: jitter, start: start, generator: Generator(state: seed))
+            rate: 44_100, drift: drift, jitter: jitter, start: start, generator: SeededGenerator(seed: seed))
         var clock = SampleClock(rate: 44_100)
         device.tell(&clock, from: 0, to: 1_000)
         for step in 1_000..<6_000 as Range<Int64> {
@@ -60,7 +49,7 @@ struct SampleClockTests {
     @Test("within the first second the clock is already good to a millisecond or two")
     func beginning() throws {
         var device = Device(
-            rate: 48_000, drift: 200, jitter: .milliseconds(2), start: start, generator: Generator(state: 9))
+            rate: 48_000, drift: 200, jitter: .milliseconds(2), start: start, generator: SeededGenerator(seed: 9))
         var clock = SampleClock(rate: 48_000)
         for step in 0..<100 as Range<Int64> {
             device.tell(&clock, from: step, to: step + 1)
@@ -73,7 +62,7 @@ struct SampleClockTests {
     @Test("instants and positions are each other's inverse")
     func inverse() throws {
         var device = Device(
-            rate: 48_000, drift: -150, jitter: .milliseconds(1), start: start, generator: Generator(state: 4))
+            rate: 48_000, drift: -150, jitter: .milliseconds(1), start: start, generator: SeededGenerator(seed: 4))
         var clock = SampleClock(rate: 48_000)
         #expect(!clock.isRunning && clock.instant(of: 0) == nil && clock.position(at: start) == nil)
         device.tell(&clock, from: 0, to: 500)
@@ -86,7 +75,7 @@ struct SampleClockTests {
 
     @Test("a time that is far off is doubted, and believed when it stays")
     func jump() throws {
-        var device = Device(rate: 48_000, drift: 20, jitter: .zero, start: start, generator: Generator(state: 1))
+        var device = Device(rate: 48_000, drift: 20, jitter: .zero, start: start, generator: SeededGenerator(seed: 1))
         var clock = SampleClock(rate: 48_000)
         device.tell(&clock, from: 0, to: 300)
         let before = try #require(clock.instant(of: 144_000))
@@ -108,7 +97,7 @@ struct SampleClockTests {
 
     @Test("a device that is started again keeps its crystal")
     func restart() throws {
-        var device = Device(rate: 48_000, drift: 120, jitter: .zero, start: start, generator: Generator(state: 1))
+        var device = Device(rate: 48_000, drift: 120, jitter: .zero, start: start, generator: SeededGenerator(seed: 1))
         var clock = SampleClock(rate: 48_000)
         device.tell(&clock, from: 0, to: 3_000)
         clock.restart()

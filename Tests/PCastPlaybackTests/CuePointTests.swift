@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastPlayback
 import Testing
 
@@ -51,7 +52,7 @@ struct CuePointTests {
 
     @Test("a walk over many points passes what the rule says, each move once", arguments: UInt64(1)...20)
     func walk(seed: UInt64) {
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         let points = CuePointCollection(
             (0..<200).map {
                 CuePoint(type: "\($0)", at: .milliseconds(Int64.random(in: 0...100, using: &generator) * 250))

@@ -1,5 +1,6 @@
 import PCastHLS
 import PCastMedia
+import PCastNetwork
 import PCastPlayback
 import Testing
 
@@ -134,7 +135,7 @@ struct PlayheadTests {
 
     @Test("the position never goes back in play, whatever is shown when", arguments: UInt64(1)...20)
     func monotonic(seed: UInt64) {
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         var clock = playing(available: 1)
         var (time, last) = (0.0, TimeSpan.zero)
         for _ in 0..<500 {

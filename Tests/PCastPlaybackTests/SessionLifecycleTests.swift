@@ -1,3 +1,4 @@
+import PCastNetwork
 import PCastPlayback
 import Testing
 
@@ -131,7 +132,7 @@ struct SessionLifecycleTests {
     @Test(
         "whatever happens when, each event has its counterpart and nothing follows the end", arguments: UInt64(1)...50)
     func order(seed: UInt64) {
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         let session = Session()
         for _ in 0..<200 {
             let step = Int.random(in: 0..<40, using: &generator)

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastRendering
@@ -8,7 +9,7 @@ struct DelayWindowTests {
     @Test("quantiles and the least are those of the last ten seconds, as sorting them says")
     func quantiles() {
         var window = DelayWindow()
-        var numbers = SeededNumbers(seed: 4)
+        var numbers = SeededGenerator(seed: 4)
         var all: [(Instant, TimeSpan)] = []
         var now = Instant(nanoseconds: 0)
         for _ in 0..<3_000 {

@@ -1,21 +1,5 @@
 import PCastMedia
-
-/// Numbers by a seed.
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func chance(_ part: Double) -> Bool { part > 0 && Double.random(in: 0..<1, using: &self) < part }
-}
+import PCastNetwork
 
 /// When pictures and sound come out of the decoder after a bad network: 30 pictures a second of eight packets, sound of
 /// 20 ms that is repeated in the next two packets, what is lost asked for again each round trip. In milliseconds.
@@ -43,12 +27,12 @@ struct PlayoutNetwork {
 
     /// By when they are ready.
     func arrivals(seconds: Double, seed: UInt64) -> [Arrival] {
-        var numbers = SeededNumbers(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         let all = pictures(seconds, &numbers) + sounds(seconds, &numbers)
         return all.sorted { $0.ready < $1.ready }
     }
 
-    private func pictures(_ seconds: Double, _ numbers: inout SeededNumbers) -> [Arrival] {
+    private func pictures(_ seconds: Double, _ numbers: inout SeededGenerator) -> [Arrival] {
         var isBad = false
         var ready = 0.0
         return (0..<Int(seconds * 30)).map { index in
@@ -68,7 +52,7 @@ struct PlayoutNetwork {
         }
     }
 
-    private func sounds(_ seconds: Double, _ numbers: inout SeededNumbers) -> [Arrival] {
+    private func sounds(_ seconds: Double, _ numbers: inout SeededGenerator) -> [Arrival] {
         var isBad = false
         let count = Int(seconds * 50)
         let lost = (0..<count + 2).map { _ in isLost(&isBad, &numbers) }
@@ -87,7 +71,7 @@ struct PlayoutNetwork {
         }
     }
 
-    private func arrival(_ sent: Double, _ numbers: inout SeededNumbers) -> Double {
+    private func arrival(_ sent: Double, _ numbers: inout SeededGenerator) -> Double {
         let here = sent + roundTrip / 2 + (jitter > 0 ? Double.random(in: 0...jitter, using: &numbers) : 0)
         guard stallInterval > 0 else { return here }
         let began = (here / stallInterval).rounded(.down) * stallInterval
@@ -95,13 +79,13 @@ struct PlayoutNetwork {
     }
 
     /// Gilbert's channel, where losses come together.
-    private func isLost(_ isBad: inout Bool, _ numbers: inout SeededNumbers) -> Bool {
+    private func isLost(_ isBad: inout Bool, _ numbers: inout SeededGenerator) -> Bool {
         guard burst > 1 else { return numbers.chance(loss) }
         isBad = isBad ? !numbers.chance(1 / burst) : numbers.chance(loss / burst / (1 - loss))
         return isBad
     }
 
-    private func repaired(_ noticed: Double, _ numbers: inout SeededNumbers) -> Double {
+    private func repaired(_ noticed: Double, _ numbers: inout SeededGenerator) -> Double {
         var asked = noticed + min(jitter, 30)
         while true {
             let there = arrival(asked, &numbers)

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastRendering
@@ -80,7 +81,7 @@ struct SoundLineTests {
 
     @Test("of noise no period is left out unless it has to be")
     func noise() {
-        var numbers = SeededNumbers(seed: 9)
+        var numbers = SeededGenerator(seed: 9)
         let samples = (0..<960).map { _ in Int16.random(in: -8_000...8_000, using: &numbers) }
         let noise = AudioFrame(
             samples: samples, channels: 1, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus))

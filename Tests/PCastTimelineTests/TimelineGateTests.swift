@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastTimeline
 import Testing
 
@@ -120,7 +121,7 @@ struct TimelineGateTests {
 
     @Test("what is shown depends on log and moment alone, whatever the way there", arguments: 0..<20)
     func anyWay(seed: Int) throws {
-        var chance = SplitMix(state: UInt64(seed) &* 0x9E37_79B9)
+        var chance = SeededGenerator(seed: UInt64(seed) &* 0x9E37_79B9)
         let script = try randomLog(&chance)
         var release = TimelineRelease()
         var known: [TimelineEventID: GameEvent] = [:]
@@ -153,7 +154,7 @@ struct TimelineGateTests {
     }
 
     /// Some 200 changes of 60 events: late, corrected, withdrawn, told again, and out of order.
-    private func randomLog(_ chance: inout SplitMix) throws -> ScriptedLog {
+    private func randomLog(_ chance: inout SeededGenerator) throws -> ScriptedLog {
         var script = ScriptedLog()
         var now: Int64 = 0
         for index in 0..<200 {
@@ -168,19 +169,4 @@ struct TimelineGateTests {
         }
         return script
     }
-}
-
-/// The same numbers for the same seed (Steele, Lea and Flood: SplitMix64).
-struct SplitMix {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

@@ -1,6 +1,7 @@
 import PCastIO
 import PCastJSON
 import PCastMedia
+import PCastNetwork
 import PCastPlayback
 import PCastTimeline
 import Synchronization
@@ -95,12 +96,12 @@ struct TimelineProgramme {
 private struct Feed: Sendable {
     private let stage: TimelineStage
     private let game: TimelineGame
-    private var chance: Chance
+    private var chance: SeededGenerator
     private var ids: [String] = []
     private var last = 0
 
     init(_ stage: TimelineStage, _ game: TimelineGame, seed: UInt64) {
-        (self.stage, self.game, chance) = (stage, game, Chance(seed: seed))
+        (self.stage, self.game, chance) = (stage, game, SeededGenerator(seed: seed))
     }
 
     /// What was told while that much of the programme was made.

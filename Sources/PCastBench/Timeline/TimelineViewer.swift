@@ -1,5 +1,6 @@
 import PCastIO
 import PCastMedia
+import PCastNetwork
 import PCastPlayback
 import PCastTimeline
 import Synchronization
@@ -97,7 +98,7 @@ final class TimelineViewer: Sendable {
             try await Task.sleep(for: .seconds(seconds))
             return 0
         }
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         let end = MonotonicClock.now() + .seconds(Int64(seconds))
         var seeks = 0
         while MonotonicClock.now() < end {
@@ -173,21 +174,4 @@ final class TimelineViewer: Sendable {
         timeline.shutdown()
         await playback.stop()
     }
-}
-
-/// The same numbers for the same seed (Steele, Lea and Flood: SplitMix64).
-struct Chance: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

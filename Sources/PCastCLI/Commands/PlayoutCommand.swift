@@ -79,13 +79,12 @@ struct PlayoutCommand: AsyncCommand {
     func run() async throws {
         let plan = PlayoutPlan(
             addresses: playlist, isLooping: loop, overlay: overlay,
-            overlaySize: Dimensions(width: overlaySize.width, height: overlaySize.height), browser: browser, uri: uri,
-            tokens: token, listen: listen, tags: tag,
-            encoding: PublishOptions(videoCodec: codec == .vp8 ? .vp8 : .h264, videoBitrate: bitrate?.bitrate),
-            frameRate: fps, duration: duration?.span, isOnce: once)
-        if plan.listen != nil, !plan.isEmbedded {
-            throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")
-        }
+            overlaySize: Dimensions(width: overlaySize.width, height: overlaySize.height), browser: browser,
+            frameRate: fps,
+            publication: try PublicationPlan(
+                uri: uri, tokens: token, listen: listen, tags: tag,
+                encoding: PublishOptions(videoCodec: codec == .vp8 ? .vp8 : .h264, videoBitrate: bitrate?.bitrate),
+                duration: duration?.span, isOnce: once))
         try await PlayoutRun(plan, Console(output)).run()
     }
 }

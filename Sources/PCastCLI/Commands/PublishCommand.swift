@@ -125,9 +125,12 @@ struct PublishCommand: AsyncCommand {
             videoEncoder: VideoEncoderChoice(try settings.value("encoder", encoder) ?? "automatic"),
             videoBitrate: try settings.value("bitrate", bitrate)?.bitrate, layers: layers)
         encoding.takesOver = try settings.flag("take-over", takeOver)
-        let plan = PublishPlan(
-            uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
-            listen: try settings.value("listen", listen),
+        return PublishPlan(
+            publication: try PublicationPlan(
+                uri: try settings.value("uri", uri), tokens: try settings.values("token", token),
+                listen: try settings.value("listen", listen), tags: try settings.values("tag", tag),
+                encoding: encoding, duration: try settings.value("for", duration)?.span,
+                isOnce: try settings.flag("once", once)),
             video: try settings.value("video", video)?.source, audio: try settings.value("audio", audio)?.source,
             videoConstraints: try Self.constraints(
                 settings.values("video-constraint", videoConstraint), .video,
@@ -135,14 +138,7 @@ struct PublishCommand: AsyncCommand {
             audioConstraints: try Self.constraints(settings.values("audio-constraint", audioConstraint), .audio),
             passesThrough: try !settings.flag("reencode", reencode),
             isOnDemand: try settings.flag("on-demand", onDemand),
-            isPreviewed: try settings.flag("preview", preview),
-            tags: try settings.values("tag", tag),
-            encoding: encoding,
-            duration: try settings.value("for", duration)?.span, isOnce: try settings.flag("once", once))
-        if plan.listen != nil, !plan.isEmbedded {
-            throw CommandFailure(.unusableArguments, "--listen is for the platform started along: leave --uri away.")
-        }
-        return plan
+            isPreviewed: try settings.flag("preview", preview))
     }
 
     private static func constraints(

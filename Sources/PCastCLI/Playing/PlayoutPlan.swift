@@ -10,18 +10,8 @@ struct PlayoutPlan: Sendable {
     var overlay: String?
     var overlaySize: Dimensions
     var browser: String
-    var uri: String?
-    var tokens: [String]
-    var listen: ListenArgument?
-    var tags: [String]
-    var encoding: PublishOptions
     var frameRate: Int
-    var duration: TimeSpan?
-    /// Whether the run ends with its stream, whatever the reason.
-    var isOnce: Bool
+    let publication: PublicationPlan
 
     var videos: [Video] { addresses.map { Video($0) } }
-
-    /// Whether a platform is started along.
-    var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
 }

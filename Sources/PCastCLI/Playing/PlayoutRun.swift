@@ -21,44 +21,20 @@ struct PlayoutRun: Sendable {
     /// Plays and publishes until something ends it, and tells what.
     ///
     /// - Throws: `CommandFailure` unless it ended as asked.
-    func run() async throws {
-        try await client.run {
-            let place =
-                plan.isEmbedded
-                ? try await PublishPlace.embedded(listen: plan.listen, console)
-                : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
-            place.announce(on: console, isAsked: plan.listen != nil)
-            let result: Result<RunEnd.Cause, any Error>
-            do {
-                result = .success(try await client.withClient(at: place.uri) { try await broadcast(by: $0, to: place) })
-            } catch {
-                result = .failure(error)
-            }
-            await place.close()
-            return try result.get()
-        }
-    }
+    func run() async throws { try await client.publish(plan.publication, broadcast) }
 
     private func broadcast(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
         let outlet = PlaybackOutlet(frameRate: Double(plan.frameRate))
         // Before anything is published: who asked for a page that cannot be drawn is told at once.
         let page = try await openPage(over: outlet)
-        let policy = ClientRun.policy(isOnce: plan.isOnce)
-        let publishing = try await client.settingUp(pcast) { () throws(PCastError) in
-            _ = try await pcast.start(authenticationToken: place.tokens.authentication)
-            return try await pcast.publish(
-                recovering: policy, mediaStream: outlet.mediaStream, tags: plan.tags, options: plan.encoding
-            ) { () throws(PCastError) in place.tokens.stream }
-        }
+        let publishing = try await client.begin(outlet.mediaStream, by: pcast, at: place, plan.publication)
         let player = Player(.media(isHeard: false, by: outlet, subscribe: PlayStreams.subscribe))
         player.loop = plan.isLooping
         let events = player.events()
         player.set(videos: plan.videos, play: true)
         return await withTaskGroup { group in
-            group.addTask {
-                await client.follow(publishing, as: policy) { publisher in await attend(publisher, place) }
-            }
-            group.addTask { await client.elapse(plan.duration) }
+            group.addTask { await client.attend(publishing, of: nil, at: place, plan.publication) }
+            group.addTask { await client.elapse(plan.publication.duration) }
             group.addTask { await follow(events, of: player) }
             if let page { group.addTask { await keep(page, over: outlet) } }
             let cause = await client.end.wait()
@@ -68,14 +44,6 @@ struct PlayoutRun: Sendable {
             await player.settled()
             await group.waitForAll()
             return cause
-        }
-    }
-
-    private func attend(_ publisher: Publisher, _ place: PublishPlace) async {
-        place.tell(publisher, on: console)
-        await withTaskGroup { group in
-            group.addTask { await client.report(publisher, nil) }
-            group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
         }
     }
 

@@ -2,10 +2,61 @@ import PCast
 import PCastMedia
 
 extension ClientRun {
+    /// Opens the place of a plan, has work done there until something ends the run, and closes it whatever comes.
+    ///
+    /// - Throws: `CommandFailure` unless it ended as asked.
+    func publish(
+        _ plan: PublicationPlan, _ work: (PCast, PublishPlace) async throws -> RunEnd.Cause
+    ) async throws {
+        try await run {
+            let place =
+                plan.isEmbedded
+                ? try await PublishPlace.embedded(listen: plan.listen, console)
+                : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
+            place.announce(on: console, isAsked: plan.listen != nil)
+            let result: Result<RunEnd.Cause, any Error>
+            do {
+                result = .success(try await withClient(at: place.uri) { try await work($0, place) })
+            } catch {
+                result = .failure(error)
+            }
+            await place.close()
+            return try result.get()
+        }
+    }
+
+    /// Signs in there, and publishes a stream by the plan.
+    func begin(
+        _ mediaStream: MediaStream, by pcast: PCast, at place: PublishPlace, _ plan: PublicationPlan
+    ) async throws(PCastError) -> RecoveringStream<Publisher> {
+        try await settingUp(pcast) { () throws(PCastError) in
+            _ = try await pcast.start(authenticationToken: place.tokens.authentication)
+            return try await pcast.publish(
+                recovering: plan.policy, mediaStream: mediaStream, tags: plan.tags, options: plan.encoding
+            ) { () throws(PCastError) in place.tokens.stream }
+        }
+    }
+
+    /// Tells what becomes of a stream, each time that it is published.
+    ///
+    /// - Parameter media: devices; nil where there are none.
+    func attend(
+        _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at place: PublishPlace,
+        _ plan: PublicationPlan
+    ) async {
+        await follow(publishing, as: plan.policy) { publisher in
+            place.tell(publisher, on: console)
+            await withTaskGroup { group in
+                group.addTask { await report(publisher, media) }
+                group.addTask { for await quality in publisher.dataQualities { tell(quality) } }
+            }
+        }
+    }
+
     /// Tells each second how a stream is published, until it ends.
     ///
     /// - Parameter media: devices; nil where there are none.
-    func report(_ publisher: Publisher, _ media: UserMediaStream?) async {
+    private func report(_ publisher: Publisher, _ media: UserMediaStream?) async {
         let beginning = SystemClock.monotonic()
         var seconds = 0
         for await statistics in publisher.statistics {

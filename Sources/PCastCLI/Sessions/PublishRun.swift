@@ -15,23 +15,7 @@ struct PublishRun: Sendable {
         client = ClientRun(as: .publisher, console)
     }
 
-    func run() async throws {
-        try await client.run {
-            let place =
-                plan.isEmbedded
-                ? try await PublishPlace.embedded(listen: plan.listen, console)
-                : try PublishPlace.named(uri: plan.uri, tokens: plan.tokens)
-            place.announce(on: console, isAsked: plan.listen != nil)
-            let result: Result<RunEnd.Cause, any Error>
-            do {
-                result = .success(try await client.withClient(at: place.uri) { try await publish(by: $0, to: place) })
-            } catch {
-                result = .failure(error)
-            }
-            await place.close()
-            return try result.get()
-        }
-    }
+    func run() async throws { try await client.publish(plan.publication, publish) }
 
     /// Publishes until something ends the run.
     private func publish(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
@@ -42,18 +26,10 @@ struct PublishRun: Sendable {
         tell(media)
         let renderer = try show(media, at: preview)
         defer { renderer?.stop() }
-        let policy = ClientRun.policy(isOnce: plan.isOnce)
-        let publishing = try await client.settingUp(pcast) { () throws(PCastError) in
-            _ = try await pcast.start(authenticationToken: place.tokens.authentication)
-            return try await pcast.publish(
-                recovering: policy, mediaStream: media.mediaStream, tags: plan.tags, options: plan.encoding
-            ) { () throws(PCastError) in place.tokens.stream }
-        }
+        let publishing = try await client.begin(media.mediaStream, by: pcast, at: place, plan.publication)
         return await withTaskGroup { group in
-            group.addTask {
-                await client.follow(publishing, as: policy) { publisher in await attend(publisher, media, place) }
-            }
-            group.addTask { await client.elapse(plan.duration) }
+            group.addTask { await client.attend(publishing, of: media, at: place, plan.publication) }
+            group.addTask { await client.elapse(plan.publication.duration) }
             if let preview {
                 group.addTask {
                     await preview.follow { if case .quit = $0 { client.end.end(.interrupted) } }
@@ -63,14 +39,6 @@ struct PublishRun: Sendable {
             publishing.stop()
             group.cancelAll()
             return cause
-        }
-    }
-
-    private func attend(_ publisher: Publisher, _ media: UserMediaStream, _ place: PublishPlace) async {
-        place.tell(publisher, on: console)
-        await withTaskGroup { group in
-            group.addTask { await client.report(publisher, media) }
-            group.addTask { for await quality in publisher.dataQualities { client.tell(quality) } }
         }
     }
 

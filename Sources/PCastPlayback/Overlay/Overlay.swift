@@ -22,6 +22,11 @@ public final class Overlay: Sendable {
         var outbox: [OverlayCore.Output] = []
         var isDelivering = false
         var plugins: [any OverlayPlugin] = []
+        /// Added, and not told yet what was told to the others.
+        var newcomers: [any OverlayPlugin] = []
+        /// What plugins were told of its life.
+        var toldCreated = false
+        var toldLoaded = false
         var players: [any OverlayPlayerPlugin] = []
         var wakes: [OverlayPage.ID: @Sendable () -> Void] = [:]
         var lastPage = 0
@@ -124,14 +129,20 @@ public final class Overlay: Sendable {
 
     /// Adds a plugin beside the player's. One that is created already is told so.
     public func use(_ plugin: any OverlayPlugin) {
-        let phase = state.withLock { state in
-            state.plugins.append(plugin)
-            return state.core.phase
+        state.withLock { $0.newcomers.append(plugin) }
+        queue.async { self.admit() }
+    }
+
+    /// On the queue, where plugins are told: each hears of its creation once, whenever it comes.
+    private func admit() {
+        let (newcomers, isCreated, isLoaded) = state.withLock { state in
+            defer { state.newcomers = [] }
+            state.plugins += state.newcomers
+            return (state.newcomers, state.toldCreated, state.toldLoaded)
         }
-        guard phase != .idle, phase != .destroyed else { return }
-        queue.async { [self] in
-            plugin.create(self)
-            if phase != .created { plugin.load() }
+        for plugin in newcomers {
+            if isCreated { plugin.create(self) }
+            if isLoaded { plugin.load() }
         }
     }
 
@@ -139,6 +150,7 @@ public final class Overlay: Sendable {
     public func removeAllAdditionalPlugins() {
         state.withLock { state in
             state.plugins.removeAll { plugin in !state.players.contains { $0 === plugin } }
+            state.newcomers = []
         }
     }
 
@@ -202,6 +214,7 @@ public final class Overlay: Sendable {
     }
 
     private func begin(_ pages: [OverlayPage.ID]) {
+        admit()
         let plugins = state.withLock { $0.plugins }
         for page in pages {
             for plugin in plugins { plugin.begin(page) }
@@ -215,6 +228,7 @@ public final class Overlay: Sendable {
 
     private func deliver() {
         while true {
+            admit()
             let (outputs, plugins, players) = state.withLock { state in
                 defer { state.outbox = [] }
                 if state.outbox.isEmpty { state.isDelivering = false }
@@ -234,11 +248,16 @@ public final class Overlay: Sendable {
             state.withLock { $0.readers.yield(message) }
             for plugin in plugins { plugin.receive(message) }
         case .command(let command): for player in players { player.perform(command) }
-        case .created: for plugin in plugins { plugin.create(self) }
-        case .loaded: for plugin in plugins { plugin.load() }
+        case .created:
+            state.withLock { $0.toldCreated = true }
+            for plugin in plugins { plugin.create(self) }
+        case .loaded:
+            state.withLock { $0.toldLoaded = true }
+            for plugin in plugins { plugin.load() }
         case .paused: for plugin in plugins { plugin.pause() }
         case .destroyed:
             hub.remove(self)
+            state.withLock { ($0.toldCreated, $0.toldLoaded) = (false, false) }
             for plugin in plugins { plugin.destroy() }
             state.withLock { $0.readers.finish() }
         case .wake: break

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastPlayback
@@ -27,7 +28,7 @@ struct FileContentTests {
         // The sound may begin a little before the pictures: the origin is the file's, not the pictures'.
         let start = try #require(try content.readStamp())
         #expect(start.counter == 0 && start.position < .milliseconds(100))
-        var random = SplitMixGenerator(seed: 7)
+        var random = SeededGenerator(seed: 7)
         for _ in 0..<24 {
             let counter = Int.random(in: 1..<(film.count - 20), using: &random)
             let position = start.position + film.position(of: counter)

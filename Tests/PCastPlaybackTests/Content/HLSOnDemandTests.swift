@@ -1,6 +1,7 @@
 import Foundation
 import PCastHLS
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastPlayback
@@ -30,7 +31,7 @@ struct HLSOnDemandTests {
             #expect(right.timestamp.ticks == left.timestamp.ticks + Int64(left.sampleCount))
         }
         #expect(try await content.read() == nil)
-        var random = SplitMixGenerator(seed: 3)
+        var random = SeededGenerator(seed: 3)
         for _ in 0..<12 {
             let counter = Int.random(in: 1..<(film.count - 5), using: &random)
             let position = film.position(of: counter)

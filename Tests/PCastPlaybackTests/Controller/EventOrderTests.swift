@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRendering
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite("One order of events")
 struct EventOrderTests {
     /// What can happen to a pipeline.
-    private func happen(to script: ScriptedPipeline, _ generator: inout SplitMixGenerator) {
+    private func happen(to script: ScriptedPipeline, _ generator: inout SeededGenerator) {
         switch Int.random(in: 0..<14, using: &generator) {
         case 0..<2: script.open(.film(Double(Int.random(in: 3...9, using: &generator))))
         case 2..<5: script.land()
@@ -24,7 +25,7 @@ struct EventOrderTests {
         }
     }
 
-    private func command(_ player: Player, _ generator: inout SplitMixGenerator) -> SeekRequest? {
+    private func command(_ player: Player, _ generator: inout SeededGenerator) -> SeekRequest? {
         switch Int.random(in: 0..<24, using: &generator) {
         case 0..<5: player.play()
         case 5..<8: player.pause()
@@ -53,7 +54,7 @@ struct EventOrderTests {
 
     @Test("whatever is asked for and happens in whatever order, what is told makes sense", arguments: UInt64(1)...30)
     func anyOrder(seed: UInt64) async throws {
-        var generator = SplitMixGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         let scripts = ScriptedPipelines()
         let player = Player(scripts.factory)
         let judge = EventJudge()
@@ -95,7 +96,7 @@ struct EventOrderTests {
         await withTaskGroup(of: Void.self) { group in
             for seed in UInt64(1)...4 {
                 group.addTask {
-                    var generator = SplitMixGenerator(seed: seed)
+                    var generator = SeededGenerator(seed: seed)
                     for _ in 0..<300 {
                         if Bool.random(using: &generator), let script = scripts.all.last {
                             // The clock's own commands come from the player alone.

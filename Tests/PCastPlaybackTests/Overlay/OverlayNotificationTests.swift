@@ -175,6 +175,23 @@ struct OverlayNotificationTests {
         #expect(throws: OverlayError.self) { _ = try Overlay(program: "..") }
     }
 
+    @Test("a plugin hears of its creation once, whenever it is added")
+    func latecomers() async throws {
+        for turn in 0..<200 {
+            let overlay = try Overlay(program: "final", player: ScriptedPlugin(), center: NotificationCenter())
+            let plugins = (0..<4).map { _ in ScriptedPlugin() }
+            await withTaskGroup { group in
+                group.addTask {
+                    overlay.create()
+                    overlay.load()
+                }
+                for plugin in plugins { group.addTask { overlay.use(plugin) } }
+            }
+            await overlay.settled()
+            for plugin in plugins { #expect(plugin.calls == ["create final", "load"], "turn \(turn)") }
+        }
+    }
+
     @Test("an overlay that nobody holds is gone, and its centre is not listened to any more")
     func leaks() async throws {
         let center = NotificationCenter()

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastPlayback
@@ -232,7 +233,7 @@ struct MediaPresentationTests {
     @Test("a presenter that comes late drops nothing for some milliseconds, and catches up after a long hold")
     func lateness() {
         var stage = VirtualStage(StampedMedia(duration: .seconds(5), picturesPerSecond: 60))
-        var generator = SplitMixGenerator(seed: 3)
+        var generator = SeededGenerator(seed: 3)
         stage.lateness = { .microseconds(Int64.random(in: 0...20_000, using: &generator)) }
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(3))

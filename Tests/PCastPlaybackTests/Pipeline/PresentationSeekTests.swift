@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import Testing
 
 @testable import PCastPlayback
@@ -219,7 +220,7 @@ struct PresentationSeekTests {
 
     @Test("any order of commands leaves it where a plain seek would, and it never stops of itself", arguments: 1...40)
     func anyOrder(_ seed: Int) {
-        var generator = SplitMixGenerator(seed: UInt64(seed))
+        var generator = SeededGenerator(seed: UInt64(seed))
         var stage = VirtualStage(StampedMedia(duration: .seconds(8)))
         for _ in 0..<40 {
             switch Int.random(in: 0..<6, using: &generator) {

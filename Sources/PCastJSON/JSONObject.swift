@@ -4,12 +4,15 @@ public struct JSONObject: Sendable {
     /// One name and its value.
     public struct Member: Hashable, Sendable {
         public let name: String
-        public fileprivate(set) var value: JSONValue
+        public internal(set) var value: JSONValue
     }
 
     public private(set) var members: [Member] = []
 
     public init() {}
+
+    /// - Parameter members: each of another name.
+    init(_ members: [Member]) { self.members = members }
 
     /// The last of several members of one name counts.
     public init(_ members: some Sequence<(String, JSONValue)>) {

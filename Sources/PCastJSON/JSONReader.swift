@@ -65,19 +65,27 @@ struct JSONReader {
 
     private mutating func readObject(_ depth: Int) throws(JSONError) -> JSONObject {
         guard take("{") else { throw broken }
-        var object = JSONObject()
-        if take("}") { return object }
+        var members: [JSONObject.Member] = []
+        if take("}") { return JSONObject(members) }
+        // To look among them each time would take a stranger's thousands of names their square.
+        var places: [String: Int] = [:]
         repeat {
             guard skipSpace() == UInt8(ascii: "\"") else { throw broken }
             let start = position
             let name = try readString()
             guard take(":") else { throw broken }
-            if limits.refusesAmbiguity, object[name] != nil { throw .malformed(at: start) }
-            object[name] = try readValue(depth: depth + 1)
-            guard object.members.count <= limits.members else { throw .tooManyMembers(limit: limits.members) }
+            let value = try readValue(depth: depth + 1)
+            if let place = places[name] {
+                if limits.refusesAmbiguity { throw .malformed(at: start) }
+                members[place] = JSONObject.Member(name: name, value: value)
+            } else {
+                guard members.count < limits.members else { throw .tooManyMembers(limit: limits.members) }
+                places[name] = members.count
+                members.append(JSONObject.Member(name: name, value: value))
+            }
         } while take(",")
         guard take("}") else { throw broken }
-        return object
+        return JSONObject(members)
     }
 
     private mutating func readArray(_ depth: Int) throws(JSONError) -> [JSONValue] {

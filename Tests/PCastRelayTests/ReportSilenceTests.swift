@@ -77,8 +77,8 @@ struct ReportSilenceTests {
     @Test("Most pictures come in time over a hop that loses bursts, though no report does for a quarter of each second")
     func lossy() throws {
         let late = try (11...15 as ClosedRange<UInt64>).map(Self.late)
-        // 33 of 3600 with the first seed, and 61 where all is waited for.
-        #expect(late.reduce(0, +) < 235, "\(late)")
+        // 117 of 18 000, and 268 where all is waited for.
+        #expect(late.reduce(0, +) < 190, "\(late)")
     }
 
     /// How many of 3600 pictures come more than 350 ms after they were sent.

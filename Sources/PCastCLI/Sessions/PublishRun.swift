@@ -1,7 +1,6 @@
 import PCast
 import PCastJSON
 import PCastMedia
-import PCastPlatform
 
 /// One run of `pcast publish`, from the platform that it may start to what it exits with.
 struct PublishRun: Sendable {

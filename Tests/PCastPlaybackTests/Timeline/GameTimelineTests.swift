@@ -38,19 +38,10 @@ struct GameTimelineTests {
         player.eventDelegate = delegate
     }
 
-    /// A programme whose position zero was made at 1000 s.
-    private let programme: ContentOverview = {
-        let anchor = TimecodeAnchor(
-            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
-        return ContentOverview(
-            kind: .live, tracks: [.picture, .sound], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
-            liveEdge: .seconds(3))
-    }()
-
     private func play() async throws -> ScriptedPipeline {
         player.set(video: Video("https://a.example/live.m3u8"), play: true)
         let script = try await scripts.last(player)
-        script.open(programme)
+        script.open(.datedProgramme)
         return script
     }
 

@@ -45,14 +45,6 @@ struct TimelineOverlayTests {
     private let scripts = ScriptedPipelines()
     private let service = ScriptedTimelines()
 
-    private let programme: ContentOverview = {
-        let anchor = TimecodeAnchor(
-            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
-        return ContentOverview(
-            kind: .live, tracks: [.picture, .sound], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
-            liveEdge: .seconds(3))
-    }()
-
     private func settle(_ player: Player, _ timeline: GameTimeline, _ overlay: Overlay) async {
         await player.settled()
         await timeline.settled()
@@ -70,7 +62,7 @@ struct TimelineOverlayTests {
         overlay.use(TimelineOverlayPlugin(timeline))
         player.set(video: Video("https://a.example/live.m3u8"), play: true)
         let script = try await scripts.last(player)
-        script.open(programme)
+        script.open(.datedProgramme)
         script.land(at: .seconds(10))
         let first = try Page(overlay)
         await settle(player, timeline, overlay)

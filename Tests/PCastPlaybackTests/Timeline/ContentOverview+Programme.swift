@@ -1,0 +1,13 @@
+import PCastMedia
+import PCastPlayback
+
+extension ContentOverview {
+    /// Of a live programme whose position zero was made at 1000 s.
+    static let datedProgramme: ContentOverview = {
+        let anchor = TimecodeAnchor(
+            position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
+        return ContentOverview(
+            kind: .live, tracks: [.picture, .sound], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
+            liveEdge: .seconds(3))
+    }()
+}

@@ -13,6 +13,8 @@ struct LayerSwitch: Hashable, Sendable {
         var arrival: Instant
         /// Whether the sender reports tell how the layer's times stand to those of the layer that is left.
         var isAligned: Bool
+        /// How old it may be for who has seen nothing so far (`PublishedTrack.replayAge`).
+        var replayAge = LayerSwitch.replayAge
     }
 
     /// What to do.
@@ -41,8 +43,7 @@ struct LayerSwitch: Hashable, Sendable {
     /// The layer that is sent is more than the link carries.
     private(set) var isUrgent = false
 
-    /// A key frame that was there before it was wanted is shown to who sees nothing yet while it is younger than this
-    /// (KEY2).
+    /// A key frame that was there before it was wanted is shown to who sees nothing while it is younger than this (KEY2).
     static let replayAge = TimeSpan.milliseconds(500)
     /// To who is shown another layer meanwhile, while it is as good as new: pictures do not go back.
     static let changeAge = TimeSpan.milliseconds(150)
@@ -124,7 +125,7 @@ struct LayerSwitch: Hashable, Sendable {
 
     private func isUsable(_ keyFrame: KeyFrame, acceptsAnyAge: Bool, at now: Instant) -> Bool {
         let age = now - keyFrame.arrival
-        if current == nil { return acceptsAnyAge || age < Self.replayAge }
+        if current == nil { return acceptsAnyAge || age < (last == nil ? keyFrame.replayAge : Self.replayAge) }
         guard age < Self.changeAge else { return false }
         return keyFrame.isAligned || now - wantedSince >= Self.reportPatience
     }

@@ -62,7 +62,8 @@ extension PublishedStream {
         guard let layer, let position = layers[layer].log.newestKeyFrame else { return nil }
         let isAligned = former.map { $0 == layer || alignment(from: $0, to: layer) != nil } ?? true
         return LayerSwitch.KeyFrame(
-            position: position, arrival: layers[layer].log[position].arrival, isAligned: isAligned)
+            position: position, arrival: layers[layer].log[position].arrival, isAligned: isAligned,
+            replayAge: layers[layer].replayAge)
     }
 
     /// What a layer's timestamps need added to be another's, as the publisher's reports of both tell; nil while they do

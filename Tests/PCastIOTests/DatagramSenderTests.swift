@@ -53,6 +53,19 @@ struct DatagramSenderTests {
         expectArrival(Array(repeating: size, count: 120))
     }
 
+    @Test("The kernel may make fragments while that is allowed, and no longer")
+    func fragments() {
+        func discovery() -> Int32 {
+            var value: Int32 = -1
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(socket.number, Int32(IPPROTO_IP), IP_MTU_DISCOVER, &value, &size)
+            return value
+        }
+        #expect(discovery() == IP_PMTUDISC_DO)
+        #expect(socket.allowingFragments { discovery() } == IP_PMTUDISC_WANT)
+        #expect(discovery() == IP_PMTUDISC_DO)
+    }
+
     @Test("a run ends where the path changes")
     func pathChange() {
         let other = TestSocket.udp()

@@ -13,6 +13,10 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var expected: [(paths: [NetworkPath], handled: Int)] = []
     var deadline: Instant?
     var echoes = true
+    /// What begins with it is of the machine beside this one.
+    var neighboursMark: UInt8?
+
+    func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { datagram.first == neighboursMark ? 1 : nil }
 
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         handled.append((Array(datagram), path, now))

@@ -20,25 +20,60 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///   - name: the thread's; Linux shows 15 bytes of it.
     ///   - listen: the addresses of the sockets. Port 0 takes a free one; all sockets have the first one's number.
     ///   - tcpListen: also accept ICE-TCP connections on the same addresses and number (RFC 6544).
+    ///   - shares: lets further loops have the same addresses; see the other initializer.
     ///   - makeMachine: makes the machine, told the bound addresses.
+    ///   - beforeSending: called on the loop's thread in each turn, when what has come was told to the machine, and before
+    ///     what it has is sent.
     ///   - afterTurn: called on the loop's thread after each turn, to take events out; what it has the machine send
     ///     is sent in the same turn.
     ///   - onAddressChange: called on the loop's thread when an interface or an address of this machine came, changed
     ///     or went, with the bound addresses; nil where that matters to nobody.
+    ///   - onNeighbour: called on the loop's thread with a connection whose first frame is of a neighbour's peer
+    ///     (`DatagramMachine.neighbour`); it is that loop's from then on (`adopt`).
     /// - Throws: `IOError`; `.addressInUse` when anyone else has an address, even where sharing it would be possible.
-    public init(
-        name: String, listen: [TransportAddress], tcpListen: Bool,
+    public convenience init(
+        name: String, listen: [TransportAddress], tcpListen: Bool, shares: Bool = false,
         makeMachine: ([TransportAddress]) -> sending M,
+        beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
-        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil
+        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil,
+        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil
     ) throws(IOError) {
         let sockets = try LoopSockets(binding: listen, tcpListen: tcpListen)
+        if shares { sockets.share() }
+        try self.init(
+            name: name, sockets: sockets, makeMachine: makeMachine, beforeSending: beforeSending,
+            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
+    }
+
+    /// Starts a thread beside that of a loop that shares its addresses: each sender's datagrams come to one of them, by a
+    /// choice of the kernel's, which is not whose peer the sender is. Connections come to the first.
+    ///
+    /// - Parameter addresses: the first loop's `boundAddresses`.
+    /// - Throws: `IOError`.
+    public convenience init(
+        name: String, beside addresses: [TransportAddress], makeMachine: ([TransportAddress]) -> sending M,
+        beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void
+    ) throws(IOError) {
+        try self.init(
+            name: name, sockets: LoopSockets(beside: addresses), makeMachine: makeMachine,
+            beforeSending: beforeSending, afterTurn: afterTurn, onAddressChange: nil, onNeighbour: nil)
+    }
+
+    private init(
+        name: String, sockets: LoopSockets, makeMachine: ([TransportAddress]) -> sending M,
+        beforeSending: (@Sendable (inout M, Instant) -> Void)?,
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
+        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
+    ) throws(IOError) {
         boundAddresses = sockets.udp.map(\.address)
         warnings = sockets.udp.compactMap(\.bufferWarning)
         mailbox = try LoopMailbox()
         let driver = try LoopDriver(
-            machine: makeMachine(boundAddresses), sockets: sockets, mailbox: mailbox, afterTurn: afterTurn,
-            onAddressChange: onAddressChange)
+            machine: makeMachine(boundAddresses), sockets: sockets, mailbox: mailbox, beforeSending: beforeSending,
+            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
         thread = try WorkerThread(name: name, precedence: .media) { driver.run() }
     }
 
@@ -64,6 +99,12 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     public func call<R: Sendable>(_ body: @escaping @Sendable (inout M, Instant) -> R) async throws(IOError) -> R {
         try await ask { answer in .work { machine, now in answer(.success(body(&machine, now))) } }
     }
+
+    /// Has the loop make a turn, and what is called after it. Never waits for anybody; a few system calls at most.
+    public func wake() { mailbox.ring() }
+
+    /// Takes over a connection that came to a neighbour.
+    public func adopt(_ connection: ArrivedConnection) { try? mailbox.append(.adopt(connection)) }
 
     /// Opens a TCP connection for ICE (RFC 6544, active candidates); its path is to be told to the machine.
     ///

@@ -12,8 +12,10 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     private let sockets: LoopSockets
     private let mailbox: LoopMailbox<LoopItem<M>>
+    private let beforeSending: (@Sendable (inout M, Instant) -> Void)?
     private let afterTurn: @Sendable (inout M, Instant) -> Void
     private let onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
+    private let onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
     /// Nil where nobody wants to know, or the system does not tell (some sandboxes).
     private let addressWatch: AddressWatch?
     private let poller: Poller
@@ -32,8 +34,10 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     init(
         machine: consuming sending M, sockets: LoopSockets, mailbox: LoopMailbox<LoopItem<M>>,
+        beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
-        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
+        onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
+        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
     ) throws(IOError) {
         let poller = try Poller()
         try poller.add(mailbox.number, as: .mailbox)
@@ -43,10 +47,12 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         if let watch { try poller.add(watch.number, as: .addresses) }
         addressWatch = watch
         self.onAddressChange = onAddressChange
+        self.onNeighbour = onNeighbour
         self.poller = poller
         self.machine = machine
         self.sockets = sockets
         self.mailbox = mailbox
+        self.beforeSending = beforeSending
         self.afterTurn = afterTurn
         kernelDrops = Array(repeating: 0, count: sockets.udp.count)
     }
@@ -72,6 +78,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     }
 
     private func finishTurn() {
+        if let beforeSending { beforeSending(&machine, tick()) }
         sendAll()
         afterTurn(&machine, tick())
         sendAll()
@@ -116,6 +123,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             // What the machine has for it, such as a goodbye, goes first.
             sendAll()
             connections.close(path)
+        case .adopt(let arrived):
+            if let connection = connections.adopt(arrived, at: tick(), poller) { readFrames(of: connection) }
         case .statistics(let answer): answer(statistics())
         }
     }
@@ -223,10 +232,18 @@ extension LoopDriver where M: ~Copyable {
         case .end: return closed(connection)
         case .some: break
         }
+        readFrames(of: connection)
+    }
+
+    private func readFrames(of connection: TCPConnection) {
         let now = tick()
         while true {
             switch connection.nextFrame() {
             case .frame(let frame):
+                if connection.isUnanswered, let onNeighbour, let number = machine.neighbour(of: frame) {
+                    guard let arrived = connections.giveAway(connection, from: frame, poller) else { return }
+                    return onNeighbour(arrived, number)
+                }
                 counts.received += 1
                 machine.handle(frame, from: connection.path, at: now)
             case .incomplete: return

@@ -46,7 +46,8 @@ final class LoopMailbox<Item: Sendable>: Sendable {
         ring()
     }
 
-    private func ring() {
+    /// Makes the mailbox readable.
+    func ring() {
         var one: UInt64 = 1
         _ = write(wake.number, &one, MemoryLayout<UInt64>.size)
     }

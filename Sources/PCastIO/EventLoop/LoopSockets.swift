@@ -10,6 +10,17 @@ struct LoopSockets: Sendable {
 
     private static let bufferSize = 4 * 1024 * 1024
 
+    /// Binds for datagrams what other sockets of ours have; see `share`.
+    init(beside addresses: [TransportAddress]) throws(IOError) {
+        precondition(!addresses.isEmpty, "an event loop listens somewhere")
+        for address in addresses {
+            udp.append(try UDPSocket(binding: address, bufferSize: Self.bufferSize, joins: true))
+        }
+    }
+
+    /// Lets others bind beside them.
+    func share() { for socket in udp { socket.share() } }
+
     /// Binds every address or none.
     init(binding addresses: [TransportAddress], tcpListen: Bool) throws(IOError) {
         precondition(!addresses.isEmpty, "an event loop listens somewhere")

@@ -42,6 +42,11 @@ struct FrameReassembler: ~Copyable {
         end += count
     }
 
+    /// A frame that `next` has just given, and all that follows it.
+    func rest(from frame: UnsafeMutableRawBufferPointer) -> [UInt8] {
+        Array(memory[start - Self.headerSize - frame.count..<end])
+    }
+
     /// The next frame; its bytes last until `room` is called. Frames without content, which RFC 4571 allows, are
     /// skipped.
     mutating func next() -> Next {

@@ -87,6 +87,15 @@ final class TCPConnection {
 
     func nextFrame() -> FrameReassembler.Next { reassembler.next() }
 
+    /// What was read from that frame on, which is the last that `nextFrame` gave.
+    func unread(from frame: UnsafeMutableRawBufferPointer) -> [UInt8] { reassembler.rest(from: frame) }
+
+    /// What another loop has read of it, before anything is read here.
+    func takeBack(_ bytes: [UInt8]) {
+        reassembler.room().copyBytes(from: bytes)
+        reassembler.append(bytes.count)
+    }
+
     func append(_ frame: UnsafeRawBufferPointer) -> Bool {
         if case .unanswered = phase { phase = .open }
         return queue.append(frame)

@@ -106,6 +106,35 @@ struct TCPConnections: ~Copyable {
         }
     }
 
+    /// Takes over a connection that came to another loop; nil when there is no room.
+    mutating func adopt(
+        _ arrived: ArrivedConnection, at now: Instant, _ poller: borrowing Poller
+    ) -> TCPConnection? {
+        guard count < capacity || closeStranger() else {
+            refused += 1
+            return nil
+        }
+        let isThere = add(
+            arrived.descriptor, local: arrived.local, remote: arrived.remote, phase: .unanswered,
+            deadline: now + Self.answerTimeout, poller)
+        guard isThere else { return nil }
+        let number = nextNumber &- 1
+        noteArrival(number)
+        table[number]?.takeBack(arrived.bytes)
+        return table[number]
+    }
+
+    /// Lets go of a connection, for another loop to adopt, with what was read of it from that frame on.
+    mutating func giveAway(
+        _ connection: TCPConnection, from frame: UnsafeMutableRawBufferPointer, _ poller: borrowing Poller
+    ) -> ArrivedConnection? {
+        guard close(connection.path) else { return nil }
+        poller.remove(connection.descriptor.number, as: .connection(connection.number))
+        return ArrivedConnection(
+            descriptor: connection.descriptor, local: connection.path.local, remote: connection.path.remote,
+            bytes: connection.unread(from: frame))
+    }
+
     private mutating func add(
         _ descriptor: Descriptor, local: TransportAddress, remote: TransportAddress, phase: TCPConnection.Phase,
         deadline: Instant, _ poller: borrowing Poller

@@ -90,19 +90,19 @@ struct DatagramSender: ~Copyable {
             }
             if let current, current !== socket || pending == Self.messageCapacity { flush(current, at: now) }
             current = socket
-            append(run, from: batch)
+            append(run, from: batch, to: socket)
         }
         if let current { flush(current, at: now) }
     }
 
-    private mutating func append(_ run: DatagramRun, from batch: borrowing DatagramBatch) {
+    private mutating func append(_ run: DatagramRun, from batch: borrowing DatagramBatch, to socket: UDPSocket) {
         let index = pending
         pending += 1
         (runs + index).initialize(to: run)
         vectors[index] = iovec(iov_base: batch.memory.baseAddress! + run.offset, iov_len: run.byteCount)
         let message = messages + index
         message.pointee.header.msg_namelen = SocketAddress.write(run.path.remote, into: message.pointee.header.msg_name)
-        let sourceSize = writeSource(run.path.local.ip, at: index)
+        let sourceSize = writeSource(run.path.local.ip, of: socket, at: index)
         message.pointee.header.msg_controllen = sourceSize + writeSegmentSize(run, at: index, after: sourceSize)
     }
 
@@ -110,9 +110,9 @@ struct DatagramSender: ~Copyable {
         (control.baseAddress! + index * Self.controlSize).assumingMemoryBound(to: UInt8.self)
     }
 
-    /// The reply leaves from the address that was addressed (IO5).
-    private func writeSource(_ ip: IPAddress, at index: Int) -> Int {
-        if ip.isUnspecified { return 0 }
+    /// The reply leaves from the address that was addressed (IO5), which a socket that has no other need not be told.
+    private func writeSource(_ ip: IPAddress, of socket: UDPSocket, at index: Int) -> Int {
+        if ip.isUnspecified || ip == socket.address.ip { return 0 }
         if let v4 = ip.v4 { return clinux_put_source4(controlMemory(index), v4.bigEndian) }
         return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { bytes in
             SocketAddress.write(v6: ip, into: bytes.baseAddress!)
@@ -180,37 +180,40 @@ struct DatagramSender: ~Copyable {
     }
 
     /// A message failed. If it was to be segmented, its datagrams leave one by one at once; EIO and EINVAL are what
-    /// drivers, tunnels and old kernels answer, so the route is spared for a while (IO1). A size that does not fit is
-    /// no sign of congestion (IO4), and other errors are the destination's own.
+    /// drivers, tunnels and old kernels answer, so the route is spared for a while (IO1). A size that does not fit
+    /// leaves in fragments, and is no sign of congestion (IO4); other errors are the destination's own.
     private mutating func skip(_ index: Int, failedWith error: Int32, on socket: UDPSocket, at now: Instant) {
         let run = runs[index]
-        if run.count > 1, error == EIO || error == EINVAL || error == EMSGSIZE {
+        if error == EMSGSIZE || run.count > 1 && (error == EIO || error == EINVAL) {
             if error != EMSGSIZE {
                 counts.segmentationRefusals += 1
                 routes.refuseSegmentation(on: run.path, at: now)
             }
             sendSingly(index, on: socket)
-        } else if error == EMSGSIZE {
-            counts.tooLarge += 1
         } else {
             counts.errors += run.count
         }
     }
 
+    private func sendOne(_ message: UnsafeMutablePointer<clinux_message>, on socket: UDPSocket) -> Bool {
+        sendmsg(socket.number, &message.pointee.header, Int32(MSG_NOSIGNAL)) >= 0
+    }
+
     private mutating func sendSingly(_ index: Int, on socket: UDPSocket) {
         let run = runs[index]
         let header = messages + index
-        header.pointee.header.msg_controllen = writeSource(run.path.local.ip, at: index)
+        header.pointee.header.msg_controllen = writeSource(run.path.local.ip, of: socket, at: index)
         let start = vectors[index].iov_base!
         var offset = 0
         while offset < run.byteCount {
             let size = min(run.segmentSize, run.byteCount - offset)
             vectors[index] = iovec(iov_base: start + offset, iov_len: size)
-            if sendmsg(socket.number, &header.pointee.header, Int32(MSG_NOSIGNAL)) >= 0 {
+            if sendOne(header, on: socket) {
                 counts.sent += 1
             } else {
                 switch Errno.current {
                 case EINTR: continue
+                case EMSGSIZE where socket.allowingFragments({ sendOne(header, on: socket) }): counts.sent += 1
                 case EAGAIN, ENOBUFS:
                     if waitOnce(for: socket) { continue }
                     counts.dropped += 1

@@ -27,9 +27,14 @@ final class UDPSocket: Sendable {
     /// Binds alone: without SO_REUSEADDR and SO_REUSEPORT the kernel refuses a port that anyone else has, where with
     /// them two servers would each get a part of the packets.
     ///
-    /// - Parameter coalesces: asks the kernel to hand on what came in a row as one message.
-    init(binding wanted: TransportAddress, bufferSize: Int, coalesces: Bool = true) throws(IOError) {
+    /// - Parameters:
+    ///   - coalesces: asks the kernel to hand on what came in a row as one message.
+    ///   - joins: binds beside one of ours that has the address already and `share`s it.
+    init(
+        binding wanted: TransportAddress, bufferSize: Int, coalesces: Bool = true, joins: Bool = false
+    ) throws(IOError) {
         let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_DGRAM)
+        if joins { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
         bufferSizes = Self.setBuffers(of: descriptor, to: bufferSize)
         Self.setOptions(of: descriptor, family: wanted.ip.family)
         self.coalesces = coalesces && descriptor.set(Int32(CLINUX_SOL_UDP), Int32(CLINUX_UDP_GRO), 1)
@@ -42,6 +47,10 @@ final class UDPSocket: Sendable {
         self.descriptor = descriptor
         self.address = address
     }
+
+    /// Lets further sockets of this user's bind the same address: the kernel then gives each sender's datagrams to one of
+    /// them. Only what was bound alone shares, so that nobody else had the address before.
+    func share() { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
 
     /// Whether a datagram from `local` may leave by this socket. An unspecified address leaves the choice of the
     /// source to the kernel.
@@ -79,9 +88,21 @@ final class UDPSocket: Sendable {
             send: Int(descriptor.get(SOL_SOCKET, SO_SNDBUF) / 2))
     }
 
+    /// Does something, such as sending a datagram that is larger than the path carries, while the kernel may cut it into
+    /// fragments.
+    func allowingFragments<R>(_ body: () -> R) -> R {
+        guard address.ip.family == .v4 else { return body() }
+        descriptor.set(Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_WANT)
+        defer { descriptor.set(Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_DO) }
+        return body()
+    }
+
     private static func setOptions(of descriptor: Descriptor, family: IPAddress.Family) {
         if family == .v4 {
             descriptor.set(Int32(IPPROTO_IP), IP_PKTINFO, 1)
+            // What cannot become fragments needs no number that tells them apart, which costs the kernel a twentieth of
+            // what it takes to send a message (RFC 6864, section 4.1). IPv6 numbers fragments alone.
+            descriptor.set(Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         } else {
             descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)
             descriptor.set(Int32(IPPROTO_IPV6), Int32(CLINUX_IPV6_RECVPKTINFO), 1)

@@ -1,0 +1,102 @@
+import PCastMedia
+import Testing
+
+@testable import PCastIO
+
+@Suite("Loops that share an address", .timeLimit(.minutes(5)))
+struct SharedAddressTests {
+    /// Two loops behind one address. What comes on connections and begins with 2 is the second one's.
+    private struct Pair {
+        let first: EventLoop<EchoMachine>
+        let second: EventLoop<EchoMachine>
+        let handedOver = Signal<ArrivedConnection>()
+
+        init() throws {
+            let handedOver = handedOver
+            first = try EventLoop(
+                name: "first", listen: [TransportAddress("127.0.0.1:0")!], tcpListen: true, shares: true,
+                makeMachine: { _ in
+                    var machine = EchoMachine()
+                    machine.neighboursMark = 2
+                    return machine
+                }, afterTurn: { _, _ in },
+                onNeighbour: { connection, number in
+                    precondition(number == 1)
+                    handedOver.send(connection)
+                })
+            second = try EventLoop(
+                name: "second", beside: first.boundAddresses, makeMachine: { _ in EchoMachine() },
+                afterTurn: { _, _ in })
+        }
+
+        var address: TransportAddress { first.boundAddresses[0] }
+    }
+
+    @Test("Each sender's datagrams come to one of them, which answers from the address of both")
+    func datagrams() async throws {
+        let pair = try Pair()
+        #expect(pair.second.boundAddresses == pair.first.boundAddresses)
+        let sockets = (0..<64).map { _ in TestSocket.udp() }
+        for socket in sockets {
+            for number: UInt8 in 0..<3 { socket.send([9, number], to: pair.address) }
+            for number: UInt8 in 0..<3 {
+                let answer = try #require(socket.receive())
+                #expect(answer.bytes == [9, number] && answer.from == pair.address)
+            }
+        }
+        var senders: [Set<TransportAddress>] = []
+        for loop in [pair.first, pair.second] {
+            senders.append(try await loop.call { machine, _ in Set(machine.handled.map(\.path.remote)) })
+        }
+        #expect(senders[0].isDisjoint(with: senders[1]))
+        // By chance alone all 64 come to the same one once in 9 x 10^18 times.
+        #expect(!senders[0].isEmpty && !senders[1].isEmpty)
+        #expect(senders[0].count + senders[1].count == 64)
+    }
+
+    @Test("Who does not belong to them is refused the address, with leave to share it or without")
+    func strangers() throws {
+        let pair = try Pair()
+        #expect(throws: IOError.addressInUse(pair.address)) { try EventLoop.echo(pair.address.description) }
+    }
+
+    @Test("A connection whose first frame is of the neighbour's peer goes over with all that was read of it")
+    func connection() async throws {
+        let pair = try Pair()
+        let own = TestSocket.tcp(to: pair.address)
+        own.write([0, 2, 1, 1])
+        #expect(own.read(4) == [0, 2, 1, 1])
+        let peer = TestSocket.tcp(to: pair.address)
+        // A frame and a half.
+        peer.write([0, 3, 2, 20, 21, 0, 2, 2])
+        let arrived = try #require(await pair.handedOver.next())
+        #expect(try await pair.first.statistics().connections == 1)
+        pair.second.adopt(arrived)
+        #expect(peer.read(5) == [0, 3, 2, 20, 21])
+        peer.write([30, 0, 1, 40])
+        #expect(peer.read(7) == [0, 2, 2, 30, 0, 1, 40])
+        #expect(try await pair.second.statistics().connections == 1)
+        let frames = try await pair.second.call { machine, _ in machine.handled.map(\.bytes) }
+        #expect(frames == [[2, 20, 21], [2, 30], [40]])
+    }
+
+    @Test("A connection that is known already is not handed over for what comes later")
+    func known() throws {
+        let pair = try Pair()
+        let own = TestSocket.tcp(to: pair.address)
+        own.write([0, 1, 1])
+        #expect(own.read(3) == [0, 1, 1])
+        own.write([0, 1, 2])
+        #expect(own.read(3) == [0, 1, 2])
+    }
+
+    @Test("A loop that is woken makes a turn")
+    func waking() async throws {
+        let turned = Signal<Bool>()
+        let loop = try EventLoop.echo("127.0.0.1:0") { _, _ in turned.send(true) }
+        // The one that a loop begins with.
+        #expect(await turned.next() == true)
+        loop.wake()
+        #expect(await turned.next() == true)
+    }
+}

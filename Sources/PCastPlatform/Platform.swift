@@ -165,7 +165,8 @@ public struct Platform: Sendable {
                 listen: Self.mediaAddresses(address, port: configuration.rtcPort),
                 advertise: { port in
                     Self.candidates(advertise, discovered, listen: address, port: port)
-                }, certificate: certificate, maximumPeers: configuration.maximumPeers)
+                }, certificate: certificate, maximumPeers: configuration.maximumPeers,
+                shards: configuration.shards)
         } catch {
             throw .media("\(error)")
         }

@@ -8,6 +8,8 @@ public struct PlatformConfiguration: Sendable {
     public var port: Int
     /// The UDP port of all media, and the TCP port of ICE-TCP; zero takes a free one.
     public var rtcPort: UInt16
+    /// Threads among which media is shared out, each with a shard of the relay: 1 to 64.
+    public var shards = 1
     /// What candidates and links name; empty for the addresses that are listened on.
     public var advertise: [IPAddress]
     /// STUN servers asked for our public address when the platform starts (ICE9); none by default.
@@ -56,6 +58,8 @@ public struct PlatformConfiguration: Sendable {
         }
     }
 
+    /// A shard is told by one character of its peers' ICE fragments.
+    public static let maximumShards = 64
     public static let defaultDrainTime = TimeSpan.seconds(10)
     public static let defaultPort = 8080
     public static let defaultRTCPort: UInt16 = 8189

@@ -17,6 +17,9 @@ struct PeerRoutes {
 
     init(fragment: String) { fragments = [fragment] }
 
+    /// Of who is not reached by datagrams.
+    init() { fragments = [] }
+
     /// Answers the fragment that means nothing any more.
     mutating func add(fragment: String) -> String? {
         fragments.append(fragment)

@@ -2,12 +2,21 @@ import PCastMedia
 import PCastRTP
 import PCastWebRTC
 
-/// A publisher and what it publishes.
+/// A publisher and what it publishes; or the replica of a stream whose publisher is another shard's peer.
 struct PublishedStream: ~Copyable {
     let id: StreamID
     let peer: PeerID
-    var transport: SecureTransport
+    /// Nil in a replica, and so is what depends on it.
+    var transport: SecureTransport?
+    /// The shard that has the publisher; nil for this one.
+    let home: Int?
+    /// Where else its viewers are.
+    var replicas: [StreamReplica] = []
+    /// Of a replica: when its home was heard of last.
+    var lastNews: Instant?
     var routes: PeerRoutes
+    /// As it was negotiated with the publisher.
+    let media: [NegotiatedMedia]
     var receiver: MediaReceiver
     var layers: VideoLayers
     var audio: PublishedTrack
@@ -43,29 +52,54 @@ struct PublishedStream: ~Copyable {
         id: StreamID, peer: PeerID, transport: consuming SecureTransport, routes: PeerRoutes,
         session: NegotiatedSession, terms: PeerTerms, began: Instant, reporterSSRC: UInt32, cname: String
     ) {
+        self.init(
+            id: id, peer: peer, transport: transport, home: nil, routes: routes, media: session.media,
+            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began), reporterSSRC: reporterSSRC,
+            cname: cname)
+    }
+
+    private init(
+        id: StreamID, peer: PeerID, transport: consuming SecureTransport?, home: Int?, routes: PeerRoutes,
+        media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, reporterSSRC: UInt32, cname: String
+    ) {
         self.id = id
         self.peer = peer
         self.transport = transport
+        self.home = home
         self.routes = routes
-        playout = terms.playout
-        deadlines = PeerDeadlines(terms, began: began)
-        receiver = MediaReceiver(
-            session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
+        self.media = media
+        self.playout = playout
+        self.deadlines = deadlines
+        receiver = MediaReceiver(media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
         let layers = receiver.layers
         self.layers = VideoLayers(count: max(layers.count, 1)) { index in
             PublishedTrack(.video, layers.isEmpty ? nil : layers[index].media)
         }
+        audio = PublishedTrack(.audio, receiver.audio?.media)
         for index in layers.indices {
             ladder.insert(LayerLadder.Rung(layer: index, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
         }
-        audio = PublishedTrack(.audio, receiver.audio?.media)
+    }
+
+    /// A replica.
+    init(_ blueprint: StreamBlueprint, home: Int, cname: String, at now: Instant) {
+        self.init(
+            id: blueprint.id, peer: blueprint.publisher, transport: nil, home: home, routes: PeerRoutes(),
+            media: blueprint.media, playout: blueprint.playout, deadlines: PeerDeadlines(PeerTerms(), began: now),
+            reporterSSRC: blueprint.reporterSSRC, cname: cname)
+        receiver.follow(RestingTracks())
+        // Its home tells of the first packet, and has connected it.
+        hasMedia = true
+        lastNews = now
+        quality.nextLook = now + StreamQuality.interval
+        quality.nextLinksLook = now + StreamQuality.linksInterval
     }
 
     /// Answers the paths that mean nothing any more.
     mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
         routes.add(path: path)
         var routes = routes
-        let stale = routes.takeStalePaths { transport.isValidated($0) }
+        let stale = routes.takeStalePaths { isValidated($0) }
         self.routes = routes
         return stale
     }
@@ -83,17 +117,18 @@ struct PublishedStream: ~Copyable {
     private static let leastWanted = Bitrate.kilobits(600)
 
     var deadline: Instant? {
-        var checks = Instant.earlier(transport.deadline, quality.nextLook)
+        var checks = Instant.earlier(transportDeadline, quality.nextLook)
         checks = Instant.earlier(checks, deadlines.next)
         checks = Instant.earlier(checks, quality.nextLinksLook)
         checks = Instant.earlier(checks, gathersUntil)
-        return transport.canSend ? Instant.earlier(checks, receiver.deadline) : checks
+        return canSend ? Instant.earlier(checks, receiver.deadline) : checks
     }
 
     /// Writes checks, handshakes and reports that are due; true when the batch is full.
     mutating func poll(into batch: inout DatagramBatch, wallTime: WallTime, at now: Instant) -> Bool {
-        if transport.poll(into: &batch, at: now) { return true }
-        return receiver.poll(through: &transport, into: &batch, wallTime: wallTime, at: now)
+        guard transport != nil else { return false }
+        if transport!.poll(into: &batch, at: now) { return true }
+        return receiver.poll(through: &transport!, into: &batch, wallTime: wallTime, at: now)
     }
 
     /// A round that is under way begins again, so that no viewer is left out of it.

@@ -43,7 +43,7 @@ extension Relay {
         }
     }
 
-    private mutating func addTakers(
+    mutating func addTakers(
         _ count: Int, of type: MediaType, layer: Int = 0, stream index: Int, at now: Instant
     ) {
         guard !streams[index].isEnding else { return }
@@ -51,6 +51,9 @@ extension Relay {
         // Until now it may have had nothing to send.
         if count > 0 { streams[index].deadlines.noteData(at: now) }
         let takers = type == .video ? streams[index].layers[layer].takers : streams[index].audio.takers
+        if let home = streams[index].home {
+            return neighbours.give(.takers(streams[index].peer, streams.address(index).pointee.takers), to: home)
+        }
         streams[index].receiver.setWanted(type, layer: layer, takers > 0, at: now)
         noteControl(.publisher(index))
         schedule(publisher: index)
@@ -59,8 +62,9 @@ extension Relay {
     /// Whether a publisher has had its time to connect, or to bring data. One that rests because nobody takes anything has
     /// none to bring.
     mutating func isOverdue(publisher index: Int, at now: Instant) -> Bool {
+        if let lastNews = streams[index].lastNews { return now - lastNews > Self.replicaPatience }
         guard streams[index].deadlines.hasPassed(at: now) else { return false }
-        guard streams[index].transport.isConnected, !isAnythingDue(of: index) else { return true }
+        guard streams[index].isConnected, !isAnythingDue(of: index) else { return true }
         streams[index].deadlines.noteData(at: now)
         return false
     }

@@ -21,6 +21,7 @@ extension Relay {
     private func figures(stream index: Int, ofViewers: Bool) -> StreamFigures {
         let stream = streams.address(index)
         var figures = StreamFigures(stream: stream.pointee.id)
+        figures.isOfReplica = stream.pointee.home != nil
         figures.received = Self.counts(stream.pointee.receiver)
         figures.sent = stream.pointee.quality.departed
         figures.bitrate = stream.pointee.quality.bitrate

@@ -19,8 +19,8 @@ extension Relay {
     private func isShakingHands(_ place: PeerPlace, by path: NetworkPath) -> Bool {
         switch place {
         case .publisher(let index):
-            streams.contains(index) && !streams[index].transport.isConnected
-                && streams[index].transport.isValidated(path)
+            streams.contains(index) && !streams[index].isConnected
+                && streams[index].isValidated(path)
         case .viewer(let index):
             viewers.contains(index) && !viewers[index].transport.isConnected
                 && viewers[index].transport.isValidated(path)

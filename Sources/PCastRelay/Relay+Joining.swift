@@ -105,7 +105,7 @@ extension Relay {
         guard let place = places[peer] else { throw .unknownPeer }
         let credentials = newCredentials()
         switch place {
-        case .publisher(let index): streams[index].transport.restart(local: credentials, remote: remote, at: now)
+        case .publisher(let index): streams[index].transport?.restart(local: credentials, remote: remote, at: now)
         case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
         }
         remember(fragment: credentials.ufrag, place)
@@ -126,7 +126,7 @@ extension Relay {
                 nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
                 pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
                 roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
-                viewers: streams[index].countedViewers)
+                viewers: streams[index].replicas.reduce(streams[index].countedViewers) { $0 + $1.links.counted })
         case .viewer(let index):
             let tracks = viewers[index].sender.tracks.map(\.pointee)
             return PeerStatistics(
@@ -184,7 +184,8 @@ extension Relay {
     mutating func newCredentials() -> ICECredentials {
         // Twelve characters: unique among peers, and still a string without a heap allocation.
         while true {
-            let credentials = ICECredentials.random(ufragLength: 12, using: &generator)
+            let credentials = ICECredentials.random(
+                ufragLength: 12, mark: configuration.shard.mark, using: &generator)
             if fragments[credentials.ufrag] == nil { return credentials }
         }
     }

@@ -26,7 +26,7 @@ extension Relay {
         return false
     }
 
-    private static func source(of datagram: UnsafeMutableRawBufferPointer) -> UInt32? {
+    static func source(of datagram: UnsafeMutableRawBufferPointer) -> UInt32? {
         let offset: Int
         switch DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) {
         case .rtp: offset = 8
@@ -41,7 +41,7 @@ extension Relay {
     mutating func rememberSources(_ place: PeerPlace) {
         switch place {
         case .publisher(let index):
-            while let source = streams[index].transport.takeNewSource() {
+            while let source = streams[index].transport?.takeNewSource() {
                 if streams[index].routes.add(source: source) { _ = sources.add(source, place) }
             }
         case .viewer(let index):
@@ -56,7 +56,7 @@ extension Relay {
         noteControl(place)
         switch place {
         case .publisher(let index):
-            guard let path = streams[index].transport.probedPath else { return }
+            guard let path = streams[index].probedPath else { return }
             remember(probe: path, instead: streams[index].routes.probedPath, of: place)
             streams[index].routes.probedPath = path
         case .viewer(let index):
@@ -70,9 +70,12 @@ extension Relay {
         guard path != last else { return }
         forget(probe: last, of: place)
         probedPaths[path] = place
+        tellNeighbours(path, isTaken: true)
     }
 
     mutating func forget(probe path: NetworkPath?, of place: PeerPlace) {
-        if let path, probedPaths[path] == place { probedPaths[path] = nil }
+        guard let path, probedPaths[path] == place else { return }
+        probedPaths[path] = nil
+        if paths[path] == nil { tellNeighbours(path, isTaken: false) }
     }
 }

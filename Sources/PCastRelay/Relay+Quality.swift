@@ -9,13 +9,14 @@ extension Relay {
         streams[index].quality.nextLook = now + StreamQuality.interval
         streams[index].quality.measure(streams[index].receiver, at: now)
         let measured = streams[index].quality.bitrate
-        if streams[index].quality.ceiling.observe(measured, at: now) {
+        let isHome = streams[index].home == nil
+        if isHome, streams[index].quality.ceiling.observe(measured, at: now) {
             return end(publisher: index, reason: .capacity, at: now)
         }
         let stream = streams.address(index)
         let observation = stream.pointee.quality.observation(
             of: stream.pointee.receiver, isAway: stream.pointee.isAway, at: now)
-        if let row = stream.pointee.quality.machine.observe(observation, at: now) {
+        if let row = stream.pointee.quality.machine.observe(observation, at: now), isHome {
             events.append(.dataQuality(stream.pointee.peer, row))
         }
         for viewer in stream.pointee.viewers {
@@ -42,6 +43,12 @@ extension Relay {
                 takesVideo: viewer.pointee.sender.video != nil && stream.pointee.layers.exist,
                 isKnown: viewer.pointee.quality.isFresh(at: now))
         }
+        if let home = stream.pointee.home {
+            tellLinks(links, stream: index, to: home)
+            swap(&links.estimates, &stream.pointee.quality.links)
+            return
+        }
+        for replica in stream.pointee.replicas { links.add(replica) }
         if stream.pointee.layers.exist, stream.pointee.layers.count == 1, let full {
             stream.pointee.quality.sharedLimit.observe(
                 estimates: &links.estimates, viewers: links.count, limited: links.limited, wanted: full, at: now)
@@ -50,6 +57,7 @@ extension Relay {
         stream.pointee.quality.noteLimit(at: now)
         stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.request, at: now)
         stream.pointee.quality.isPictureLeftOut = links.takers > 0 && links.blind == links.takers
+        tellReplicas(of: index)
     }
 
     private mutating func lookAtQuality(viewer index: Int, at now: Instant) {

@@ -7,11 +7,18 @@ extension Relay {
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
         if let place = place(of: datagram, from: path) {
-            if holdsBack(datagram, from: path, of: place, at: now) { return }
-            handle(datagram, from: path, to: place, at: now)
-        } else if !handleMoved(datagram, from: path, at: now) {
+            receive(datagram, from: path, of: place, at: now)
+        } else if !handOver(datagram, from: path), !handleMoved(datagram, from: path, at: now) {
+            askNeighbours(datagram, from: path)
             strangers += 1
         }
+    }
+
+    mutating func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of place: PeerPlace, at now: Instant
+    ) {
+        if holdsBack(datagram, from: path, of: place, at: now) { return }
+        handle(datagram, from: path, to: place, at: now)
     }
 
     /// Answers whether it was media or control, and authentic.
@@ -27,7 +34,7 @@ extension Relay {
 
     /// By the path; a check by the fragment that it names, for a path may come back with another peer behind it
     /// (ICE13). A path is remembered once its peer is found by a check, and authenticated there.
-    private mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerPlace? {
+    mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerPlace? {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
             message.messageClass == .request
@@ -50,17 +57,21 @@ extension Relay {
     private mutating func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, publisher index: Int, at now: Instant
     ) -> Bool {
-        let received = streams[index].transport.handle(datagram, from: path, at: now)
+        let received = streams[index].transport?.handle(datagram, from: path, at: now) ?? .nothing
         rememberSources(.publisher(index))
         switch received {
         case .rtp(let length):
-            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), stream: index, at: now)
-            if path != streams[index].transport.path { rememberProbe(.publisher(index)) }
+            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            shareWithReplicas(packet, of: index) { .media($0, $1) }
+            receiveMedia(packet, stream: index, at: now)
+            if path != streams[index].path { rememberProbe(.publisher(index)) }
             schedule(publisher: index)
             return true
         case .rtcp(let length):
-            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), publisher: index, at: now)
-            if path != streams[index].transport.path { rememberProbe(.publisher(index)) }
+            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            shareWithReplicas(packet, of: index) { .control($0, $1) }
+            receiveControl(packet, publisher: index, at: now)
+            if path != streams[index].path { rememberProbe(.publisher(index)) }
             follow(publisher: index, at: now)
             return true
         case .nothing:
@@ -70,7 +81,7 @@ extension Relay {
         }
     }
 
-    private mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
+    mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
         guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
         if !packet.payload.isEmpty { streams[index].deadlines.noteData(at: now) }
         if !streams[index].hasMedia {
@@ -130,7 +141,7 @@ extension Relay {
         if type == .video { requestKeyFrame(stream: index, layer: layer) }
     }
 
-    private mutating func receiveControl(
+    mutating func receiveControl(
         _ datagram: UnsafeRawBufferPointer, publisher index: Int, at now: Instant
     ) {
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
@@ -177,7 +188,7 @@ extension Relay {
             return
         }
         let isWaitedFor = streams[stream].receiver.layers[layer].keyFrame.isWanted
-        let isAlone = streams[stream].layers[layer].takers <= 1
+        let isAlone = streams.address(stream).pointee.isHereAlone && streams[stream].layers[layer].takers <= 1
         guard isWaitedFor || isAlone || viewers[index].keyFrames.take(at: now) else { return }
         requestKeyFrame(stream: stream, layer: layer)
     }

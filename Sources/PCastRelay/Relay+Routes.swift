@@ -9,13 +9,14 @@ extension Relay {
         let stale: [NetworkPath]
         switch place {
         case .publisher(let index):
-            guard streams[index].transport.isValidated(path) else { return }
+            guard streams[index].isValidated(path) else { return }
             stale = streams[index].rememberPath(path)
         case .viewer(let index):
             guard viewers[index].transport.isValidated(path) else { return }
             stale = viewers[index].rememberPath(path)
         }
         paths[path] = place
+        tellNeighbours(path, isTaken: true)
         for path in stale { forget(path, of: place) }
     }
 
@@ -43,7 +44,9 @@ extension Relay {
 
     /// Unless another peer has taken the path over since (ICE13).
     private mutating func forget(_ path: NetworkPath, of place: PeerPlace) {
-        if paths[path] == place { paths[path] = nil }
+        guard paths[path] == place else { return }
+        paths[path] = nil
+        tellNeighbours(path, isTaken: false)
     }
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
@@ -51,7 +54,7 @@ extension Relay {
         switch place {
         case .publisher(let index):
             streams[index].routes.remove(path: path)
-            streams[index].transport.pathClosed(path, at: now)
+            streams[index].transport?.pathClosed(path, at: now)
             follow(publisher: index, at: now)
         case .viewer(let index):
             viewers[index].routes.remove(path: path)

@@ -14,6 +14,8 @@ public struct Relay: ~Copyable, DatagramMachine {
     var streams = Slab<PublishedStream>()
     var viewers = Slab<Viewer>()
     var streamPlaces: [StreamID: Int] = [:]
+    /// Streams of other shards', by their publishers' numbers.
+    var replicas: [PeerID: Int] = [:]
     var places: [PeerID: PeerPlace] = [:]
     /// Peers by the fragment that they name in checks, and by the paths that they passed checks on. Each peer has at
     /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter; see `PeerRoutes`.
@@ -23,6 +25,9 @@ public struct Relay: ~Copyable, DatagramMachine {
     var probedPaths: [NetworkPath: PeerPlace] = [:]
     /// By what a peer is found that comes from nowhere known.
     var sources = SourceIndex()
+
+    /// The other shards.
+    var neighbours: Neighbours
 
     /// Ours that wait for their answers, and when the first of them is given up, or earlier.
     var offers: [PeerID: OutstandingOffer] = [:]
@@ -52,12 +57,13 @@ public struct Relay: ~Copyable, DatagramMachine {
         self.configuration = configuration
         self.generator = generator
         cname = "pcast"
+        neighbours = Neighbours(of: configuration.shard, maximumPeers: configuration.maximumPeers)
         // Looked for now, and not when the first viewer comes.
         _ = SRTPCipherLibrary.preferred
     }
 
     /// The number of publishers and viewers.
-    public var peerCount: Int { streams.count + viewers.count }
+    public var peerCount: Int { streams.count - replicas.count + viewers.count }
 
     /// Who has an offer of ours has a place, too.
     var hasRoom: Bool { peerCount + offers.count < configuration.maximumPeers }
@@ -83,7 +89,7 @@ public struct Relay: ~Copyable, DatagramMachine {
                     continue
                 }
                 if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
-                streams[index].transport.advance(to: now)
+                streams[index].transport?.advance(to: now)
                 lookAtLinks(stream: index, at: now)
                 lookAtQuality(stream: index, at: now)
                 follow(publisher: index, at: now)
@@ -165,14 +171,14 @@ public struct Relay: ~Copyable, DatagramMachine {
 
     mutating func follow(publisher index: Int, at now: Instant) {
         let peer = streams[index].peer
-        while let event = streams[index].transport.pollEvent() {
+        while let event = streams[index].transport?.pollEvent() {
             switch event {
             case .connected(let profile):
                 events.append(.connected(peer, profile))
                 streams[index].deadlines.connected(at: now)
                 streams[index].quality.nextLook = now + StreamQuality.interval
                 streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
-                while let early = streams[index].transport.takeEarlyPacket() {
+                while let early = streams[index].transport?.takeEarlyPacket() {
                     replay(early.bytes, from: early.path, to: .publisher(index), at: now)
                 }
             case .away:
@@ -239,6 +245,9 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// - Parameter layer: nil asks for none.
     mutating func requestKeyFrame(stream index: Int, layer: Int?) {
         guard let layer else { return }
+        if let home = streams[index].home {
+            neighbours.give(.keyFrameWanted(streams[index].peer, layer: layer), to: home)
+        }
         streams[index].receiver.requestKeyFrame(layer: layer)
         noteControl(.publisher(index))
         schedule(publisher: index)
@@ -258,11 +267,19 @@ public struct Relay: ~Copyable, DatagramMachine {
     mutating func end(publisher index: Int, reason: StreamEndedReason, at now: Instant) {
         guard !streams[index].isEnding else { return }
         streams[index].isEnding = true
-        streams[index].transport.close(at: now)
+        streams[index].transport?.close(at: now)
         noteControl(.publisher(index))
         for viewer in streams[index].viewers { end(viewer: viewer, reason: reason, at: now) }
         withdrawOffers(of: streams[index].id, reason: reason)
-        events.append(.ended(streams[index].peer, reason))
+        for replica in streams[index].replicas {
+            neighbours.give(.ended(streams[index].peer, reason), to: replica.shard)
+        }
+        if let home = streams[index].home {
+            // Where it goes on, nobody here takes anything of it.
+            neighbours.give(.takers(streams[index].peer, StreamReplica.Takers()), to: home)
+        } else {
+            events.append(.ended(streams[index].peer, reason))
+        }
     }
 
     mutating func end(viewer index: Int, reason: StreamEndedReason, at now: Instant) {
@@ -279,10 +296,10 @@ public struct Relay: ~Copyable, DatagramMachine {
         switch place {
         case .publisher(let index):
             guard streams[index].viewers.isEmpty else { return }
-            streamPlaces[streams[index].id] = nil
+            if streamPlaces[streams[index].id] == index { streamPlaces[streams[index].id] = nil }
             busyStreams.removeAll { $0 == index }
             let stream = streams.remove(index)
-            places[stream.peer] = nil
+            if stream.home == nil { places[stream.peer] = nil } else { replicas[stream.peer] = nil }
             forget(stream.routes, of: place)
         case .viewer(let index):
             pacedViewers.removeAll { $0 == index }

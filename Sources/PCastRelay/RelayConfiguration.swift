@@ -14,10 +14,12 @@ public struct RelayConfiguration: Sendable {
     public var maximumPeers: Int
     /// A peer that has not passed a check by then is gone.
     public var setupTimeout: TimeSpan
+    public var shard: Shard
 
     public init(
         certificate: DTLSCertificate, advertised: [TransportAddress], offersTCP: Bool, clock: WallClockReference,
-        maximumPeers: Int = 20_000, setupTimeout: TimeSpan = .seconds(30)
+        maximumPeers: Int = 20_000, setupTimeout: TimeSpan = .seconds(30),
+        shard: Shard = .only
     ) {
         self.certificate = certificate
         self.advertised = advertised
@@ -25,6 +27,7 @@ public struct RelayConfiguration: Sendable {
         self.clock = clock
         self.maximumPeers = maximumPeers
         self.setupTimeout = setupTimeout
+        self.shard = shard
     }
 
     /// Values of `a=candidate` for all addresses.

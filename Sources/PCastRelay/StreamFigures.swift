@@ -48,5 +48,27 @@ public struct StreamFigures: Hashable, Sendable {
     public var estimates = Bitrate(bitsPerSecond: 0)
     public var estimatedViewers = 0
 
+    /// Whether they are of the viewers of one shard alone, and the rest is told by the stream's home.
+    public var isOfReplica = false
+
     public init(stream: StreamID) { self.stream = stream }
+
+    /// One for each stream, with the viewers of all shards.
+    public static func merged(_ all: [StreamFigures]) -> [StreamFigures] {
+        let replicas = Dictionary(grouping: all.filter(\.isOfReplica), by: \.stream)
+        return all.filter { !$0.isOfReplica }.map { home in
+            var figures = home
+            for replica in replicas[home.stream] ?? [] { figures.add(viewersOf: replica) }
+            return figures
+        }
+    }
+
+    private mutating func add(viewersOf other: StreamFigures) {
+        sent += other.sent
+        viewers += other.viewers
+        viewerQualities.merge(other.viewerQualities, uniquingKeysWith: +)
+        viewersOfLayers.merge(other.viewersOfLayers, uniquingKeysWith: +)
+        estimates.bitsPerSecond += other.estimates.bitsPerSecond
+        estimatedViewers += other.estimatedViewers
+    }
 }

@@ -19,6 +19,15 @@ struct ViewersLinks {
 
     init(full: Bitrate?) { self.full = full }
 
+    /// All viewers of a replica.
+    mutating func add(_ replica: StreamReplica) {
+        count += replica.links.count
+        limited += replica.links.limited
+        takers += replica.links.takers
+        blind += replica.links.blind
+        estimates.append(contentsOf: replica.estimates)
+    }
+
     /// - Parameter isKnown: the viewer's reports are of this moment.
     mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, takesVideo: Bool, isKnown: Bool) {
         count += 1

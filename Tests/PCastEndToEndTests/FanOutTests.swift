@@ -96,6 +96,18 @@ extension EndToEnd {
             }
         }
 
+        @Test("Viewers of one stream at several shards miss nothing", .timeLimit(.minutes(5)))
+        func shards() async throws {
+            try await Workplace.run { place in
+                let result = try await Self.result(
+                    of: "shards", ["--viewers", "90", "--shards", "3", "--rounds", "1", "--seconds", "1"], in: place)
+                #expect(result["missing"].number == 0)
+                #expect(result["unauthentic"].number == 0)
+                #expect(result["idle"].number == 0)
+                #expect(result["severalPerPacket"].number ?? 0 > 0)
+            }
+        }
+
         @Test("Numbers and times go round without a packet lost", .timeLimit(.minutes(10)))
         func soak() async throws {
             try await Workplace.run { place in

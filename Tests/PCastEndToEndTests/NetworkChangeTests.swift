@@ -41,6 +41,8 @@ extension EndToEnd {
             try await Workplace.run { place in
                 let load = ForeignLoad()
                 let networks = try await TwoNetworks.start(in: place)
+                // The second stream is at another shard than connections come to.
+                let (other, _) = try await networks.publish()
                 let (publisher, viewing) = try await networks.publish()
                 let port = "\(TwoNetworks.mediaPort)"
                 for (way, kind) in [
@@ -57,6 +59,7 @@ extension EndToEnd {
                     try await viewer.end(by: SIGINT)
                 }
                 try await publisher.end(by: SIGINT)
+                try await other.end(by: SIGINT)
             }
         }
 

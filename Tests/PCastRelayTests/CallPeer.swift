@@ -97,6 +97,20 @@ extension VirtualNetwork {
         }
     }
 
+    /// A viewer at the second shard, where the stream has a replica.
+    func viewBeside(
+        stream: StreamID = VirtualNetwork.stream, video: Bool = true, terms: PeerTerms = PeerTerms()
+    ) throws -> CallPeer {
+        let blueprint = try relay.replicate(stream, to: 1, at: now)
+        neighbour?.enterReplica(blueprint, of: 0, at: now)
+        return try call(.view(video: video, audio: true), clockOffset: .zero, addresses: nil) { id, offer in
+            guard let answer = try neighbour?.view(id, stream: stream, offer: offer, terms: terms, at: now) else {
+                throw RelayError.unknownStream(stream)
+            }
+            return answer
+        }
+    }
+
     private func call(
         _ purpose: PeerConnection.Purpose, clockOffset: TimeSpan, addresses: [TransportAddress]?,
         answer: (PeerID, SessionDescription) throws -> SessionDescription

@@ -61,6 +61,8 @@ final class VirtualNetwork {
     }()
 
     var relay: Relay
+    /// A second shard, where there are two: what comes from every other address lands there.
+    var neighbour: Relay?
     private(set) var now = VirtualNetwork.start
     private(set) var events: [RelayEvent] = []
     private var eventTimes: [Instant] = []
@@ -85,16 +87,19 @@ final class VirtualNetwork {
 
     init(
         seed: UInt64 = 1, batchCapacity: Int = 512, offersTCP: Bool = false, maximumPeers: Int = 100,
-        setupTimeout: TimeSpan = .seconds(30)
+        setupTimeout: TimeSpan = .seconds(30), shards: Int = 1
     ) {
         self.seed = seed
         generator = SeededGenerator(seed: seed)
         batch = DatagramBatch(datagramCapacity: batchCapacity)
-        relay = Relay(
-            configuration: RelayConfiguration(
-                certificate: Self.certificate, advertised: [Self.relayAddress], offersTCP: offersTCP,
-                clock: Self.clock, maximumPeers: maximumPeers, setupTimeout: setupTimeout),
-            generator: SeededGenerator(seed: seed &+ 1000))
+        var configuration = RelayConfiguration(
+            certificate: Self.certificate, advertised: [Self.relayAddress], offersTCP: offersTCP,
+            clock: Self.clock, maximumPeers: maximumPeers, setupTimeout: setupTimeout, shard: Shard(0, of: shards))
+        relay = Relay(configuration: configuration, generator: SeededGenerator(seed: seed &+ 1000))
+        if shards > 1 {
+            configuration.shard = Shard(1, of: shards)
+            neighbour = Relay(configuration: configuration, generator: SeededGenerator(seed: seed &+ 2000))
+        }
     }
 
     func newAddress() -> TransportAddress {
@@ -160,7 +165,7 @@ final class VirtualNetwork {
         for wire in wires { wire.refresh() }
         var stalled = 0
         while true {
-            var next = relay.deadline
+            var next = Instant.earlier(relay.deadline, neighbour?.deadline)
             for wire in wires { next = Instant.earlier(next, wire.deadline) }
             for peer in peers { next = Instant.earlier(next, peer.deadline) }
             guard let next, next <= end else { break }
@@ -182,6 +187,10 @@ final class VirtualNetwork {
             settleRelay()
             if let next = relay.deadline, next <= now { spins += 1 }
         }
+        if let deadline = neighbour?.deadline, deadline <= now {
+            neighbour?.advance(to: now)
+            settleRelay()
+        }
         for peer in peers {
             guard let deadline = peer.deadline, deadline <= now else { continue }
             peer.advance(to: now)
@@ -196,11 +205,26 @@ final class VirtualNetwork {
         for wire in wires {
             guard let deadline = wire.deadline, deadline <= now else { continue }
             while let flight = wire.up.receive(at: now) {
-                withCopy(of: flight.bytes) { relay.handle($0, from: flight.path, at: now) }
+                receive(flight.bytes, from: flight.path)
                 settleRelay()
             }
             while let flight = wire.down.receive(at: now) { land(flight) }
         }
+    }
+
+    private func receive(_ bytes: [UInt8], from path: NetworkPath) {
+        let landsBeside = neighbour != nil && path.transport == .udp && Self.isOdd(path.remote)
+        withCopy(of: bytes) {
+            if landsBeside {
+                neighbour?.handle($0, from: path, at: now)
+            } else {
+                relay.handle($0, from: path, at: now)
+            }
+        }
+    }
+
+    private static func isOdd(_ address: TransportAddress) -> Bool {
+        ((address.ip.v4 ?? 0) ^ UInt32(address.port)) & 1 == 1
     }
 
     private func land(_ flight: Wire.Flight) {
@@ -222,7 +246,7 @@ final class VirtualNetwork {
 
     /// A datagram out of nowhere.
     func inject(_ bytes: [UInt8], from path: NetworkPath) {
-        withCopy(of: bytes) { relay.handle($0, from: path, at: now) }
+        receive(bytes, from: path)
         settleRelay()
     }
 
@@ -249,9 +273,37 @@ final class VirtualNetwork {
     }
 
     func settleRelay() {
+        repeat {
+            send(of: { relay.poll(into: &batch, at: now) })
+            send(of: { neighbour?.poll(into: &batch, at: now) ?? false })
+        } while exchangeParcels()
+        while let event = relay.pollEvent() ?? neighbour?.pollEvent() {
+            events.append(event)
+            eventTimes.append(now)
+            if case .closeConnection(let path) = event { peerPathClosed(path) }
+        }
+    }
+
+    /// Answers whether there were any.
+    private func exchangeParcels() -> Bool {
+        var wereAny = false
+        while let (_, batch) = relay.pollParcels() {
+            neighbour?.take(batch, from: 0, at: now)
+            relay.takeBack(batch)
+            wereAny = true
+        }
+        while let (_, batch) = neighbour?.pollParcels() {
+            relay.take(batch, from: 1, at: now)
+            neighbour?.takeBack(batch)
+            wereAny = true
+        }
+        return wereAny
+    }
+
+    private func send(of poll: () -> Bool) {
         var isFull = true
         while isFull {
-            isFull = relay.poll(into: &batch, at: now)
+            isFull = poll()
             for index in 0..<batch.count {
                 let entry = batch[index]
                 let bytes = Array(batch.bytes(of: entry))
@@ -260,11 +312,6 @@ final class VirtualNetwork {
                 fly(bytes, isUp: false, peer, Self.reversed(entry.path))
             }
             batch.removeAll()
-        }
-        while let event = relay.pollEvent() {
-            events.append(event)
-            eventTimes.append(now)
-            if case .closeConnection(let path) = event { peerPathClosed(path) }
         }
     }
 

@@ -16,11 +16,13 @@ struct Broadcast: Sendable {
     /// - Parameters:
     ///   - streams: each gets an equal part of the viewers.
     ///   - decryptsEach: see `LightViewer`.
+    ///   - shards: of the relay.
     static func start(
         streams: Int = 1, of shape: StreamShape, viewers: Int, by way: LoadViewers.Way = .whep, decryptsEach: Int,
-        beginning: LightPublisher.Beginning = LightPublisher.Beginning(), isPinned: Bool = true
+        beginning: LightPublisher.Beginning = LightPublisher.Beginning(), isPinned: Bool = true,
+        shards: Int = 1
     ) async throws -> Broadcast {
-        let stage = try await FanOutStage.start(isPinned: isPinned)
+        let stage = try await FanOutStage.start(["--shards", "\(shards)"], isPinned: isPinned)
         do {
             let publishers = try await LoadPublishers(streams, of: shape, at: stage, beginning: beginning)
             let audience = try LoadViewers(by: way, decryptsEach: decryptsEach)

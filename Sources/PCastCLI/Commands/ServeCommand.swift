@@ -35,6 +35,12 @@ struct ServeCommand: AsyncCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Threads among which media is shared out, at most 64. (default: one for each processor)",
+            valueName: "count"))
+    var shards: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "What candidates and links name instead of the listening address; may be repeated.", valueName: "address"))
     var advertise: [AddressArgument] = []
 
@@ -110,10 +116,20 @@ struct ServeCommand: AsyncCommand {
             tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
             tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
             records: try records.keeping(settings))
+        configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
         configuration.workers = try workers.configuration(settings)
         try operation.complete(&configuration, settings)
         return configuration
+    }
+
+    private func shardCount(_ settings: Settings) throws -> Int {
+        let most = PlatformConfiguration.maximumShards
+        guard let count = try settings.value("shards", shards) else {
+            return min(ProcessInfo.processInfo.activeProcessorCount, most)
+        }
+        guard (1...most).contains(count) else { throw ValidationError("shards are 1 to \(most).") }
+        return count
     }
 
     /// What the file says now, under the environment and the command line as before.

@@ -9,8 +9,9 @@ struct ConfigurationFile: Equatable {
     /// The options of each command.
     static let options: [String: Set<String>] = [
         "serve": [
-            "listen", "rtc-port", "advertise", "stun", "data", "application", "tls-port", "tls-certificate", "tls-key",
-            "tls-name", "data-key", "retention", "callback-network", "session-absence", "return-time", "uri-network",
+            "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
+            "tls-key", "tls-name", "data-key", "retention", "callback-network", "session-absence", "return-time",
+            "uri-network",
             "uri-ports", "uri-directory", "uri-workers", "limit", "trusted-proxy", "proxy-field", "drain-time",
             "log-level",
         ],

@@ -21,10 +21,16 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// A stream connection (ICE-TCP, RFC 6544) was closed by the other side or by an error.
     mutating func pathClosed(_ path: NetworkPath, at now: Instant)
 
+    /// Which of the machines beside this one has the peer that a stream's first datagram is from, where several have their
+    /// peers behind the same addresses; nil for none but this.
+    func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
+
     /// When `advance(to:)` wants to be called next.
     var deadline: Instant? { get }
 }
 
 extension DatagramMachine where Self: ~Copyable {
     public mutating func expect(from paths: Span<NetworkPath>) {}
+
+    public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
 }

@@ -62,6 +62,7 @@ extension PlatformSetting {
         switch self {
         case .listen: (new.host, new.port) = (old.host, old.port)
         case .rtcPort: new.rtcPort = old.rtcPort
+        case .shards: new.shards = old.shards
         case .advertise: new.advertise = old.advertise
         case .stun: new.stunServers = old.stunServers
         case .tlsPort: new.tlsPort = old.tlsPort

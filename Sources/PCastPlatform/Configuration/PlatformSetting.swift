@@ -4,6 +4,7 @@ import PCastMedia
 public enum PlatformSetting: String, CaseIterable, Sendable {
     case listen
     case rtcPort = "rtc-port"
+    case shards
     case advertise
     case stun
     case application
@@ -27,7 +28,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     /// Sockets and the directory of the records stay as they are while the platform runs.
     public var needsRestart: Bool {
         switch self {
-        case .listen, .rtcPort, .advertise, .stun, .tlsPort, .data, .dataKey: true
+        case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey: true
         case .application, .tlsCertificate, .tlsKey, .tlsName, .retention, .callbackNetwork, .uriNetwork, .uriPorts,
             .uriDirectory, .uriWorkers, .limit, .trustedProxy, .proxyField, .drainTime:
             false
@@ -39,6 +40,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         switch self {
         case .listen: left.host == right.host && left.port == right.port
         case .rtcPort: left.rtcPort == right.rtcPort
+        case .shards: left.shards == right.shards
         case .advertise: left.advertise == right.advertise
         case .stun: left.stunServers == right.stunServers
         case .application: left.applications == right.applications

@@ -42,6 +42,12 @@ struct AdministrationDoor: Sendable {
         metrics.add("pcast_sessions_absent", .gauge, "Sessions whose client has no connection.", sessions.absent)
         metrics.add("pcast_packets_forwarded_total", .counter, "Media packets sent to viewers.", forwarded)
         metrics.add(
+            "pcast_shard_peers", .gauge, "Publishers and viewers of each shard of the relay.",
+            router.peersOfShards.enumerated().map { ([("shard", "\($0.offset)")], "\($0.element)") })
+        metrics.add(
+            "pcast_parcels_lost_total", .counter, "What shards could not hand over to each other.",
+            await router.parcelsLost())
+        metrics.add(
             statistics.figures, applications: gatekeeper.applicationIDs,
             present: await directory.countsOfApplications)
         metrics.add(admission.counts)

@@ -385,7 +385,9 @@ actor StreamDirectory {
         for await event in events {
             switch event {
             case .mediaStarted(let peer): noteMedia(peer)
-            case .ended(let peer, let reason): await noteEnd(peer, reason)
+            case .ended(let peer, let reason):
+                router.forget(peer)
+                await noteEnd(peer, reason)
             case .connected(let peer, let profile):
                 noteConnected(peer)
                 logger.debug("connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
@@ -396,7 +398,7 @@ actor StreamDirectory {
                 participants[peer]?.isAway = false
                 logger.info("heard again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
-            case .closeConnection(let path): router.close(path)
+            case .closeConnection: preconditionFailure("the router closes connections itself")
             }
         }
     }

@@ -32,16 +32,23 @@ public struct ICECredentials: Hashable, Sendable {
 
     /// New credentials of 6 bits a character. A server, whose fragments must not repeat among its peers, asks for a
     /// longer one.
+    ///
+    /// - Parameter mark: 0 to 63, for the fragment's first character to tell; nil leaves that to chance too.
     public static func random(
-        ufragLength: Int = 8, using generator: inout some RandomNumberGenerator
+        ufragLength: Int = 8, mark: Int? = nil, using generator: inout some RandomNumberGenerator
     ) -> ICECredentials {
         precondition((4...256).contains(ufragLength))
-        let ufrag = randomCharacters(ufragLength, using: &generator)
+        var ufrag = mark.map { String(UnicodeScalar(alphabet[$0])) } ?? ""
+        ufrag += randomCharacters(ufragLength - ufrag.utf8.count, using: &generator)
         return ICECredentials(validUfrag: ufrag, password: randomCharacters(24, using: &generator))
     }
 
+    /// What the first character of a fragment tells (`random`); nil where it is none of ours.
+    public static func mark(of character: UInt8) -> Int? { alphabet.firstIndex(of: character) }
+
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
     private static func randomCharacters(_ count: Int, using generator: inout some RandomNumberGenerator) -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         var bytes: [UInt8] = []
         for _ in 0..<count { bytes.append(alphabet[Int(generator.next() >> 58)]) }
         return String(decoding: bytes, as: UTF8.self)

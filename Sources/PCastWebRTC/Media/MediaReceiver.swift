@@ -69,6 +69,8 @@ public struct MediaReceiver: Sendable {
     var recovered: [Packet] = []
     var delays = RoundTripTime()
     var clock = SenderClock()
+    /// What rests, where another asks the peer for it.
+    var told: RestingTracks?
 
     /// The bounds of playout that the sender of the video asked for last (WebRTC's playout-delay header extension).
     public internal(set) var playoutDelay: PlayoutDelay?
@@ -338,8 +340,20 @@ public struct MediaReceiver: Sendable {
         }
     }
 
+    /// Tells what rests, where it is another receiver that asks the peer to.
+    public mutating func follow(_ resting: RestingTracks) { told = resting }
+
+    /// What rests.
+    public var resting: RestingTracks {
+        var resting = RestingTracks()
+        for layer in layers.indices where isResting(.video, layer: layer) { resting.layers |= 1 << UInt8(layer) }
+        resting.audio = isResting(.audio)
+        return resting
+    }
+
     /// Whether the track's sender was asked to pause and is not known to play again.
     public func isResting(_ type: MediaType, layer: Int = 0) -> Bool {
+        if let told { return type == .audio ? told.audio : told.layers & 1 << UInt8(layer) != 0 }
         if type == .audio { return audio?.pause?.isResting ?? false }
         return layers.indices.contains(layer) && layers[layer].pause?.isResting ?? false
     }

@@ -21,7 +21,7 @@ struct TwoNetworks: Sendable {
         }
         let serve = [
             "serve", "--listen", "\(server):8080", "--rtc-port", "\(mediaPort)", "--tls-port", "\(securePort)",
-            "--application", LocalPlatform.application,
+            "--application", LocalPlatform.application, "--shards", "2",
         ]
         let program = try Self.pcast(serve, in: "\(name)-server", of: place)
         return TwoNetworks(name: name, place: place, platform: try await LocalPlatform(program, in: place))

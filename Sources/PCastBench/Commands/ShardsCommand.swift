@@ -1,0 +1,72 @@
+import ArgumentParser
+import PCastIO
+import PCastMedia
+
+/// `pcast-bench shards`: what it costs that a stream's viewers are shared out among several threads.
+struct ShardsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "shards",
+        abstract: "Processor time for each forwarded packet, with one shard of the relay and with several.",
+        discussion: """
+            In turns: a platform with one shard, and one with several, each with one stream and all viewers. All of a \
+            platform's threads share a processor, unless told otherwise, so that the figures differ by nothing but the work.
+            """)
+
+    @Option(help: "How many viewers.")
+    var viewers = 1_000
+
+    @Option(help: "How many shards.")
+    var shards = 2
+
+    @Option(help: "Turns of each.")
+    var rounds = 3
+
+    @Option(help: "Seconds of each turn.")
+    var seconds = 6
+
+    @Flag(help: "Let the kernel choose the processors.")
+    var unpinned = false
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (1...20_000).contains(viewers), (2...64).contains(shards), rounds > 0, seconds > 0 else {
+            throw ValidationError(
+                "--viewers is from 1 to 20000, --shards from 2 to 64; --rounds and --seconds at least 1.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        var turns: [Int: [FanOutRound]] = [:]
+        for number in 1...rounds {
+            for count in [1, shards] {
+                let turn = try await turn(shards: count)
+                turns[count, default: []].append(turn)
+                report.row("\(number): \(count) shards", turn.row, pass: !turn.isVoid)
+            }
+        }
+        let (one, several) = (turns[1].flatMap(FanOutRound.median), turns[shards].flatMap(FanOutRound.median))
+        let all = turns.values.flatMap { $0 }
+        try report.finish(
+            [
+                ("viewers", Double(viewers)), ("shards", Double(shards)), ("onePerPacket", one),
+                ("severalPerPacket", several), ("ratioToOne", one.flatMap { one in several.map { $0 / one } }),
+                ("missing", Double(all.reduce(0) { $0 + $1.missing })),
+                ("unauthentic", Double(all.reduce(0) { $0 + $1.unauthentic })),
+                ("idle", Double(all.reduce(0) { $0 + $1.idle })),
+                ("loadOfProcessor", all.map(\.loadShare).max()),
+            ],
+            targets: [
+                Target("ratioToOne", .atMost(1.1)), Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)),
+                Target("idle", .exactly(0)),
+            ])
+    }
+
+    private func turn(shards: Int) async throws -> FanOutRound {
+        let broadcast = try await Broadcast.start(
+            of: .even, viewers: viewers, decryptsEach: viewers > 1_000 ? 8 : 1, isPinned: !unpinned, shards: shards)
+        defer { broadcast.stop() }
+        return try await broadcast.measure(seconds: seconds).round
+    }
+}

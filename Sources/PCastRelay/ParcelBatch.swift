@@ -1,0 +1,70 @@
+import PCastMedia
+
+/// What one shard has for another: made by one thread, taken by another, and given back to the first to be used again, by
+/// rings of whoever drives them. Nothing of it is shared while it is written or read.
+///
+/// Unchecked: one thread has it at a time.
+public final class ParcelBatch: @unchecked Sendable {
+    /// One thing that is handed over; bytes lie in the batch.
+    enum Parcel {
+        /// What came from a peer of the other's.
+        case datagram(Range<Int>, from: NetworkPath)
+        /// What came from nobody known: a peer of the other's, perhaps, that has moved.
+        case adrift(Range<Int>, from: NetworkPath)
+        /// A peer is reached by that path from now on, or no more.
+        case path(NetworkPath, isTaken: Bool)
+
+        // Of a stream, by its publisher's number: from its home to a replica.
+        /// A packet of its publisher's in the clear.
+        case media(PeerID, Range<Int>)
+        case control(PeerID, Range<Int>)
+        case news(PeerID, StreamNews)
+        case ended(PeerID, StreamEndedReason)
+
+        // And back.
+        case keyFrameWanted(PeerID, layer: Int)
+        case takers(PeerID, StreamReplica.Takers)
+        /// The bytes are estimates.
+        case links(PeerID, StreamReplica.Links, Range<Int>)
+    }
+
+    static let byteCapacity = 64 * 1024
+    static let parcelCapacity = 512
+
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCapacity, alignment: 64)
+    private var byteCount = 0
+    private(set) var parcels: [Parcel] = []
+
+    init() { parcels.reserveCapacity(Self.parcelCapacity) }
+
+    deinit { memory.deallocate() }
+
+    var isEmpty: Bool { parcels.isEmpty }
+
+    func hasRoom(for count: Int) -> Bool {
+        parcels.count < Self.parcelCapacity && count <= Self.byteCapacity - byteCount
+    }
+
+    /// What is copied begins at a multiple of it, so that numbers may be read where they lie.
+    private static let alignment = 8
+
+    /// Keeps a copy of `bytes`; answers where it lies.
+    func copy(_ bytes: UnsafeRawBufferPointer) -> Range<Int> {
+        let range = byteCount..<byteCount + bytes.count
+        UnsafeMutableRawBufferPointer(rebasing: memory[range]).copyMemory(from: bytes)
+        byteCount = min((range.upperBound + Self.alignment - 1) & ~(Self.alignment - 1), Self.byteCapacity)
+        return range
+    }
+
+    func append(_ parcel: Parcel) { parcels.append(parcel) }
+
+    /// Whoever has the batch may overwrite them.
+    func bytes(_ range: Range<Int>) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: memory[range])
+    }
+
+    func removeAll() {
+        byteCount = 0
+        parcels.removeAll(keepingCapacity: true)
+    }
+}

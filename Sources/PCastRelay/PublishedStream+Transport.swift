@@ -1,0 +1,48 @@
+import PCastMedia
+import PCastWebRTC
+
+/// How a publisher is reached: not at all by way of a replica. (A value that is not copied can be looked at inside of an
+/// optional by `switch` alone.)
+extension PublishedStream {
+    var isConnected: Bool {
+        switch transport {
+        case .some(let transport): transport.isConnected
+        case .none: false
+        }
+    }
+
+    var canSend: Bool {
+        switch transport {
+        case .some(let transport): transport.canSend
+        case .none: false
+        }
+    }
+
+    var transportDeadline: Instant? {
+        switch transport {
+        case .some(let transport): transport.deadline
+        case .none: nil
+        }
+    }
+
+    var path: NetworkPath? {
+        switch transport {
+        case .some(let transport): transport.path
+        case .none: nil
+        }
+    }
+
+    var probedPath: NetworkPath? {
+        switch transport {
+        case .some(let transport): transport.probedPath
+        case .none: nil
+        }
+    }
+
+    func isValidated(_ path: NetworkPath) -> Bool {
+        switch transport {
+        case .some(let transport): transport.isValidated(path)
+        case .none: false
+        }
+    }
+}

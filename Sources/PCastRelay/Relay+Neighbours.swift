@@ -1,0 +1,78 @@
+public import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// What is between the shards of a relay.
+extension Relay {
+    // MARK: Driving
+
+    /// Batches of parcels that a relay makes at most.
+    public static var maximumParcelBatches: Int { Neighbours.maximumBatches }
+
+    /// What is to be brought to a neighbour, whole and in order; nil when there is none more. To be asked after each turn.
+    public mutating func pollParcels() -> (shard: Int, batch: ParcelBatch)? { neighbours.poll() }
+
+    /// Takes in what a neighbour has handed over. The batch is to be given back to the neighbour (`takeBack`).
+    public mutating func take(_ batch: ParcelBatch, from neighbour: Int, at now: Instant) {
+        for parcel in batch.parcels {
+            switch parcel {
+            case .datagram(let range, let path):
+                let datagram = batch.bytes(range)
+                guard let place = place(of: datagram, from: path) else {
+                    strangers += 1
+                    continue
+                }
+                receive(datagram, from: path, of: place, at: now)
+            case .adrift(let range, let path): _ = handleMoved(batch.bytes(range), from: path, at: now)
+            case .path(let path, isTaken: true):
+                // Another peer is behind it now (ICE13).
+                paths[path] = nil
+                neighbours.note(path, of: neighbour)
+            case .path(let path, isTaken: false): neighbours.forget(path, of: neighbour)
+            case .media, .control, .news, .ended: takeFromHome(parcel, of: batch, at: now)
+            case .keyFrameWanted, .takers, .links: takeFromReplica(parcel, of: batch, at: neighbour, at: now)
+            }
+        }
+    }
+
+    /// A batch that this relay has made, to be used again.
+    public mutating func takeBack(_ batch: ParcelBatch) { neighbours.takeBack(batch) }
+
+    /// What could not be handed over, for neighbours that do not keep up.
+    public var parcelsLost: Int { neighbours.lost }
+
+    public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
+        guard neighbours.exist else { return nil }
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes), message.messageClass == .request,
+            let name = message.recipientRange(in: bytes), let first = name.first,
+            let number = ICECredentials.mark(of: bytes[first]), number != neighbours.shard.number,
+            number < neighbours.shard.count
+        else { return nil }
+        return number
+    }
+
+    // MARK: Datagrams
+
+    /// Hands over what is of a neighbour's peer; answers whether it was.
+    mutating func handOver(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> Bool {
+        guard let owner = neighbour(of: datagram) ?? neighbours.paths[path] else { return false }
+        neighbours.give(UnsafeRawBufferPointer(datagram), to: owner) { .datagram($0, from: path) }
+        return true
+    }
+
+    /// Asks the neighbours whether it is of a peer of theirs that has moved.
+    mutating func askNeighbours(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
+        guard neighbours.exist, path.transport == .udp, Self.source(of: datagram) != nil else { return }
+        for neighbour in neighbours.others {
+            neighbours.give(UnsafeRawBufferPointer(datagram), to: neighbour) { .adrift($0, from: path) }
+        }
+    }
+
+    /// Tells where a peer of ours is reached, or no more.
+    mutating func tellNeighbours(_ path: NetworkPath, isTaken: Bool) {
+        guard neighbours.exist, path.transport == .udp else { return }
+        if isTaken, let former = neighbours.paths[path] { neighbours.forget(path, of: former) }
+        for neighbour in neighbours.others { neighbours.give(.path(path, isTaken: isTaken), to: neighbour) }
+    }
+}

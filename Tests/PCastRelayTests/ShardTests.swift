@@ -1,0 +1,100 @@
+import PCastMedia
+import PCastNetwork
+import PCastRTP
+import PCastWebRTC
+import Testing
+
+@testable import PCastRelay
+
+/// Two shards behind one address: what lands at the one whose peer it is not is handed over.
+struct ShardTests {
+    @Test("A stream comes whole to viewers whose datagrams land anywhere", arguments: 1...8 as ClosedRange<UInt64>)
+    func landing(seed: UInt64) throws {
+        let network = VirtualNetwork(seed: seed, shards: 2)
+        // The publisher's too, with every other seed.
+        if seed % 2 == 0 { _ = network.newAddress() }
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<4).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(200, from: publisher, by: network)
+        network.run(for: .seconds(1))
+        for viewer in viewers {
+            #expect(viewer.video.count { broadcast.isSame($0.frame) } == 200)
+        }
+        #expect(network.neighbour?.peerCount == 0)
+        #expect(network.relay.parcelsLost == 0 && network.neighbour?.parcelsLost == 0)
+    }
+
+    @Test("A peer that moves, and lands elsewhere then, goes on", arguments: [true, false])
+    func moving(movesPublisher: Bool) throws {
+        let network = VirtualNetwork(shards: 2)
+        network.link.delay = .milliseconds(30)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.view()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(100, from: publisher, by: network)
+        for _ in 0..<4 {
+            network.rebind(movesPublisher ? publisher : viewer)
+            let before = viewer.video.count
+            broadcast.send(150, from: publisher, by: network)
+            #expect(viewer.video.count - before > 120)
+        }
+        #expect(network.endedReason(of: publisher.id) == nil && network.endedReason(of: viewer.id) == nil)
+    }
+
+    @Test("A shard forgets where its neighbour's peers were when they are gone")
+    func forgetting() throws {
+        let network = VirtualNetwork(shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<6).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        #expect(network.neighbour?.neighbours.paths.count == 7)
+        for viewer in viewers { network.relay.end(viewer.id, reason: .ended, at: network.now) }
+        network.settleRelay()
+        #expect(network.run { network.relay.peerCount == 1 })
+        #expect(network.neighbour?.neighbours.paths.count == 1)
+        network.relay.end(publisher.id, reason: .ended, at: network.now)
+        network.settleRelay()
+        #expect(network.run { network.relay.peerCount == 0 })
+        #expect(network.neighbour?.neighbours.paths.isEmpty == true)
+    }
+
+    @Test("What no neighbour takes is dropped and counted, and what was taken is used again")
+    func bound() {
+        var neighbours = Neighbours(of: Shard(0, of: 2), maximumPeers: 10)
+        let bytes = [UInt8](repeating: 7, count: 1_000)
+        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
+        func fill(_ count: Int) {
+            for _ in 0..<count {
+                bytes.withUnsafeBytes { neighbours.give($0, to: 1) { .datagram($0, from: path) } }
+            }
+        }
+        let fitting = ParcelBatch.byteCapacity / 1_000 * Neighbours.maximumBatches
+        fill(fitting)
+        #expect(neighbours.lost == 0)
+        fill(3)
+        #expect(neighbours.lost == 3)
+        var count = 0
+        while let (shard, batch) = neighbours.poll() {
+            #expect(shard == 1)
+            count += batch.parcels.count
+            neighbours.takeBack(batch)
+        }
+        #expect(count == fitting)
+        fill(fitting)
+        #expect(neighbours.lost == 3)
+    }
+
+    @Test("A fragment tells its shard, and a stranger's tells none that there is not")
+    func fragments() {
+        var generator = SeededGenerator(seed: 1)
+        for number in 0..<Shard.maximumCount {
+            let credentials = ICECredentials.random(ufragLength: 12, mark: number, using: &generator)
+            #expect(credentials.ufrag.utf8.count == 12)
+            #expect(credentials.ufrag.utf8.first.flatMap(ICECredentials.mark) == number)
+        }
+        #expect(ICECredentials.mark(of: UInt8(ascii: "~")) == nil)
+    }
+}

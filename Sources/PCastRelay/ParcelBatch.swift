@@ -11,8 +11,7 @@ public final class ParcelBatch: @unchecked Sendable {
         case datagram(Range<Int>, from: NetworkPath)
         /// What came from nobody known: a peer of the other's, perhaps, that has moved.
         case adrift(Range<Int>, from: NetworkPath)
-        /// A peer is reached by that path from now on, or no more.
-        case path(NetworkPath, isTaken: Bool)
+        case path(NetworkPath, PathClaim)
 
         // Of a stream, by its publisher's number: from its home to a replica.
         /// A packet of its publisher's in the clear.
@@ -26,6 +25,16 @@ public final class ParcelBatch: @unchecked Sendable {
         case takers(PeerID, StreamReplica.Takers)
         /// The bytes are estimates.
         case links(PeerID, StreamReplica.Links, Range<Int>)
+    }
+
+    /// What a path is to a shard's peer.
+    enum PathClaim {
+        /// It has passed a check there.
+        case taken
+        /// It is asked whether it is there, as what came from there seemed to be its.
+        case asked
+        /// Nothing any more.
+        case left
     }
 
     static let byteCapacity = 64 * 1024

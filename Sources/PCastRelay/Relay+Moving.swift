@@ -70,12 +70,12 @@ extension Relay {
         guard path != last else { return }
         forget(probe: last, of: place)
         probedPaths[path] = place
-        tellNeighbours(path, isTaken: true)
+        tellNeighbours(path, .asked)
     }
 
     mutating func forget(probe path: NetworkPath?, of place: PeerPlace) {
         guard let path, probedPaths[path] == place else { return }
         probedPaths[path] = nil
-        if paths[path] == nil { tellNeighbours(path, isTaken: false) }
+        if paths[path] == nil { tellNeighbours(path, .left) }
     }
 }

@@ -24,11 +24,7 @@ extension Relay {
                 }
                 receive(datagram, from: path, of: place, at: now)
             case .adrift(let range, let path): _ = handleMoved(batch.bytes(range), from: path, at: now)
-            case .path(let path, isTaken: true):
-                // Another peer is behind it now (ICE13).
-                paths[path] = nil
-                neighbours.note(path, of: neighbour)
-            case .path(let path, isTaken: false): neighbours.forget(path, of: neighbour)
+            case .path(let path, let claim): note(claim, of: neighbour, to: path)
             case .media, .control, .news, .ended: takeFromHome(parcel, of: batch, at: now)
             case .keyFrameWanted, .takers, .links: takeFromReplica(parcel, of: batch, at: neighbour, at: now)
             }
@@ -69,10 +65,22 @@ extension Relay {
         }
     }
 
-    /// Tells where a peer of ours is reached, or no more.
-    mutating func tellNeighbours(_ path: NetworkPath, isTaken: Bool) {
+    private mutating func note(_ claim: ParcelBatch.PathClaim, of neighbour: Int, to path: NetworkPath) {
+        switch claim {
+        case .taken:
+            // Another peer is behind it now (ICE13).
+            paths[path] = nil
+            neighbours.note(path, of: neighbour)
+        case .asked:
+            if paths[path] == nil, neighbours.paths[path] == nil { neighbours.note(path, of: neighbour) }
+        case .left: neighbours.forget(path, of: neighbour)
+        }
+    }
+
+    /// Tells what a path is to a peer of ours from now on.
+    mutating func tellNeighbours(_ path: NetworkPath, _ claim: ParcelBatch.PathClaim) {
         guard neighbours.exist, path.transport == .udp else { return }
-        if isTaken, let former = neighbours.paths[path] { neighbours.forget(path, of: former) }
-        for neighbour in neighbours.others { neighbours.give(.path(path, isTaken: isTaken), to: neighbour) }
+        if claim == .taken, let former = neighbours.paths[path] { neighbours.forget(path, of: former) }
+        for neighbour in neighbours.others { neighbours.give(.path(path, claim), to: neighbour) }
     }
 }

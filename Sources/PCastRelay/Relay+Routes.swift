@@ -16,7 +16,7 @@ extension Relay {
             stale = viewers[index].rememberPath(path)
         }
         paths[path] = place
-        tellNeighbours(path, isTaken: true)
+        tellNeighbours(path, .taken)
         for path in stale { forget(path, of: place) }
     }
 
@@ -46,7 +46,7 @@ extension Relay {
     private mutating func forget(_ path: NetworkPath, of place: PeerPlace) {
         guard paths[path] == place else { return }
         paths[path] = nil
-        tellNeighbours(path, isTaken: false)
+        tellNeighbours(path, .left)
     }
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {

@@ -61,6 +61,29 @@ struct ShardTests {
         #expect(network.neighbour?.neighbours.paths.isEmpty == true)
     }
 
+    @Test("A path is the peer's that passed a check on it last; who is only asked there takes it from nobody")
+    func claims() throws {
+        let network = VirtualNetwork(shards: 2)
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.viewBeside()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        let path = try #require(network.relay.paths.keys.first)
+        let place = try #require(network.relay.paths[path])
+        func claim(_ claim: ParcelBatch.PathClaim) {
+            let batch = ParcelBatch()
+            batch.append(.path(path, claim))
+            network.relay.take(batch, from: 1, at: network.now)
+        }
+        claim(.asked)
+        #expect(network.relay.paths[path] == place && network.relay.neighbours.paths[path] == nil)
+        claim(.taken)
+        #expect(network.relay.paths[path] == nil && network.relay.neighbours.paths[path] == 1)
+        claim(.left)
+        #expect(network.relay.neighbours.paths[path] == nil)
+        // The next check makes it the publisher's again.
+        #expect(network.run { network.relay.paths[path] == place })
+    }
+
     @Test("What no neighbour takes is dropped and counted, and what was taken is used again")
     func bound() {
         var neighbours = Neighbours(of: Shard(0, of: 2), maximumPeers: 10)

@@ -54,13 +54,14 @@ struct PublishedStream: ~Copyable {
     ) {
         self.init(
             id: id, peer: peer, transport: transport, home: nil, routes: routes, media: session.media,
-            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began), reporterSSRC: reporterSSRC,
-            cname: cname)
+            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began),
+            receiver: MediaReceiver(
+                session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true))
     }
 
     private init(
         id: StreamID, peer: PeerID, transport: consuming SecureTransport?, home: Int?, routes: PeerRoutes,
-        media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, reporterSSRC: UInt32, cname: String
+        media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, receiver: MediaReceiver
     ) {
         self.id = id
         self.peer = peer
@@ -70,7 +71,7 @@ struct PublishedStream: ~Copyable {
         self.media = media
         self.playout = playout
         self.deadlines = deadlines
-        receiver = MediaReceiver(media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
+        self.receiver = receiver
         let layers = receiver.layers
         self.layers = VideoLayers(count: max(layers.count, 1)) { index in
             PublishedTrack(.video, layers.isEmpty ? nil : layers[index].media)
@@ -82,17 +83,32 @@ struct PublishedStream: ~Copyable {
     }
 
     /// A replica.
-    init(_ blueprint: StreamBlueprint, home: Int, cname: String, at now: Instant) {
+    init(_ blueprint: StreamBlueprint, home: Int, at now: Instant) {
         self.init(
             id: blueprint.id, peer: blueprint.publisher, transport: nil, home: home, routes: PeerRoutes(),
             media: blueprint.media, playout: blueprint.playout, deadlines: PeerDeadlines(PeerTerms(), began: now),
-            reporterSSRC: blueprint.reporterSSRC, cname: cname)
-        receiver.follow(RestingTracks())
+            receiver: blueprint.receiver)
+        receiver.follow(blueprint.receiver.resting)
+        clock = blueprint.clock
+        ladder = blueprint.ladder
+        quality = blueprint.quality
+        quality.departed = StreamFigures.Counts()
+        quality.nextLook = now + StreamQuality.interval
+        quality.nextLinksLook = now + StreamQuality.linksInterval
+        for index in layers.indices { layers[index].begin(as: blueprint.layers[index]) }
+        audio.begin(as: blueprint.audio)
         // Its home tells of the first packet, and has connected it.
         hasMedia = true
         lastNews = now
-        quality.nextLook = now + StreamQuality.interval
-        quality.nextLinksLook = now + StreamQuality.linksInterval
+    }
+
+    /// What makes a replica of it.
+    var blueprint: StreamBlueprint {
+        var layers: [TrackOutline] = []
+        for index in self.layers.indices { layers.append(self.layers[index].outline) }
+        return StreamBlueprint(
+            id: id, publisher: peer, media: media, playout: playout, receiver: receiver, clock: clock, ladder: ladder,
+            quality: quality, layers: layers, audio: audio.outline)
     }
 
     /// Answers the paths that mean nothing any more.

@@ -13,6 +13,22 @@ struct PublishedTrack: ~Copyable {
     let carried: CarriedFormat?
     var log: PacketLog
     var captureClock: CaptureClock?
+    /// What another shard has to know of it.
+    var outline: TrackOutline {
+        TrackOutline(
+            captureClock: captureClock, activity: activity, dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame
+        )
+    }
+
+    /// Goes on with what another shard knows of it.
+    mutating func begin(as outline: TrackOutline) {
+        captureClock = outline.captureClock
+        activity = outline.activity
+        dimensions = outline.dimensions
+        bitrate = outline.bitrate
+        keyFrame = outline.keyFrame
+    }
+
     /// Viewers that are sent it, or are to be.
     var takers = 0
     /// What arrives of it.

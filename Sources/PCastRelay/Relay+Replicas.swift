@@ -27,15 +27,13 @@ extension Relay {
             streams[index].quality.nextLinksLook = Instant.earlier(streams[index].quality.nextLinksLook, look)
             schedule(publisher: index)
         }
-        return StreamBlueprint(
-            id: stream, publisher: streams[index].peer, media: streams[index].media, playout: streams[index].playout,
-            reporterSSRC: streams[index].receiver.reporterSSRC)
+        return streams.address(index).pointee.blueprint
     }
 
     /// Makes the replica of a stream; harmless when it is there.
     public mutating func enterReplica(_ blueprint: StreamBlueprint, of home: Int, at now: Instant) {
         guard replicas[blueprint.publisher] == nil else { return }
-        let index = streams.insert(PublishedStream(blueprint, home: home, cname: cname, at: now))
+        let index = streams.insert(PublishedStream(blueprint, home: home, at: now))
         replicas[blueprint.publisher] = index
         streamPlaces[blueprint.id] = index
         schedule(publisher: index)

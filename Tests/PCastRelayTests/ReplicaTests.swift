@@ -69,6 +69,40 @@ struct ReplicaTests {
         #expect(stage.beside.video.count >= 295)
     }
 
+    @Test("A replica that is made later knows what the publisher said before: its layers' sources, and its clocks")
+    func beginning() throws {
+        let network = VirtualNetwork(shards: 2)
+        let publisher = try network.publish(.vp8, audio: true, layers: 3)
+        let here = try network.view()
+        #expect(network.run { publisher.isConnected && here.isConnected })
+        var pictures = (0..<3).map { TestFrames(.vp8, seed: UInt64($0 + 1)) }
+        var sound = TestFrames(.opus)
+        for _ in 0..<150 {
+            let captured = VirtualNetwork.clock.wallTime(at: network.now)
+            network.send(sound.next(captureTime: captured), from: publisher)
+            for layer in 0..<3 {
+                network.send(pictures[layer].next(captureTime: captured), layer: layer, from: publisher)
+            }
+            network.run(for: .milliseconds(20))
+        }
+        let blueprint = try network.relay.replicate(VirtualNetwork.stream, to: 1, at: network.now)
+        network.neighbour?.enterReplica(blueprint, of: 0, at: network.now)
+        let home = network.relay.streams.address(0)
+        let sources = home.pointee.receiver.layers.map(\.ssrc)
+        #expect(Set(sources.compactMap { $0 }).count == 3)
+        #expect(network.neighbour?.streams[0].receiver.layers.map(\.ssrc) == sources)
+        #expect(network.neighbour?.streams[0].receiver.audio?.ssrc == home.pointee.receiver.audio?.ssrc)
+        #expect(home.pointee.audio.captureClock != nil)
+        #expect(network.neighbour?.streams[0].audio.captureClock == home.pointee.audio.captureClock)
+        for layer in 0..<3 {
+            let (clock, bitrate) = (home.pointee.layers[layer].captureClock, home.pointee.layers[layer].bitrate)
+            #expect(network.neighbour?.streams[0].layers[layer].captureClock == clock)
+            #expect(network.neighbour?.streams[0].layers[layer].bitrate == bitrate)
+        }
+        #expect(network.neighbour?.streams[0].ladder == home.pointee.ladder)
+        #expect(network.neighbour?.streams[0].wantedBitrate == home.pointee.wantedBitrate)
+    }
+
     @Test("Who has lost its picture at a replica has a key frame made")
     func keyFrame() throws {
         var stage = try Stage()

@@ -1,0 +1,14 @@
+import PCastMedia
+import PCastWebRTC
+
+/// What is known of a track beside its packets.
+struct TrackOutline {
+    var captureClock: CaptureClock?
+    var activity = TrackActivity()
+    /// The size of its pictures, as the last key frame told.
+    var dimensions: Dimensions?
+    /// What it takes on the wire; of one that rests, what it took.
+    var bitrate: Bitrate?
+    /// The newest key frame: its time, and the payload of it that has come.
+    var keyFrame: (timestamp: UInt32, byteCount: Int)?
+}

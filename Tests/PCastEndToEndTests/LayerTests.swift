@@ -65,5 +65,35 @@ extension EndToEnd {
                 #expect(figures["videoCodec"].text == "video/\(codec)")
             }
         }
+
+        @Test(
+            "A browser's simulcast reaches viewers at another shard, which comes to it when layers are named no more",
+            .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)))
+        func replica() async throws {
+            try await Workplace.run { place in
+                let platform = try await LocalPlatform.start(in: place, ["--shards", "2"])
+                let load = ForeignLoad()
+                let browser = try Peer(
+                    "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", "VP8", "--until-told"],
+                    in: nil, of: place, seconds: 10, hears: true)
+                let stream = try await platform.stream()
+                let first = try await WatchedStream.open(stream, of: platform)
+                try await first.height(720, since: 0)
+                // More than a few dozen are not kept at the stream's home.
+                let viewers = try place.start(
+                    "/usr/bin/env",
+                    [
+                        "PCAST_BENCH_VIEWING_TOKEN=\(try await platform.viewingToken(stream))",
+                        try BuiltProgram.path("pcast-bench"), "light-viewers", "--json", "--uri", platform.uri,
+                        "--stream", stream, "--viewers", "60", "--from",
+                        "127.0.0.1:\(Int.random(in: 20_000..<30_000))", "--settle-seconds", "0",
+                    ])
+                #expect(try await viewers.event("watching")["viewers"].number == 60)
+                try await viewers.end(by: SIGINT)
+                await first.close()
+                try browser.program.tell("enough")
+                _ = try await browser.figures(judging: load)
+            }
+        }
     }
 }

@@ -9,6 +9,30 @@ import Testing
 struct JoinStormTests {
     private static let joiners = 60
 
+    @Test(
+        "KEY1: a newcomer has none made where the last key frame is young for its size, and is shown that one at once",
+        arguments: [(40_000, 0), (1_800, 1)])
+    func replay(keyFrameSize: Int, requests: Int) throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let watcher = try network.view()
+        #expect(network.run { publisher.isConnected && watcher.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.pictures.keyFrameSize = keyFrameSize
+        // The bitrate is known after some seconds, and by then the first newcomer has one made.
+        broadcast.send(200, from: publisher, by: network)
+        let first = try network.view()
+        broadcast.send(75, from: publisher, by: network)
+        #expect(!first.video.isEmpty)
+        let before = publisher.keyFrameRequests
+        let late = try network.view()
+        let came = network.now
+        broadcast.send(50, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests - before == requests)
+        #expect(try #require(late.videoTimes.first) - came < .milliseconds(400))
+        #expect(late.video.count { !broadcast.isSame($0.frame) } == 0)
+    }
+
     @Test("DTLS14: of many handshakes at once a few are taken at a time, and who watches already notices nothing")
     func dtls14() throws {
         let network = VirtualNetwork(maximumPeers: Self.joiners + 2)

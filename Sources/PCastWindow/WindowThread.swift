@@ -113,6 +113,7 @@ final class WindowThread: Sendable {
     // MARK: The thread
 
     private func run() {
+        BrokenPipe.blockOnThisThread()
         guard let sdl = SDLLibrary.shared else { return refuse(.missing(SDLLibrary.missing)) }
         if state.withLock({ $0.isDisplayLost }) { return refuse(.displayLost) }
         // Signals and the end of the last window are the program's to judge.

@@ -158,6 +158,21 @@ struct PictureWindowTests {
         #expect(try program.ask("open").hasPrefix("refused"))
     }
 
+    @Test("a display that goes away while pictures are drawn does not end the program by a signal either")
+    func lostWhileDrawing() throws {
+        let server = try DisplayServer()
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 640 480")
+        _ = try program.ask("open")
+        try program.give("run 120 240")
+        _ = try program.event("event ready")
+        server.end()
+        #expect(try program.event("event lost").contains("the display has gone"))
+        #expect(try program.answer().hasPrefix("ran"))
+        #expect(program.end() == 0)
+    }
+
     @Test("without a display there is none, and the sentence says so")
     func noDisplay() throws {
         let program = try WindowProgram(display: nil)

@@ -51,9 +51,16 @@ final class WindowProgram: Sendable {
 
     /// What it answers to a command.
     func ask(_ command: String) throws -> String {
-        try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
-        return try next { $0.answers }
+        try give(command)
+        return try answer()
     }
+
+    /// Gives a command whose answer is asked for later.
+    func give(_ command: String) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
+    }
+
+    func answer() throws -> String { try next { $0.answers } }
 
     /// Waits for an event that begins so; those before it are passed over.
     func event(_ beginning: String) throws -> String {
@@ -77,7 +84,10 @@ final class WindowProgram: Sendable {
             }
             if let line { return line }
             let data = output.fileHandleForReading.availableData
-            guard !data.isEmpty else { throw Silent(description: "the program with the window has ended") }
+            guard !data.isEmpty else {
+                process.waitUntilExit()
+                throw Silent(description: "the program with the window has ended with \(process.terminationStatus)")
+            }
             state.withLock { state in
                 state.rest.append(data)
                 while let end = state.rest.firstIndex(of: 0x0A) {

@@ -1,5 +1,6 @@
 import CXCB
 import PCastCodecs
+import PCastIO
 import PCastMedia
 
 /// Takes pictures of a screen, a monitor or a window. Used by one thread at a time, but for `interrupt`.

@@ -1,3 +1,4 @@
+import PCastIO
 import PCastMedia
 
 /// The screens of X11 displays.

@@ -1,5 +1,6 @@
 import CXCB
 import Glibc
+import PCastIO
 import PCastMedia
 
 /// A connection to an X server through XCB, whose errors are values: nothing here ends the program, as Xlib's standard

@@ -1,5 +1,6 @@
 import CXCB
 import Glibc
+import PCastIO
 
 /// Memory that the server writes images into (MIT-SHM): a screen's picture through the socket would take longer than one
 /// has. Given back by the kernel when both sides have let go, whatever becomes of either.

@@ -1,16 +1,17 @@
+import CLinux
 import Glibc
 
 /// SIGPIPE, by which the kernel ends a program that writes to a server that is gone: libxcb writes with `writev`, which
 /// cannot be told not to raise it. Only threads that do so block it; what the program has decided for itself stays.
-enum BrokenPipe {
+public enum BrokenPipe {
     /// For the rest of a thread's life.
-    static func blockOnThisThread() {
+    public static func blockOnThisThread() {
         var signals = pipeSignal
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
     /// While `body` runs on someone else's thread. One that it raised is taken away.
-    static func blocked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    public static func blocked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         var signals = pipeSignal
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, &signals, &before)

@@ -40,7 +40,7 @@ typedef union {
 // SDL_DisplayMode.
 typedef struct { uint32_t format; int w, h, refresh_rate; void *driver; } csdl_display_mode;
 
-// SDL_SysWMinfo, of which X11's part is read.
+// SDL_SysWMinfo, of which the display is read that X11's and Wayland's parts begin with.
 typedef struct {
     uint8_t major, minor, patch;
     int subsystem;
@@ -73,6 +73,7 @@ enum {
     CSDL_RENDERER_VSYNC = 4,
     CSDL_TEXTURE_STREAMING = 1,
     CSDL_SYSTEM_X11 = 2,
+    CSDL_SYSTEM_WAYLAND = 6,
 };
 // SDL_PIXELFORMAT_RGB888 and ARGB8888: blue, green, red and a byte in memory; and IYUV.
 #define CSDL_PIXELS_XRGB 0x16161804u
@@ -104,10 +105,7 @@ enum { CSDL_YUV_BT601 = 1, CSDL_YUV_BT709 = 2 };
     F(int, GetWindowWMInfo, (void *, csdl_system_info *)) \
     F(csdl_surface *, GetWindowSurface, (void *)) \
     F(int, UpdateWindowSurface, (void *)) \
-    F(int, WaitEventTimeout, (csdl_event *, int)) \
     F(int, PollEvent, (csdl_event *)) \
-    F(int, PushEvent, (csdl_event *)) \
-    F(uint32_t, RegisterEvents, (int)) \
     F(void *, CreateRenderer, (void *, int, uint32_t)) \
     F(void, DestroyRenderer, (void *)) \
     F(int, GetRendererOutputSize, (void *, int *, int *)) \
@@ -173,6 +171,19 @@ static inline void csdl_pass_over_x_errors(void) {
     void *(*judge)(int (*)(void *, void *)) =
         (void *(*)(int (*)(void *, void *)))dlsym(handle, "XSetErrorHandler");
     if (judge) judge(csdl_pass_over_error);
+}
+
+// What can be read when something happens on a display; -1 where that is not known.
+static inline int csdl_connection(const csdl_system_info *information) {
+    int is_x11 = information->subsystem == CSDL_SYSTEM_X11;
+    if (!information->display || (!is_x11 && information->subsystem != CSDL_SYSTEM_WAYLAND)) return -1;
+    void *handle = dlopen(is_x11 ? "libX11.so.6" : "libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
+    if (!handle) return -1;
+    int (*number)(void *) =
+        (int (*)(void *))dlsym(handle, is_x11 ? "XConnectionNumber" : "wl_display_get_fd");
+    int connection = number ? number(information->display) : -1;
+    dlclose(handle);
+    return connection;
 }
 
 // An X server that goes away would end the process, by either of two defaults of Xlib; with this (libX11 1.7 and later)

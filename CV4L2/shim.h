@@ -282,8 +282,6 @@ static inline int cv4l2_stream(int descriptor, int is_multiplanar, int is_on) {
 
 // MARK: Waking a thread
 
-static inline int cv4l2_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
-
 static inline int cv4l2_watch(void) { return inotify_init1(IN_CLOEXEC | IN_NONBLOCK); }
 
 #endif

@@ -10,6 +10,8 @@ struct OpenWindows {
     /// SDL's name of what the display is, such as `x11`.
     private let system: String
     private var windows: [OpenWindow] = []
+    /// What can be read when something happens on the display; nil where that is not known.
+    private(set) var connection: Int32?
 
     /// Whether the X server has gone.
     private static let isLost = Atomic(false)
@@ -28,7 +30,7 @@ struct OpenWindows {
         let isFirst = windows.isEmpty
         do throws(WindowError) {
             let window = try OpenWindow(sdl, state, system: system, mayWaitForDisplay: isFirst)
-            keepGoingWithoutX(window)
+            follow(displayOf: window)
             windows.append(window)
             window.tellOpened()
             return nil
@@ -67,7 +69,20 @@ struct OpenWindows {
         return deadline
     }
 
-    mutating func take(_ event: csdl_event) {
+    /// Takes in what has happened. Answers whether anything has.
+    @discardableResult
+    mutating func takeEvents() -> Bool {
+        var event = csdl_event()
+        var count = 0
+        while !isDisplayLost, sdl.calls.PollEvent(&event) == 1 {
+            take(event)
+            count += 1
+        }
+        noteDisplay()
+        return count > 0
+    }
+
+    private mutating func take(_ event: csdl_event) {
         switch event.type {
         case UInt32(CSDL_EVENT_WINDOW):
             guard let index = index(of: event.window.window) else { return }
@@ -95,18 +110,20 @@ struct OpenWindows {
 
     // MARK: A display that goes away
 
-    private func keepGoingWithoutX(_ window: OpenWindow) {
+    private mutating func follow(displayOf window: OpenWindow) {
         var information = csdl_system_info()
         (information.major, information.minor) = (2, 0)
-        guard system == "x11", sdl.calls.GetWindowWMInfo(window.pointer, &information) == 1,
-            information.subsystem == Int32(CSDL_SYSTEM_X11), let display = information.display
+        guard sdl.calls.GetWindowWMInfo(window.pointer, &information) == 1 else { return }
+        let number = csdl_connection(&information)
+        connection = number < 0 ? nil : number
+        guard system == "x11", information.subsystem == Int32(CSDL_SYSTEM_X11), let display = information.display
         else { return }
         _ = csdl_keep_going_without_x(
             display, { _, _ in OpenWindows.isLost.store(true, ordering: .relaxed) }, nil)
     }
 
     /// All windows are lost with their display.
-    mutating func noteDisplay() {
+    private mutating func noteDisplay() {
         guard isDisplayLost else { return }
         for window in windows { window.state.closed(.lost(reason: "the display has gone")) }
         windows = []

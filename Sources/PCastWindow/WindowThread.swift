@@ -23,14 +23,14 @@ final class WindowThread: Sendable {
         /// The X server has gone: SDL may not be touched any more, not even to end it, as what it still has open would end
         /// the process.
         var isDisplayLost = false
-        /// The number of the event that wakes; nil while SDL is not there.
-        var wakeEvent: UInt32?
-        /// It has been sent and not been read.
-        var isWoken = false
+        /// Nil while the thread does not run.
+        var alarm: WakeDescriptor?
     }
 
     /// A window that nothing happens to is looked at as seldom as this.
     private static let longestWait = TimeSpan.seconds(1)
+    /// As seldom, where nothing tells of the display's events.
+    private static let blindWait = TimeSpan.milliseconds(10)
 
     private let state = Mutex(State())
 
@@ -50,18 +50,9 @@ final class WindowThread: Sendable {
         send(.close(window))
     }
 
-    /// Has windows looked at.
-    func wake() {
-        let number: UInt32? = state.withLock { state in
-            guard !state.isWoken, let number = state.wakeEvent else { return nil }
-            state.isWoken = true
-            return number
-        }
-        guard let number, let sdl = SDLLibrary.shared else { return }
-        var event = csdl_event()
-        event.type = number
-        _ = sdl.calls.PushEvent(&event)
-    }
+    /// Has windows looked at. Not by an event of SDL: that would travel by a second connection to the X server, of which
+    /// Xlib ends the process when it breaks.
+    func wake() { state.withLock { $0.alarm }?.signal() }
 
     /// Closes all windows before the process ends, for as long as a person would not notice: OpenGL's libraries are taken
     /// apart at the end, and whoever draws then would crash. Called once OpenGL is there, as what is registered last is
@@ -97,8 +88,7 @@ final class WindowThread: Sendable {
         let commands = state.withLock { state in
             defer { state.commands = [] }
             state.isRunning = false
-            state.wakeEvent = nil
-            state.isWoken = false
+            state.alarm = nil
             return state.commands
         }
         for command in commands {
@@ -115,6 +105,12 @@ final class WindowThread: Sendable {
     private func run() {
         BrokenPipe.blockOnThisThread()
         guard let sdl = SDLLibrary.shared else { return refuse(.missing(SDLLibrary.missing)) }
+        let alarm: WakeDescriptor
+        do throws(IOError) {
+            alarm = try WakeDescriptor()
+        } catch {
+            return refuse(.refused("\(error)"))
+        }
         if state.withLock({ $0.isDisplayLost }) { return refuse(.displayLost) }
         // Signals and the end of the last window are the program's to judge.
         _ = sdl.calls.SetHint("SDL_NO_SIGNAL_HANDLERS", "1")
@@ -133,8 +129,7 @@ final class WindowThread: Sendable {
         // An emulated OpenGL under a window's memory costs ten times the copy that X11 makes without it. Wayland's
         // windows have no memory of their own in SDL 2.
         if system == "x11" { _ = sdl.calls.SetHint("SDL_FRAMEBUFFER_ACCELERATION", "0") }
-        let number = sdl.calls.RegisterEvents(1)
-        state.withLock { $0.wakeEvent = number }
+        state.withLock { $0.alarm = alarm }
         var windows = OpenWindows(sdl, system: system)
         // Who ends the process waits until SDL has let go of OpenGL: libraries that go while others are taken apart are
         // called when they are gone.
@@ -150,7 +145,7 @@ final class WindowThread: Sendable {
                 }
             }
             let deadline = windows.draw()
-            if !windows.isDisplayLost { wait(sdl, until: deadline, number, &windows) }
+            if !windows.isDisplayLost { wait(until: deadline, alarm, &windows) }
             if windows.isDisplayLost {
                 state.withLock { $0.isDisplayLost = true }
                 for ending in endings { ending() }
@@ -171,8 +166,7 @@ final class WindowThread: Sendable {
     private func nextCommands(isIdle: Bool) -> [Command]? {
         state.withLock { state in
             if isIdle, state.commands.isEmpty {
-                state.wakeEvent = nil
-                state.isWoken = false
+                state.alarm = nil
                 return nil
             }
             defer { state.commands = [] }
@@ -180,19 +174,12 @@ final class WindowThread: Sendable {
         }
     }
 
-    private func wait(_ sdl: SDLLibrary, until deadline: Instant?, _ number: UInt32, _ windows: inout OpenWindows) {
-        if windows.isEmpty { return }
-        let span = min(deadline.map { max($0 - MonotonicClock.now(), .zero) } ?? Self.longestWait, Self.longestWait)
-        var event = csdl_event()
-        var isThere = sdl.calls.WaitEventTimeout(&event, Int32(span.milliseconds.rounded(.up))) == 1
-        while isThere {
-            if event.type == number {
-                state.withLock { $0.isWoken = false }
-            } else {
-                windows.take(event)
-            }
-            isThere = sdl.calls.PollEvent(&event) == 1
-        }
-        windows.noteDisplay()
+    private func wait(until deadline: Instant?, _ alarm: WakeDescriptor, _ windows: inout OpenWindows) {
+        // What was read while something was drawn lies there already, and nothing would tell of it.
+        if windows.isEmpty || windows.takeEvents() { return }
+        let longest = windows.connection == nil ? Self.blindWait : Self.longestWait
+        let span = min(deadline.map { max($0 - MonotonicClock.now(), .zero) } ?? longest, longest)
+        alarm.wait(beside: windows.connection, within: span)
+        windows.takeEvents()
     }
 }

@@ -48,7 +48,7 @@ final class CameraStream: @unchecked Sendable {
         do {
             wake = try WakeDescriptor()
         } catch {
-            throw error.deviceError(name, path: node.path)
+            throw .faulty(name, reason: "\(error)")
         }
         self.node = node
         self.name = name

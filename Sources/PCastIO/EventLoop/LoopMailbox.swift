@@ -1,5 +1,3 @@
-import CLinux
-import Glibc
 import Synchronization
 
 /// Work for the loop's thread from any other: appended under a lock that is held for an append alone, taken in one go.
@@ -14,14 +12,14 @@ final class LoopMailbox<Item: Sendable>: Sendable {
     static var capacity: Int { 65_536 }
 
     private let contents = Mutex(Contents())
-    private let wake: Descriptor
+    private let wake: WakeDescriptor
 
     init() throws(IOError) {
-        wake = try Descriptor(clinux_eventfd(), from: "eventfd")
+        wake = try WakeDescriptor()
     }
 
     /// Readable while there is something.
-    var number: Int32 { wake.number }
+    var number: Int32 { wake.descriptor }
 
     var overflows: Int { contents.withLock { $0.overflows } }
 
@@ -47,15 +45,11 @@ final class LoopMailbox<Item: Sendable>: Sendable {
     }
 
     /// Makes the mailbox readable.
-    func ring() {
-        var one: UInt64 = 1
-        _ = write(wake.number, &one, MemoryLayout<UInt64>.size)
-    }
+    func ring() { wake.signal() }
 
     /// Everything there is, and whether it was the last. To be called when the descriptor is readable.
     func take() -> (items: [Item], isClosed: Bool) {
-        var count: UInt64 = 0
-        _ = read(wake.number, &count, MemoryLayout<UInt64>.size)
+        wake.take()
         return contents.withLock { contents in
             defer { contents.items = [] }
             return (contents.items, contents.isClosed)

@@ -128,6 +128,13 @@ public struct WebSocketConnection: Sendable {
 
     /// Adds what every WebSocket pipeline has, and wraps it. To be called on the channel's event loop.
     static func wrap(_ channel: any Channel, isServer: Bool) throws -> Wrapped {
+        // A server's thousands of quiet connections keep one small buffer each: four that had grown with what was once read
+        // took 6 kB.
+        if isServer, let options = channel.syncOptions {
+            try options.setOption(.maxMessagesPerRead, value: 1)
+            try options.setOption(
+                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 1_024))
+        }
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(WebSocketFrameCheck(isServer: isServer))
         try pipeline.addHandler(

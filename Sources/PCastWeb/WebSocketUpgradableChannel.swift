@@ -36,7 +36,10 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         if let refused = turnAway(channel) { return refused }
         return channel.eventLoop.makeCompletedFuture {
-            Value(upgrade: try configure(channel, isSecure: false), channel: channel)
+            // What a request is read into stays with the WebSocket that it may become: most are shorter than this.
+            try channel.syncOptions?.setOption(
+                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 1_024, maximum: 65_536))
+            return Value(upgrade: try configure(channel, isSecure: false), channel: channel)
         }
     }
 

@@ -72,13 +72,16 @@ actor SignalingSession {
     /// Runs as long as the connection.
     func run() async {
         keepTime()
+        // A task takes more than a kilobyte: the one that is here writes.
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.write() }
-            group.addTask { await self.read() }
-            _ = await group.next()
+            group.addTask {
+                await self.read()
+                await self.stopWriting()
+            }
+            await write()
             group.cancelAll()
-            outgoing.finish()
         }
+        outgoing.finish()
         isOver = true
         clock.forget(self)
         await leaveSession()
@@ -102,6 +105,12 @@ actor SignalingSession {
         } onServerEnding: {
             await self.close(status: Self.goingAway)
         }
+    }
+
+    /// Nobody is there any more to take what waits.
+    private func stopWriting() {
+        outgoing.finish()
+        connection.cut()
     }
 
     private func write() async {

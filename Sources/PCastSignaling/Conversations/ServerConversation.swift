@@ -110,7 +110,12 @@ public struct ServerConversation: Machine {
         }
     }
 
-    public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    public mutating func poll() -> Output? {
+        guard !outputs.isEmpty else { return nil }
+        // Thousands of quiet conversations keep no room for what they once said.
+        defer { if outputs.isEmpty { outputs = [] } }
+        return outputs.removeFirst()
+    }
 
     public var deadline: Instant? {
         guard !isClosed else { return nil }
@@ -197,6 +202,7 @@ extension ServerConversation {
     private mutating func respond(to id: SignalingRequestID, _ response: SignalingResponse, at now: Instant) {
         guard let index = outstanding.firstIndex(where: { $0.id == id }) else { return }
         let answered = outstanding.remove(at: index)
+        if outstanding.isEmpty { outstanding = [] }
         precondition(answered.request.responseTypeName == response.typeName, "the answer is to another question")
         send(response.message, wireID: answered.wireID)
         switch response {

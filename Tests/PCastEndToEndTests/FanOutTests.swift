@@ -108,6 +108,22 @@ extension EndToEnd {
             }
         }
 
+        @Test("Viewers who read nothing are sent everything, by one shard and by two", .timeLimit(.minutes(5)))
+        func scaling() async throws {
+            try await Workplace.run { place in
+                // What was not forwarded is a failure of the measurement.
+                let result = try await Self.result(
+                    of: "scaling",
+                    [
+                        "--viewers", "100", "--shards", "2", "--rounds", "1", "--seconds", "1", "--source",
+                        "\(BuiltProgram.repository)/scripts/fanout-limit.c",
+                    ],
+                    in: place)
+                #expect(result["gain"].number ?? 0 > 0)
+                #expect(result["gainOfC"].number ?? 0 > 0)
+            }
+        }
+
         @Test("Numbers and times go round without a packet lost", .timeLimit(.minutes(10)))
         func soak() async throws {
             try await Workplace.run { place in

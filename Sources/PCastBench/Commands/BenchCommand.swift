@@ -13,9 +13,9 @@ struct BenchCommand: AsyncParsableCommand {
         subcommands: [
             LatencyCommand.self, JoinCommand.self, AllocationsCommand.self, PacketsCommand.self, CaptureCommand.self,
             NetworksCommand.self, ImpairCommand.self, CaptureWorkerCommand.self, BulkWorkerCommand.self,
-            LightViewersCommand.self, SessionsCommand.self, FanOutCommand.self, ShardsCommand.self,
-            JoinStormCommand.self,
-            MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self, SoakCommand.self, RenderCommand.self,
-            RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self, TimelineBenchCommand.self,
+            LightViewersCommand.self, SessionsCommand.self, FanOutCommand.self, ShardsCommand.self, ScalingCommand.self,
+            JoinStormCommand.self, MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self,
+            SoakCommand.self, RenderCommand.self, RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self,
+            TimelineBenchCommand.self,
         ])
 }

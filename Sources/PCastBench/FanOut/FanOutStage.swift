@@ -3,6 +3,7 @@ import PCastEdgeAuth
 import PCastIO
 import PCastJSON
 import PCastMedia
+import PCastWeb
 import PCastWebRTC
 
 /// A platform as a process of its own on a processor of its own, without limits that would count this machine's only
@@ -28,8 +29,13 @@ final class FanOutStage: Sendable {
         self.secret = secret
     }
 
-    /// - Parameter options: of `pcast serve` beside those that every measurement needs.
-    static func start(_ options: [String] = [], isPinned: Bool = true) async throws -> FanOutStage {
+    /// - Parameters:
+    ///   - options: of `pcast serve` beside those that every measurement needs.
+    ///   - isPinned: to a processor each; else the kernel chooses.
+    ///   - processor: for the platform alone, where it is not pinned so.
+    static func start(
+        _ options: [String] = [], isPinned: Bool = true, processor: Int? = nil
+    ) async throws -> FanOutStage {
         try Descriptors.allowMany()
         if isPinned { try Processor.keepThisProgram(on: loadProcessor) }
         let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
@@ -41,7 +47,7 @@ final class FanOutStage: Sendable {
         let platform = try PCastProcess(
             ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + limits.flatMap { ["--limit", $0] } + options,
             environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"],
-            behind: isPinned ? Processor.prefix(relayProcessor) : [])
+            behind: isPinned ? Processor.prefix(relayProcessor) : processor.map { Processor.prefix($0) } ?? [])
         do {
             guard case .string(let uri)? = try await platform.next("listening")["uri"],
                 let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
@@ -68,6 +74,16 @@ final class FanOutStage: Sendable {
 
     /// What the platform's process has taken of its processor.
     var processorTime: TimeSpan { Processor.time(of: platform.processID) }
+
+    /// Media packets that it has sent to viewers.
+    func packetsForwarded() async throws -> Int {
+        let name = "pcast_packets_forwarded_total "
+        let answer = try await HTTPRequests.send("GET", uri + "/metrics")
+        let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+        guard let line = lines.first(where: { $0.hasPrefix(name) }), let count = Double(line.dropFirst(name.count))
+        else { throw BenchFailure("/metrics does not tell \(name)") }
+        return Int(count)
+    }
 
     var residentMemory: Double { Processor.residentMemory(of: platform.processID) ?? 0 }
 

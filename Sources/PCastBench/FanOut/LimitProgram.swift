@@ -44,14 +44,20 @@ struct LimitProgram {
     }
 
     /// - Parameters:
-    ///   - port: of the viewers, who have the addresses from `FanOutStage.viewersBegin` on.
+    ///   - first: of the viewers, who have the addresses from `FanOutStage.viewersBegin` on.
+    ///   - port: of the viewers.
     ///   - rate: frames a second; 0 to send without pauses.
-    func run(_ cipher: Cipher, viewers: Int, port: UInt16, rate: Int64, frames: Int) throws -> Figures {
+    ///   - processor: where it runs.
+    func run(
+        _ cipher: Cipher, viewers: Int, first: Int = 0, port: UInt16, rate: Int64, frames: Int,
+        processor: Int = FanOutStage.relayProcessor
+    ) throws -> Figures {
         let words = [
-            program.path, cipher.rawValue, shape.path, "\(IPAddress(v4: FanOutStage.viewersBegin))", "\(viewers)",
+            program.path, cipher.rawValue, shape.path,
+            "\(IPAddress(v4: FanOutStage.viewersBegin + UInt32(first)))", "\(viewers)",
             "\(port)", "\(rate)", "\(frames)", "\(Self.batch)", "0",
         ]
-        let command = Processor.prefix(FanOutStage.relayProcessor) + words
+        let command = Processor.prefix(processor) + words
         let output = try ChildCost.run(command[0], Array(command.dropFirst())).output
         let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         // Packets, bytes, nanoseconds, messages, calls and failures.

@@ -18,6 +18,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
     private final class Mail: Sendable {
         let items = Mutex<[Work]>([])
         let isOver = Atomic(false)
+        let isResting = Atomic(false)
         /// See `LoadSocket.Arrival`.
         let drops = Atomic<UInt32>(0)
         let unsent = Atomic<Int>(0)
@@ -81,6 +82,12 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// What the thread has taken of its processor.
     var processorTime: TimeSpan { .nanoseconds(mail.processorTime.load(ordering: .relaxed)) }
 
+    /// Reads and sends nothing any more: what comes is the kernel's to drop.
+    func rest() {
+        mail.isResting.store(true, ordering: .releasing)
+        mail.ring()
+    }
+
     /// Ends the thread after what was asked before.
     func stop() {
         mail.isOver.store(true, ordering: .releasing)
@@ -112,13 +119,18 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         }
 
         func run() {
-            while !mail.isOver.load(ordering: .acquiring) { turn() }
+            while !mail.isOver.load(ordering: .acquiring), !mail.isResting.load(ordering: .acquiring) { turn() }
+            _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
+            while !mail.isOver.load(ordering: .acquiring) {
+                wait(until: nil)
+                perform()
+            }
             perform()
             send()
         }
 
         private func turn() {
-            wait()
+            wait(until: machine.deadline)
             var count = receive()
             perform()
             while count > 0 {
@@ -138,8 +150,8 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             return now
         }
 
-        private func wait() {
-            let left = machine.deadline.map { max(0, ($0 - tick()).nanoseconds) } ?? -1
+        private func wait(until deadline: Instant?) {
+            let left = deadline.map { max(0, ($0 - tick()).nanoseconds) } ?? -1
             let count = max(0, Int(clinux_epoll_wait(poller, events, left)))
             guard (0..<count).contains(where: { events[$0].token == 1 }) else { return }
             var rings: UInt64 = 0

@@ -9,6 +9,7 @@ final class LoadViewers: Sendable {
     private let clock = MonotonicClock.reference()
     private let certificate: DTLSCertificate
     private let decryptsEach: Int
+    private let areDeaf: Bool
     private let firstAddress: UInt32
     private let way: Way
     private let sessions = Mutex<[Task<Void, any Error>]>([])
@@ -18,9 +19,15 @@ final class LoadViewers: Sendable {
         case whep, session
     }
 
-    /// - Parameter decryptsEach: see `LightViewer`.
-    init(by way: Way = .whep, decryptsEach: Int, firstAddress: UInt32 = FanOutStage.viewersBegin) throws {
+    /// - Parameters:
+    ///   - decryptsEach: see `LightViewer`.
+    ///   - areDeaf: they say nothing of what comes, and so need not read it; see `rest`.
+    init(
+        by way: Way = .whep, decryptsEach: Int, areDeaf: Bool = false,
+        firstAddress: UInt32 = FanOutStage.viewersBegin
+    ) throws {
         self.way = way
+        self.areDeaf = areDeaf
         certificate = try DTLSCertificate.generate(at: clock.wallTime)
         loop = try LoadLoop(name: "viewers") { LightAudience() }
         self.decryptsEach = decryptsEach
@@ -43,7 +50,8 @@ final class LoadViewers: Sendable {
     func join(_ number: Int, _ stream: StreamID, _ token: String, at stage: FanOutStage) async throws {
         let asked = MonotonicClock.now()
         var generator = SystemRandomNumberGenerator()
-        let own = LightViewerOffer(certificate: certificate, wantsSound: false, using: &generator)
+        let own = LightViewerOffer(
+            certificate: certificate, wantsSound: false, isDeaf: areDeaf, using: &generator)
         let answer: SessionDescription
         switch way {
         case .whep:
@@ -109,6 +117,20 @@ final class LoadViewers: Sendable {
             try await Task.sleep(for: .milliseconds(20))
         }
     }
+
+    /// Waits until so many could be sent pictures.
+    func connected(_ count: Int, within patience: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + patience
+        while true {
+            let connected = await loop.call { audience, _ in audience.peers.count { $0.profile != nil } }
+            if connected >= count { return }
+            guard MonotonicClock.now() < limit else { throw BenchFailure("\(connected) of \(count) viewers connect") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Has nothing read any more of what comes, and nothing said.
+    func rest() { loop.rest() }
 
     /// What each of them is sent its packets with, once.
     func profiles() async -> Set<SRTPProfile> {

@@ -12,6 +12,11 @@ struct StreamShape: Sendable {
     static let even = StreamShape(
         rate: 30, frames: [Array(repeating: 1_200, count: 8)], keyFrame: Array(repeating: 1_200, count: 40))
 
+    /// As much as five of those: forwarded to a thousand it takes most of a processor. Key frames are no longer than
+    /// others, as longer ones leave in larger messages, which cost less for each packet.
+    static let flood = StreamShape(
+        rate: 150, frames: [Array(repeating: 1_200, count: 8)], keyFrame: Array(repeating: 1_200, count: 8))
+
     /// Of small pictures, for many streams side by side: 230 kbit/s.
     static let small = StreamShape(
         rate: 10, frames: [Array(repeating: 950, count: 3)], keyFrame: Array(repeating: 950, count: 12))

@@ -5,18 +5,27 @@ import PCastWebRTC
 struct LightIdentity: Sendable {
     private let credentials: ICECredentials
     private let certificate: DTLSCertificate
+    private let capabilities: MediaCapabilities
 
-    /// - Parameter certificate: may be the same for all peers, which are told apart by their credentials.
-    init(certificate: DTLSCertificate, using generator: inout some RandomNumberGenerator) {
+    /// - Parameters:
+    ///   - certificate: may be the same for all peers, which are told apart by their credentials.
+    ///   - isDeaf: it does not offer to say what came and what did not.
+    init(
+        certificate: DTLSCertificate, isDeaf: Bool = false, using generator: inout some RandomNumberGenerator
+    ) {
         self.certificate = certificate
+        // Pauses are not offered, so that what is measured is sent all the time.
+        var capabilities = MediaCapabilities()
+        capabilities.feedback.subtract([.pause, .pauseWithoutWait])
+        if isDeaf { capabilities.feedback.subtract([.transportCC, .remb, .nack]) }
+        self.capabilities = capabilities
         credentials = ICECredentials.random(using: &generator)
     }
 
-    /// Pauses are not offered, so that what is measured is sent all the time.
     func offer(_ sections: [OfferSection], using generator: inout some RandomNumberGenerator) -> Offer {
         Offer(
             sections: sections, originSessionID: generator.next() >> 1, transport: description([], isWhole: false),
-            capabilities: Self.capabilities)
+            capabilities: capabilities)
     }
 
     /// Answers another server's offer of video, which is taken.
@@ -28,7 +37,7 @@ struct LightIdentity: Sendable {
     ) throws(SDPError) -> Answer {
         try Answer(
             to: offer, originSessionID: generator.next() >> 1,
-            transport: description(["\(ICECandidate.host(address))"], isWhole: true), capabilities: Self.capabilities
+            transport: description(["\(ICECandidate.host(address))"], isWhole: true), capabilities: capabilities
         ) { type, _ in type == .video ? .receive : nil }
     }
 
@@ -36,12 +45,6 @@ struct LightIdentity: Sendable {
         TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password, fingerprint: certificate.fingerprint.attribute,
             candidates: candidates, hasAllCandidates: isWhole)
-    }
-
-    private static var capabilities: MediaCapabilities {
-        var capabilities = MediaCapabilities()
-        capabilities.feedback.subtract([.pause, .pauseWithoutWait])
-        return capabilities
     }
 
     /// The way to whoever has answered.

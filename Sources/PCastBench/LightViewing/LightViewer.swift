@@ -7,6 +7,9 @@ import PCastWebRTC
 final class LightViewer: LightPeer {
     private var transport: SecureTransport
     private var receiver: MediaReceiver
+    /// Of the receiver, which is copied for whoever asks it something: for each packet that took a third of the load's time.
+    private var videoSSRC: UInt32?
+    private var (videoClock, audioClock): (CaptureClock?, CaptureClock?) = (nil, nil)
     private let clock: WallClockReference
     private let wantsSound: Bool
     /// One packet of so many is decrypted; of the others the header is looked at, which nobody encrypts.
@@ -78,7 +81,7 @@ final class LightViewer: LightPeer {
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         if let tap, DatagramKind(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .rtp {
-            tap.take(UnsafeRawBufferPointer(datagram), of: receiver.video?.ssrc)
+            tap.take(UnsafeRawBufferPointer(datagram), of: videoSSRC)
         }
         if mayPassOver(datagram) {
             untilDecrypted -= 1
@@ -102,13 +105,14 @@ final class LightViewer: LightPeer {
     /// what a retransmission repeats.
     private func mayPassOver(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
         guard untilDecrypted > 0, datagram.count > 40, datagram[0] & 0xE0 == 0x80,
-            !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = receiver.video?.ssrc
+            !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = videoSSRC
         else { return false }
         return datagram.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian == ssrc
     }
 
     private func receiveMedia(_ datagram: UnsafeRawBufferPointer, isClear: Bool, at now: Instant) {
         guard let packet = receiver.receive(datagram, at: now) else { return }
+        if videoSSRC == nil { videoSSRC = receiver.video?.ssrc }
         if decryptsEach == 1 { transport.expectMedia() }
         if packet.type == .video {
             if packet.marker, firstPicture == nil { firstPicture = now }
@@ -116,7 +120,7 @@ final class LightViewer: LightPeer {
         }
         let captured =
             packet.forwarded.absoluteCaptureTime.map { WallTime(ntpTimestamp: $0.ntpTimestamp) }
-            ?? (packet.type == .video ? receiver.video : receiver.audio)?.captureClock?.wallTime(of: packet.timestamp)
+            ?? (packet.type == .video ? videoClock : audioClock)?.wallTime(of: packet.timestamp)
         let arrival = clock.wallTime(at: now)
         if packet.type == .video {
             video.received(packet, captureTime: captured, arrival: arrival)
@@ -139,6 +143,7 @@ final class LightViewer: LightPeer {
         let wallTime = clock.wallTime(at: now)
         var reader = RTCPReader()
         while let control = reader.next(in: bytes) { receiver.receive(control, in: bytes, wallTime: wallTime, at: now) }
+        (videoClock, audioClock) = (receiver.video?.captureClock, receiver.audio?.captureClock)
     }
 
     private func follow(at now: Instant) {

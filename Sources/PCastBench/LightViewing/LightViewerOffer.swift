@@ -7,12 +7,13 @@ struct LightViewerOffer: Sendable {
     let identity: LightIdentity
     let wantsSound: Bool
 
-    /// - Parameter certificate: see `LightIdentity`.
+    /// - Parameters: see `LightIdentity`.
     init(
-        certificate: DTLSCertificate, wantsSound: Bool = true, using generator: inout some RandomNumberGenerator
+        certificate: DTLSCertificate, wantsSound: Bool = true, isDeaf: Bool = false,
+        using generator: inout some RandomNumberGenerator
     ) {
         self.wantsSound = wantsSound
-        identity = LightIdentity(certificate: certificate, using: &generator)
+        identity = LightIdentity(certificate: certificate, isDeaf: isDeaf, using: &generator)
         let types: [MediaType] = wantsSound ? [.video, .audio] : [.video]
         offer = identity.offer(types.map { OfferSection(type: $0, direction: .receiveOnly) }, using: &generator)
     }

@@ -1,0 +1,80 @@
+import ArgumentParser
+import PCastIO
+import PCastMedia
+
+/// `pcast-bench scaling`: what a second processor brings, beside what it brings to the least that forwarding can be.
+struct ScalingCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "scaling",
+        abstract: "Processor time for a packet with a busy processor, and with several, beside the program in C.",
+        discussion: """
+            A stream of which forwarding takes most of a processor for each shard, to viewers who read nothing: what comes \
+            for them is dropped by the kernel, so that all processors are the platform's. One shard has one processor, \
+            several have all, and each has as many viewers. In turns with it as many processes of the program in C do \
+            the same, each on a processor. What several gain over one is their number, if a packet takes as long.
+            """)
+
+    @Option(help: "How many viewers of each shard.")
+    var viewers = 1_000
+
+    @Option(help: "How many shards, and processes of the program in C.")
+    var shards = 2
+
+    @Option(help: "Turns of each.")
+    var rounds = 5
+
+    @Option(help: "Seconds of each turn, at most 3.")
+    var seconds = 3
+
+    @Option(help: "Where the program in C is.")
+    var source = "scripts/fanout-limit.c"
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (100...20_000).contains(viewers), (2...64).contains(shards), rounds > 0, (1...3).contains(seconds) else {
+            throw ValidationError(
+                "--viewers is from 100 to 20000, --shards from 2 to 64; --rounds at least 1, --seconds from 1 to 3.")
+        }
+        guard shards <= Processor.count else {
+            throw ValidationError("This machine has \(Processor.count) processors: give --shards at most as many.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        // A frame as viewers get it: eight packets of which 36 bytes are not encrypted.
+        let limit = try LimitProgram(source, shape: Array(repeating: "36:1200", count: 8).joined(separator: " ") + "\n")
+        defer { limit.remove() }
+        let cipher = LimitProgram.Cipher.allCases.last { limit.has($0) } ?? .evp
+        var relay: [Int: [Double]] = [:]
+        var program: [Int: [Double]] = [:]
+        for number in 1...rounds {
+            for count in [1, shards] {
+                let own = try await Undrained.relay(shards: count, viewersOfEach: viewers, seconds: seconds)
+                let least = try await Undrained.limit(
+                    limit, cipher, processes: count, viewersOfEach: viewers, seconds: seconds)
+                relay[count, default: []].append(Double(own.perPacket.nanoseconds))
+                program[count, default: []].append(Double(least.perPacket.nanoseconds))
+                report.row(
+                    "\(number): \(count)",
+                    [
+                        ("relayPerPacket", relay[count]?.last), ("ofProcessors", own.share),
+                        ("cPerPacket", program[count]?.last), ("cOfProcessors", least.share),
+                    ], pass: own.share < 0.9)
+            }
+        }
+        let gain = { (turns: [Int: [Double]]) -> Double? in
+            guard let one = turns[1].flatMap({ Percentile.of($0, 0.5) }),
+                let several = turns[shards].flatMap({ Percentile.of($0, 0.5) })
+            else { return nil }
+            return Double(shards) * one / several
+        }
+        let (own, least) = (gain(relay), gain(program))
+        try report.finish(
+            [
+                ("viewers", Double(viewers)), ("shards", Double(shards)), ("gain", own), ("gainOfC", least),
+                ("gainToC", own.flatMap { own in least.map { own / $0 } }),
+            ], targets: [Target("gainToC", .atLeast(0.95))])
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+
+/// Forwarding to viewers who read nothing of it, so that nothing else needs a processor.
+enum Undrained {
+    /// What it took of its processors.
+    struct Cost: Sendable {
+        let perPacket: TimeSpan
+        /// How much of them. Of nearly all, it was behind, and sent the packets of several frames together.
+        let share: Double
+    }
+
+    /// A platform's.
+    ///
+    /// - Parameters:
+    ///   - shards: each has a processor, and so many viewers.
+    ///   - seconds: at most three, for who says nothing for five seconds is away.
+    static func relay(shards: Int, viewersOfEach: Int, seconds: Int) async throws -> Cost {
+        let viewers = shards * viewersOfEach
+        let stage = try await FanOutStage.start(
+            ["--shards", "\(shards)"], isPinned: false, processor: shards == 1 ? FanOutStage.relayProcessor : nil)
+        defer { stage.stop() }
+        let publishers = try await LoadPublishers(1, of: .flood, at: stage)
+        defer { publishers.leave() }
+        let audience = try LoadViewers(decryptsEach: 8, areDeaf: true)
+        defer { audience.leave() }
+        try await audience.join(0..<viewers, to: publishers.streams, at: stage)
+        try await audience.connected(viewers, within: .seconds(60))
+        audience.rest()
+        await publishers.begin()
+        await publishers.run()
+        // All have begun, and nothing is new any more.
+        try await Task.sleep(for: .seconds(1))
+        let (first, time, start) = (await publishers.figures().frames, stage.processorTime, MonotonicClock.now())
+        try await Task.sleep(for: .seconds(seconds))
+        let (last, taken, end) = (
+            await publishers.figures().frames, stage.processorTime - time, MonotonicClock.now()
+        )
+        await publishers.run(false)
+        try await Task.sleep(for: .milliseconds(200))
+        let packetsOfFrame = StreamShape.flood.keyFrame.count * viewers
+        let (all, forwarded) = (await publishers.figures().frames, try await stage.packetsForwarded())
+        guard forwarded > all * packetsOfFrame * 98 / 100 else {
+            throw BenchFailure("\(forwarded) packets were forwarded of \(all * packetsOfFrame)")
+        }
+        return Cost(
+            perPacket: taken / Int64(max(1, (last - first) * packetsOfFrame)),
+            share: taken.seconds / (end - start).seconds / Double(shards))
+    }
+
+    /// The C program's, of which each process has a processor and so many viewers, at the same rate.
+    static func limit(
+        _ program: LimitProgram, _ cipher: LimitProgram.Cipher, processes: Int, viewersOfEach: Int, seconds: Int
+    ) async throws -> Cost {
+        let (viewers, rate) = (processes * viewersOfEach, StreamShape.flood.rate)
+        let sink = try LoadLoop(name: "sink") {
+            LimitSink(viewers, firstAddress: FanOutStage.viewersBegin, decryptsEach: 8)
+        }
+        defer { sink.stop() }
+        sink.rest()
+        let port = sink.port
+        let figures = try await withThrowingTaskGroup(of: LimitProgram.Figures.self) { group in
+            for number in 0..<processes {
+                group.addTask {
+                    try await aside {
+                        try program.run(
+                            cipher, viewers: viewersOfEach, first: number * viewersOfEach, port: port, rate: rate,
+                            frames: seconds * Int(rate), processor: number)
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let taken = figures.reduce(TimeSpan.zero) { $0 + $1.processorTime }
+        let packets = figures.reduce(0) { $0 + $1.packets }
+        return Cost(
+            perPacket: taken / Int64(max(1, packets)), share: taken.seconds / Double(seconds * processes))
+    }
+
+    /// On a thread of its own, for it blocks.
+    private static func aside<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}

@@ -45,11 +45,14 @@ final class Awaited<Value: Sendable>: Sendable {
     }
 
     /// The first that matches, whether it is here or still to come; nil when there will be none, or none came in time.
+    ///
+    /// - Parameter earlier: so many of the first are passed over.
     func first(
-        within limit: Duration = .patience, where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
+        after earlier: Int = 0, within limit: Duration = .patience,
+        where matches: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async -> Value? {
         await withCheckedContinuation { continuation in
-            var looked = 0
+            var looked = earlier
             while true {
                 let (news, isOver, key) = state.withLock { state -> ([Value], Bool, Int?) in
                     let news = Array(state.values[looked...])

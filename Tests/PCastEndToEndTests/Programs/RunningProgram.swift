@@ -104,8 +104,10 @@ final class RunningProgram: Sendable {
     }
 
     /// The first message to people that contains a text.
-    func message(containing text: String, within limit: Duration = .patience) async throws -> String {
-        guard let line = await messages.lines.first(within: limit, where: { $0.contains(text) }) else {
+    func message(
+        containing text: String, after earlier: Int = 0, within limit: Duration = .patience
+    ) async throws -> String {
+        guard let line = await messages.lines.first(after: earlier, within: limit, where: { $0.contains(text) }) else {
             throw EndToEndFailure("\(name) did not say “\(text)” within \(limit)\n\(report)")
         }
         return line

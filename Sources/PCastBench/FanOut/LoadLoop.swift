@@ -120,6 +120,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
 
         func run() {
             while !mail.isOver.load(ordering: .acquiring), !mail.isResting.load(ordering: .acquiring) { turn() }
+            // What comes to who rests would wake it without end.
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
             while !mail.isOver.load(ordering: .acquiring) {
                 wait(until: nil)

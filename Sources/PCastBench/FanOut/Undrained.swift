@@ -39,15 +39,22 @@ enum Undrained {
             await publishers.figures().frames, stage.processorTime - time, MonotonicClock.now()
         )
         await publishers.run(false)
-        try await Task.sleep(for: .milliseconds(200))
         let packetsOfFrame = StreamShape.flood.keyFrame.count * viewers
-        let (all, forwarded) = (await publishers.figures().frames, try await stage.packetsForwarded())
-        guard forwarded > all * packetsOfFrame * 98 / 100 else {
-            throw BenchFailure("\(forwarded) packets were forwarded of \(all * packetsOfFrame)")
-        }
+        try await forwarded(await publishers.figures().frames * packetsOfFrame * 98 / 100, by: stage)
         return Cost(
             perPacket: taken / Int64(max(1, (last - first) * packetsOfFrame)),
             share: taken.seconds / (end - start).seconds / Double(shards))
+    }
+
+    /// Waits until that many packets have left.
+    private static func forwarded(_ count: Int, by stage: FanOutStage) async throws {
+        let limit = MonotonicClock.now() + .seconds(2)
+        while case let forwarded = try await stage.packetsForwarded(), forwarded < count {
+            guard MonotonicClock.now() < limit else {
+                throw BenchFailure("\(forwarded) packets were forwarded of more than \(count)")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
     }
 
     /// The C program's, of which each process has a processor and so many viewers, at the same rate.

@@ -151,11 +151,6 @@ static inline const char *csdl_gl_renderer(const csdl_library *library) {
     return get ? (const char *)get(0x1F01) : NULL;
 }
 
-static inline int csdl_pass_over(void *display) {
-    (void)display;
-    return 0;
-}
-
 // What X could not do, as with a window that was closed on the way, is no reason for a program to end, as which Xlib takes it.
 static inline int csdl_pass_over_error(void *display, void *error) {
     (void)display;
@@ -163,14 +158,19 @@ static inline int csdl_pass_over_error(void *display, void *error) {
     return 0;
 }
 
+// Xlib's XIOErrorHandler: a connection to the X server has broken. Xlib ends the process when it returns.
+typedef int (*csdl_broken)(void *display);
+
 // To be called before SDL opens a display: errors come on the way there, too. Xlib stays loaded from then on, and with it what is
-// set here; SDL would let go of it with the last window.
-static inline void csdl_pass_over_x_errors(void) {
+// set here; SDL would let go of it with the last window. Answers who was called until then, NULL where nobody was.
+static inline csdl_broken csdl_follow_x_errors(csdl_broken broken) {
     void *handle = dlopen("libX11.so.6", RTLD_NOW);
-    if (!handle) return;
+    if (!handle) return NULL;
     void *(*judge)(int (*)(void *, void *)) =
         (void *(*)(int (*)(void *, void *)))dlsym(handle, "XSetErrorHandler");
+    csdl_broken (*follow)(csdl_broken) = (csdl_broken (*)(csdl_broken))dlsym(handle, "XSetIOErrorHandler");
     if (judge) judge(csdl_pass_over_error);
+    return follow ? follow(broken) : NULL;
 }
 
 // What can be read when something happens on a display; -1 where that is not known.
@@ -184,26 +184,6 @@ static inline int csdl_connection(const csdl_system_info *information) {
     int connection = number ? number(information->display) : -1;
     dlclose(handle);
     return connection;
-}
-
-// An X server that goes away would end the process, by either of two defaults of Xlib; with this (libX11 1.7 and later)
-// `lost` is called instead, and what is asked of the display afterwards does nothing.
-static inline int csdl_keep_going_without_x(void *display, void (*lost)(void *display, void *context), void *context) {
-    void *handle = dlopen("libX11.so.6", RTLD_NOW | RTLD_NOLOAD);
-    if (!handle) return 0;
-    void (*set)(void *, void (*)(void *, void *), void *) =
-        (void (*)(void *, void (*)(void *, void *), void *))dlsym(handle, "XSetIOErrorExitHandler");
-    void *(*tell)(int (*)(void *)) = (void *(*)(int (*)(void *)))dlsym(handle, "XSetIOErrorHandler");
-    void *(*judge)(int (*)(void *, void *)) =
-        (void *(*)(int (*)(void *, void *)))dlsym(handle, "XSetErrorHandler");
-    int is_done = set && tell && judge;
-    if (is_done) {
-        judge(csdl_pass_over_error);
-        tell(csdl_pass_over);
-        set(display, lost, context);
-    }
-    dlclose(handle);
-    return is_done;
 }
 
 #endif

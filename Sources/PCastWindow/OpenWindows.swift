@@ -2,7 +2,6 @@ import CSDL
 import PCastIO
 import PCastMedia
 import PCastRendering
-import Synchronization
 
 /// The windows that are open. Used by the thread of windows alone.
 struct OpenWindows {
@@ -12,11 +11,6 @@ struct OpenWindows {
     private var windows: [OpenWindow] = []
     /// What can be read when something happens on the display; nil where that is not known.
     private(set) var connection: Int32?
-
-    /// Whether the X server has gone.
-    private static let isLost = Atomic(false)
-
-    var isDisplayLost: Bool { Self.isLost.load(ordering: .relaxed) }
 
     init(_ sdl: SDLLibrary, system: String) {
         (self.sdl, self.system) = (sdl, system)
@@ -55,7 +49,6 @@ struct OpenWindows {
         var deadline: Instant?
         for index in windows.indices.reversed() {
             let outcome = windows[index].draw()
-            if isDisplayLost { break }
             switch outcome {
             case .idle: break
             case .waits(let instant): deadline = Instant.earlier(deadline, instant)
@@ -65,7 +58,6 @@ struct OpenWindows {
                 window.state.closed(.lost(reason: reason))
             }
         }
-        noteDisplay()
         return deadline
     }
 
@@ -74,11 +66,10 @@ struct OpenWindows {
     mutating func takeEvents() -> Bool {
         var event = csdl_event()
         var count = 0
-        while !isDisplayLost, sdl.calls.PollEvent(&event) == 1 {
+        while sdl.calls.PollEvent(&event) == 1 {
             take(event)
             count += 1
         }
-        noteDisplay()
         return count > 0
     }
 
@@ -108,25 +99,12 @@ struct OpenWindows {
         return windows.firstIndex { $0.number == number }
     }
 
-    // MARK: A display that goes away
-
     private mutating func follow(displayOf window: OpenWindow) {
         var information = csdl_system_info()
         (information.major, information.minor) = (2, 0)
         guard sdl.calls.GetWindowWMInfo(window.pointer, &information) == 1 else { return }
         let number = csdl_connection(&information)
         connection = number < 0 ? nil : number
-        guard system == "x11", information.subsystem == Int32(CSDL_SYSTEM_X11), let display = information.display
-        else { return }
-        _ = csdl_keep_going_without_x(
-            display, { _, _ in OpenWindows.isLost.store(true, ordering: .relaxed) }, nil)
-    }
-
-    /// All windows are lost with their display.
-    private mutating func noteDisplay() {
-        guard isDisplayLost else { return }
-        for window in windows { window.state.closed(.lost(reason: "the display has gone")) }
-        windows = []
     }
 }
 

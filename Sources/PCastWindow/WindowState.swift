@@ -84,6 +84,8 @@ final class WindowState: Sendable {
 
     var drawing: String? { state.withLock { $0.drawing } }
 
+    var isOpen: Bool { state.withLock { $0.isOpen } }
+
     // MARK: The thread's side
 
     func opened(_ dimensions: Dimensions) {

@@ -18,13 +18,17 @@ final class WindowThread: Sendable {
     }
 
     private struct State {
+        /// What is not done; the first one may be under way.
         var commands: [Command] = []
+        /// Told once SDL has ended.
+        var endings: [@Sendable () -> Void] = []
+        /// Those that may be open: who is told when the display goes.
+        var windows: [WindowState] = []
         var isRunning = false
-        /// The X server has gone: SDL may not be touched any more, not even to end it, as what it still has open would end
-        /// the process.
         var isDisplayLost = false
         /// Nil while the thread does not run.
         var alarm: WakeDescriptor?
+        var thread: pthread_t?
     }
 
     /// A window that nothing happens to is looked at as seldom as this.
@@ -66,8 +70,12 @@ final class WindowThread: Sendable {
         }
     }()
 
-    /// Once: Xlib would end the process for an error of any window.
-    private static let passesOverErrors: Void = csdl_pass_over_x_errors()
+    /// Once: Xlib would end the process for an error of any window, and for a display that goes away. Whose connections
+    /// are not ours is judged as before.
+    private static let judgeBefore: csdl_broken? = csdl_follow_x_errors { display in
+        WindowThread.shared.loseDisplay()
+        return WindowThread.judgeBefore?(display) ?? 0
+    }
 
     private func send(_ command: Command) {
         let isFirst = state.withLock { state in
@@ -89,6 +97,7 @@ final class WindowThread: Sendable {
             defer { state.commands = [] }
             state.isRunning = false
             state.alarm = nil
+            state.thread = nil
             return state.commands
         }
         for command in commands {
@@ -112,11 +121,12 @@ final class WindowThread: Sendable {
             return refuse(.refused("\(error)"))
         }
         if state.withLock({ $0.isDisplayLost }) { return refuse(.displayLost) }
+        state.withLock { $0.thread = pthread_self() }
         // Signals and the end of the last window are the program's to judge.
         _ = sdl.calls.SetHint("SDL_NO_SIGNAL_HANDLERS", "1")
         _ = sdl.calls.SetHint("SDL_QUIT_ON_LAST_WINDOW_CLOSE", "0")
         _ = sdl.calls.SetHint("SDL_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR", "0")
-        Self.passesOverErrors
+        _ = Self.judgeBefore
         guard sdl.calls.InitSubSystem(UInt32(CSDL_INIT_VIDEO)) == 0 else {
             return refuse(.refused(sdl.reason))
         }
@@ -131,46 +141,53 @@ final class WindowThread: Sendable {
         if system == "x11" { _ = sdl.calls.SetHint("SDL_FRAMEBUFFER_ACCELERATION", "0") }
         state.withLock { $0.alarm = alarm }
         var windows = OpenWindows(sdl, system: system)
-        // Who ends the process waits until SDL has let go of OpenGL: libraries that go while others are taken apart are
-        // called when they are gone.
-        var endings: [@Sendable () -> Void] = []
-        while let commands = nextCommands(isIdle: windows.isEmpty) {
-            for command in commands {
-                switch command {
-                case .open(let window, let answer): answer(windows.open(window))
-                case .close(let window): windows.close(window, as: .lost(reason: "closed"))
-                case .closeAll(let answer):
-                    windows.closeAll()
-                    endings.append(answer)
-                }
+        repeat {
+            while let command = nextCommand() {
+                perform(command, &windows)
+                _ = state.withLock { $0.commands.removeFirst() }
             }
-            let deadline = windows.draw()
-            if !windows.isDisplayLost { wait(until: deadline, alarm, &windows) }
-            if windows.isDisplayLost {
-                state.withLock { $0.isDisplayLost = true }
-                for ending in endings { ending() }
-                return refuse(.displayLost)
-            }
-        }
+            wait(until: windows.draw(), alarm, &windows)
+        } while !isDone(windows)
         sdl.calls.QuitSubSystem(UInt32(CSDL_INIT_VIDEO))
-        for ending in endings { ending() }
         // Whoever came while SDL ended begins anew.
-        let isWanted = state.withLock { state in
+        let (endings, isWanted) = state.withLock { state in
+            defer { state.endings = [] }
             state.isRunning = !state.commands.isEmpty
-            return state.isRunning
+            state.thread = nil
+            return (state.endings, state.isRunning)
         }
+        for ending in endings { ending() }
         if isWanted { run() }
     }
 
-    /// Nil when there is nothing left to do.
-    private func nextCommands(isIdle: Bool) -> [Command]? {
+    private func nextCommand() -> Command? {
         state.withLock { state in
-            if isIdle, state.commands.isEmpty {
-                state.alarm = nil
-                return nil
+            guard let command = state.commands.first else { return nil }
+            if case .open(let window, _) = command, !state.windows.contains(where: { $0 === window }) {
+                state.windows.append(window)
             }
-            defer { state.commands = [] }
-            return state.commands
+            return command
+        }
+    }
+
+    private func perform(_ command: Command, _ windows: inout OpenWindows) {
+        switch command {
+        case .open(let window, let answer): answer(windows.open(window))
+        case .close(let window): windows.close(window, as: .lost(reason: "closed"))
+        case .closeAll(let answer):
+            windows.closeAll()
+            // Who ends the process waits until SDL has let go of OpenGL: libraries that go while others are taken apart
+            // are called when they are gone.
+            state.withLock { $0.endings.append(answer) }
+        }
+    }
+
+    private func isDone(_ windows: borrowing OpenWindows) -> Bool {
+        state.withLock { state in
+            state.windows.removeAll { !$0.isOpen }
+            guard windows.isEmpty, state.commands.isEmpty else { return false }
+            state.alarm = nil
+            return true
         }
     }
 
@@ -181,5 +198,22 @@ final class WindowThread: Sendable {
         let span = min(deadline.map { max($0 - MonotonicClock.now(), .zero) } ?? longest, longest)
         alarm.wait(beside: windows.connection, within: span)
         windows.takeEvents()
+    }
+
+    /// The connection to the X server has broken, under some function of SDL's. That does not return: SDL takes it that
+    /// the process ends then, and does not look at what it is answered. Nor may anything else be asked of SDL, not even
+    /// to end. So the thread stays where it is, and all who count on it are told here. Answers on other threads.
+    private func loseDisplay() {
+        let lost: (windows: [WindowState], endings: [@Sendable () -> Void])? = state.withLock { state in
+            guard let thread = state.thread, pthread_equal(thread, pthread_self()) != 0 else { return nil }
+            defer { (state.windows, state.endings) = ([], []) }
+            state.isDisplayLost = true
+            return (state.windows, state.endings)
+        }
+        guard let lost else { return }
+        for window in lost.windows where window.isOpen { window.closed(.lost(reason: "the display has gone")) }
+        for ending in lost.endings { ending() }
+        refuse(.displayLost)
+        while true { pause() }
     }
 }

@@ -1,20 +1,24 @@
 // The least that forwarding a stream to many viewers can cost on this machine: for each viewer the header of each packet
 // is written, its payload encrypted with AES-128-GCM as SRTP has it (RFC 7714), and the packets of a frame are sent
-// together (UDP_SEGMENT), many viewers with one call (sendmmsg). No feedback is read, nothing is kept to be sent again, and
-// nobody joins: what a relay takes beyond this is its own. Built and run by "pcast-bench fanout".
+// together (UDP_SEGMENT), many viewers with one call (sendmmsg). What viewers report is read as it comes, and decrypted;
+// nobody judges it, nothing is kept to be sent again, and nobody joins: what a relay takes beyond this is its own. Built
+// and run by "pcast-bench fanout".
 //
 //   fanout-limit CIPHER SHAPE ADDRESS COUNT PORT FPS FRAMES BATCH SOURCE-PORT
 //
 // CIPHER is evp (OpenSSL) or ipsec-mb (libipsec-mb, where the processor has VAES and AVX-512). SHAPE is a file with a line
 // for each frame: of each packet the bytes of its header and those of its whole datagram, "36:1200 36:1200". Viewers have
 // the addresses from ADDRESS on. BATCH is the most messages of one call. FPS 0 sends without pauses. Prints
-// "packets bytes nanoseconds messages calls failures" of the processor's time in the loop, or a sentence and exits with 1.
+// "packets bytes nanoseconds messages calls failures reports forged" of the processor's time in the loop, or a sentence and
+// exits with 1.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +39,8 @@ enum {
     MAX_FRAMES = 4096,
     MAX_SEGMENTS = 16,
     MAX_BATCH = 256,
+    MAX_REPORTS = 64,
+    REPORT_SIZE = 1536,
     LOG_SIZE = 1 << 21,
     // struct gcm_key_data of libipsec-mb: round keys and powers of the hash key.
     KEY_DATA = 1024,
@@ -49,24 +55,35 @@ struct frame {
     int count;
 };
 
-struct viewer {
+// One direction of one protocol: OpenSSL's or libipsec-mb's.
+struct cipher {
     uint8_t salt[12];
-    uint32_t ssrc, timestamp_offset;
-    uint64_t index;
-    uint16_t transport_number;
-    struct sockaddr_in address;
     EVP_CIPHER_CTX *context;
     void *key_data;
 };
 
+struct viewer {
+    struct cipher media, reports;
+    uint32_t ssrc, timestamp_offset;
+    uint64_t index;
+    uint16_t transport_number;
+    struct sockaddr_in address;
+};
+
 typedef void (*precompute_f)(const void *key, void *key_data);
-typedef void (*encrypt_f)(
+typedef void (*crypt_f)(
     const void *key_data, void *context, uint8_t *out, const uint8_t *in, uint64_t length, const uint8_t *iv,
     const uint8_t *aad, uint64_t aad_length, uint8_t *tag, uint64_t tag_length);
 
 static precompute_f precompute;
-static encrypt_f encrypt;
+static crypt_f encrypt, decrypt;
 static uint8_t mb_context[1024] __attribute__((aligned(64)));
+
+static struct viewer *all;
+static int viewers;
+static uint32_t base;
+static int socket_number;
+static uint64_t reports, forged;
 
 static struct frame frames[MAX_FRAMES];
 static int frame_count;
@@ -105,8 +122,9 @@ static int load_ipsec_mb(void) {
     void *library = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return 0;
     precompute = (precompute_f)dlsym(library, "aes_gcm_pre_128_vaes_avx512");
-    encrypt = (encrypt_f)dlsym(library, "aes_gcm_enc_128_vaes_avx512");
-    return precompute && encrypt;
+    encrypt = (crypt_f)dlsym(library, "aes_gcm_enc_128_vaes_avx512");
+    decrypt = (crypt_f)dlsym(library, "aes_gcm_dec_128_vaes_avx512");
+    return precompute && encrypt && decrypt;
 }
 
 // The session key and salt of RFC 3711, section 4.3, from the master ones: the viewer's number, big endian, at their end.
@@ -126,22 +144,28 @@ static void derive(uint32_t number, uint8_t label, uint8_t *out, int count) {
     memcpy(out, stream, (size_t)count);
 }
 
-static void prepare(struct viewer *viewer, uint32_t number, uint32_t ip, uint16_t port) {
+static void prepare_cipher(struct cipher *cipher, uint32_t number, uint8_t label, int encrypts) {
     uint8_t key[16];
-    derive(number, 0, key, 16);
-    derive(number, 2, viewer->salt, 12);
+    derive(number, label, key, 16);
+    derive(number, label + 2, cipher->salt, 12);
+    if (encrypt) {
+        cipher->key_data = aligned_alloc(64, KEY_DATA);
+        precompute(key, cipher->key_data);
+        return;
+    }
+    cipher->context = EVP_CIPHER_CTX_new();
+    if (!EVP_CipherInit_ex(cipher->context, EVP_aes_128_gcm(), NULL, key, NULL, encrypts))
+        fail("OpenSSL has no AES-128-GCM");
+}
+
+static void prepare(struct viewer *viewer, uint32_t number, uint16_t port) {
+    prepare_cipher(&viewer->media, number, 0, 1);
+    prepare_cipher(&viewer->reports, number, 3, 0);
     viewer->ssrc = 0x10000000 + number;
     viewer->timestamp_offset = number * 2654435761u;
     viewer->address.sin_family = AF_INET;
     viewer->address.sin_port = htons(port);
-    viewer->address.sin_addr.s_addr = htonl(ip + number);
-    if (encrypt) {
-        viewer->key_data = aligned_alloc(64, KEY_DATA);
-        precompute(key, viewer->key_data);
-        return;
-    }
-    viewer->context = EVP_CIPHER_CTX_new();
-    if (!EVP_EncryptInit_ex(viewer->context, EVP_aes_128_gcm(), NULL, key, NULL)) fail("OpenSSL has no AES-128-GCM");
+    viewer->address.sin_addr.s_addr = htonl(base + number);
 }
 
 // The header as the relay writes it: the fixed part, and extensions of which two change with each packet.
@@ -174,22 +198,72 @@ static inline void protect(
     uint8_t iv[12];
     int length = packet.size - packet.header - TAG;
     uint32_t ssrc = htonl(viewer->ssrc);
-    memcpy(iv, viewer->salt, 12);
+    memcpy(iv, viewer->media.salt, 12);
     for (int index = 0; index < 4; index++) iv[2 + index] ^= ((uint8_t *)&ssrc)[index];
     for (int index = 0; index < 6; index++) iv[6 + index] ^= (uint8_t)(viewer->index >> (40 - 8 * index));
     if (encrypt) {
         encrypt(
-            viewer->key_data, mb_context, out + packet.header, payload, (uint64_t)length, iv, out, packet.header,
+            viewer->media.key_data, mb_context, out + packet.header, payload, (uint64_t)length, iv, out, packet.header,
             out + packet.header + length, TAG);
         return;
     }
     int written;
-    if (!EVP_EncryptInit_ex(viewer->context, NULL, NULL, NULL, iv)
-        || !EVP_EncryptUpdate(viewer->context, NULL, &written, out, packet.header)
-        || !EVP_EncryptUpdate(viewer->context, out + packet.header, &written, payload, length)
-        || !EVP_EncryptFinal_ex(viewer->context, NULL, &written)
-        || !EVP_CIPHER_CTX_ctrl(viewer->context, EVP_CTRL_AEAD_GET_TAG, TAG, out + packet.header + length))
+    EVP_CIPHER_CTX *context = viewer->media.context;
+    if (!EVP_EncryptInit_ex(context, NULL, NULL, NULL, iv)
+        || !EVP_EncryptUpdate(context, NULL, &written, out, packet.header)
+        || !EVP_EncryptUpdate(context, out + packet.header, &written, payload, length)
+        || !EVP_EncryptFinal_ex(context, NULL, &written)
+        || !EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, TAG, out + packet.header + length))
         fail("OpenSSL does not encrypt");
+}
+
+// What a viewer reports, in the clear (RFC 7714, section 9): eight bytes of header, the rest encrypted, the tag, and the
+// index with a bit that says so. Answers whether it was authentic.
+static int open_report(struct viewer *viewer, uint8_t *report, int size) {
+    int length = size - 8 - TAG - 4;
+    if (length < 0 || !(report[size - 4] & 0x80)) return 0;
+    uint8_t iv[12], aad[12], tag[TAG];
+    memcpy(iv, viewer->reports.salt, 12);
+    for (int index = 0; index < 4; index++) iv[2 + index] ^= report[4 + index];
+    for (int index = 0; index < 4; index++) iv[8 + index] ^= report[size - 4 + index] & (index ? 0xFF : 0x7F);
+    memcpy(aad, report, 8);
+    memcpy(aad + 8, report + size - 4, 4);
+    if (decrypt) {
+        decrypt(
+            viewer->reports.key_data, mb_context, report + 8, report + 8, (uint64_t)length, iv, aad, sizeof aad, tag, TAG);
+        return !CRYPTO_memcmp(tag, report + 8 + length, TAG);
+    }
+    int written;
+    EVP_CIPHER_CTX *context = viewer->reports.context;
+    return EVP_DecryptInit_ex(context, NULL, NULL, NULL, iv)
+        && EVP_DecryptUpdate(context, NULL, &written, aad, sizeof aad)
+        && EVP_DecryptUpdate(context, report + 8, &written, report + 8, length)
+        && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, TAG, report + 8 + length)
+        && EVP_DecryptFinal_ex(context, report + 8, &written) > 0;
+}
+
+static void read_reports(void) {
+    static uint8_t memory[MAX_REPORTS][REPORT_SIZE];
+    static struct sockaddr_in names[MAX_REPORTS];
+    static struct iovec vectors[MAX_REPORTS];
+    static struct mmsghdr messages[MAX_REPORTS];
+    int count;
+    do {
+        for (int index = 0; index < MAX_REPORTS; index++) {
+            vectors[index] = (struct iovec){.iov_base = memory[index], .iov_len = REPORT_SIZE};
+            messages[index].msg_hdr = (struct msghdr){
+                .msg_name = &names[index], .msg_namelen = sizeof names[index], .msg_iov = &vectors[index],
+                .msg_iovlen = 1};
+        }
+        count = recvmmsg(socket_number, messages, MAX_REPORTS, MSG_DONTWAIT, NULL);
+        for (int index = 0; index < count; index++) {
+            uint32_t number = ntohl(names[index].sin_addr.s_addr) - base;
+            if (number < (uint32_t)viewers && open_report(&all[number], memory[index], (int)messages[index].msg_len))
+                reports++;
+            else
+                forged++;
+        }
+    } while (count == MAX_REPORTS);
 }
 
 static uint64_t clock_ns(clockid_t clock) {
@@ -198,22 +272,33 @@ static uint64_t clock_ns(clockid_t clock) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+// What comes until then is read as it comes.
+static void wait_until(uint64_t due) {
+    for (uint64_t now; (now = clock_ns(CLOCK_MONOTONIC)) < due;) {
+        struct pollfd descriptor = {.fd = socket_number, .events = POLLIN};
+        struct timespec left = {
+            .tv_sec = (time_t)((due - now) / 1000000000), .tv_nsec = (long)((due - now) % 1000000000)};
+        if (ppoll(&descriptor, 1, &left, NULL) > 0) read_reports();
+    }
+}
+
 int main(int count, char **words) {
     if (count != 10) fail("nine arguments are expected");
     int mb = !strcmp(words[1], "ipsec-mb");
     if (mb && !load_ipsec_mb()) fail("libipsec-mb, or a processor for it, is not here");
     read_shape(words[2]);
-    uint32_t base = ntohl(inet_addr(words[3]));
-    int viewers = atoi(words[4]), fps = atoi(words[6]), rounds = atoi(words[7]), batch = atoi(words[8]);
+    base = ntohl(inet_addr(words[3]));
+    viewers = atoi(words[4]);
+    int fps = atoi(words[6]), rounds = atoi(words[7]), batch = atoi(words[8]);
     if (viewers < 1 || rounds < 1 || batch < 1 || batch > MAX_BATCH) fail("an argument is out of bounds");
-    struct viewer *all = calloc((size_t)viewers, sizeof *all);
-    for (int index = 0; index < viewers; index++)
-        prepare(&all[index], (uint32_t)index, base, (uint16_t)atoi(words[5]));
+    all = calloc((size_t)viewers, sizeof *all);
+    for (int index = 0; index < viewers; index++) prepare(&all[index], (uint32_t)index, (uint16_t)atoi(words[5]));
     for (int index = 0; index < (int)sizeof payload_log; index++) payload_log[index] = (uint8_t)(index * 31 + 7);
 
-    int socket_number = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socket_number = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int room = 8 << 20;
     setsockopt(socket_number, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+    setsockopt(socket_number, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(words[9]))};
     own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (bind(socket_number, (struct sockaddr *)&own, sizeof own)) fail("the socket cannot be bound");
@@ -229,9 +314,9 @@ int main(int count, char **words) {
     for (int round = 0; round < rounds; round++) {
         struct frame *frame = &frames[round % frame_count];
         if (fps > 0) {
-            uint64_t due = begin + (uint64_t)round * 1000000000 / (uint64_t)fps;
-            struct timespec until = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
-            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {}
+            // A picture that is late is no reason to let reports wait.
+            read_reports();
+            wait_until(begin + (uint64_t)round * 1000000000 / (uint64_t)fps);
         }
         size_t frame_start = log_position;
         uint32_t send_time = (uint32_t)((clock_ns(CLOCK_MONOTONIC) << 8) / 1000000000 << 10);
@@ -301,8 +386,8 @@ int main(int count, char **words) {
     }
     uint64_t taken = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start;
     printf(
-        "%llu %llu %llu %llu %llu %llu\n", (unsigned long long)packets, (unsigned long long)bytes,
+        "%llu %llu %llu %llu %llu %llu %llu %llu\n", (unsigned long long)packets, (unsigned long long)bytes,
         (unsigned long long)taken, (unsigned long long)sent_messages, (unsigned long long)calls,
-        (unsigned long long)failures);
+        (unsigned long long)failures, (unsigned long long)reports, (unsigned long long)forged);
     return 0;
 }

@@ -13,9 +13,9 @@ struct FanOutCommand: AsyncParsableCommand {
             of its threads. One light publisher sends packets of given sizes; real viewers decrypt what comes, look \
             whether it is authentic, in order and complete, and report as viewers do: a receiver report each second, \
             arrivals each 100 ms. In turns with it a program in C does the same work and nothing else, for the same \
-            addresses: it encrypts the same sizes, and sends the packets of a frame together. Where Janus is installed, \
-            it forwards the same packets to the same kind of viewers in turns with both, in a network of its own \
-            (needs root).
+            addresses: it encrypts the same sizes, sends the packets of a frame together, and decrypts the same reports. \
+            Where Janus is installed, it forwards the same packets to the same kind of viewers in turns with both, in a \
+            network of its own (needs root).
             """)
 
     @Option(help: "How many viewers.")

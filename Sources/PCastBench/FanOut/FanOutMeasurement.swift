@@ -25,9 +25,7 @@ struct FanOutMeasurement {
         let ciphers = limit.map { program in LimitProgram.Cipher.allCases.filter { program.has($0) } } ?? []
         let sink = try limit.map { _ in
             let (viewers, sample) = (viewers, sample)
-            return try LoadLoop(name: "sink") {
-                LimitSink(viewers, firstAddress: FanOutStage.viewersBegin, decryptsEach: sample)
-            }
+            return try LoadLoop(name: "sink") { LimitSink(viewers, port: $0, decryptsEach: sample) }
         }
         defer { sink?.stop() }
         for number in 1...rounds {
@@ -56,13 +54,13 @@ struct FanOutMeasurement {
     private func limitTurn(
         _ limit: LimitProgram, _ cipher: LimitProgram.Cipher, into sink: LoadLoop<LimitSink>
     ) async throws -> FanOutRound {
-        let (viewers, rate) = (viewers, broadcast.shape.rate)
-        await sink.call { sink, _ in sink.renew(viewers) }
+        let (viewers, sample, rate, port) = (viewers, sample, broadcast.shape.rate, sink.port)
+        await sink.call { sink, _ in sink = LimitSink(viewers, port: port, decryptsEach: sample) }
         let (drops, ownTime, start, received) = (
             sink.ownDrops, sink.processorTime, MonotonicClock.now(), sink.received
         )
         let figures = try limit.run(
-            cipher, viewers: viewers, port: sink.port, rate: rate, frames: seconds * Int(rate))
+            cipher, viewers: viewers, port: port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
         // What it sent last has time to arrive.
         let patience = MonotonicClock.now() + .seconds(20)
@@ -70,6 +68,11 @@ struct FanOutMeasurement {
         while seen.packets < figures.packets, MonotonicClock.now() < patience {
             try await Task.sleep(for: .milliseconds(20))
             seen = await sink.call { sink, _ in sink.figures }
+        }
+        // The last ones come when it has ended.
+        guard figures.forgedReports == 0, figures.reports > seen.reports * 9 / 10 else {
+            throw BenchFailure(
+                "C read \(figures.reports) of \(seen.reports) reports, \(figures.forgedReports) not authentic")
         }
         return FanOutRound(
             processorTime: figures.processorTime, packets: figures.packets,

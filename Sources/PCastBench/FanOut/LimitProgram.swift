@@ -11,6 +11,9 @@ struct LimitProgram {
     struct Figures {
         let packets: Int
         let processorTime: TimeSpan
+        /// What viewers said, and was not authentic.
+        let reports: Int
+        let forgedReports: Int
     }
 
     /// Messages of one call: the fastest of 4 to 64 where this was made.
@@ -60,8 +63,10 @@ struct LimitProgram {
         let command = Processor.prefix(processor) + words
         let output = try ChildCost.run(command[0], Array(command.dropFirst())).output
         let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
-        // Packets, bytes, nanoseconds, messages, calls and failures.
-        guard numbers.count == 6 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
-        return Figures(packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])))
+        // Packets, bytes, nanoseconds, messages, calls, failures, reports and forged ones.
+        guard numbers.count == 8 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
+        return Figures(
+            packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])), reports: numbers[6],
+            forgedReports: numbers[7])
     }
 }

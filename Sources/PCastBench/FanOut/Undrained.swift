@@ -62,9 +62,7 @@ enum Undrained {
         _ program: LimitProgram, _ cipher: LimitProgram.Cipher, processes: Int, viewersOfEach: Int, seconds: Int
     ) async throws -> Cost {
         let (viewers, rate) = (processes * viewersOfEach, StreamShape.flood.rate)
-        let sink = try LoadLoop(name: "sink") {
-            LimitSink(viewers, firstAddress: FanOutStage.viewersBegin, decryptsEach: 8)
-        }
+        let sink = try LoadLoop(name: "sink") { LimitSink(viewers, port: $0, decryptsEach: 8) }
         defer { sink.stop() }
         sink.rest()
         let port = sink.port

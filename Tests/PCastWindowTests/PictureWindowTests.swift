@@ -159,7 +159,7 @@ struct PictureWindowTests {
     }
 
     /// Whoever gives a picture wakes the thread of windows: what that needs must not be the display, which ended the
-    /// program in one of three rounds.
+    /// program in one of three rounds. And SDL must not go on without it, which crashed in one of six.
     @Test("a display that goes away loses the window and not the program, however many pictures come", arguments: 0..<6)
     func lostWhileDrawing(round: Int) throws {
         let server = try DisplayServer()

@@ -128,6 +128,8 @@ struct OverlayNotificationTests {
         // By types.
         listeners.center.post(OverlayNotification(.bridgeMute(true)), subject: overlay)
         #expect(await typed.next() == .bridgeMute(true))
+        // That others have heard it does not mean that the overlay has.
+        await overlay.settled()
         // By an overlay itself.
         overlay.post(.playerVolume(30))
         #expect(await typed.next() == .playerVolume(30))
@@ -145,7 +147,10 @@ struct OverlayNotificationTests {
         other.destroy()
         overlay.post(.playerMute(false))
         #expect(await typed.next() == .playerMute(false))
-        #expect(otherPlugin.calls.last == "destroy")
+        await overlay.settled()
+        await other.settled()
+        #expect(otherPlugin.calls == ["create b", "load", "mute true", "destroy"])
+        #expect(otherPlugin.received.map(\.name) == [.playerTime, .bridgeMute])
     }
 
     @Test("it lives as Ease Live's does: plugins follow it, and a fatal error is its end")

@@ -14,5 +14,5 @@ public protocol Machine: ~Copyable {
     mutating func handle(_ input: consuming Input, at now: Instant)
     mutating func advance(to now: Instant)
     mutating func poll() -> Output?
-    var deadline: Instant? { get }
+    var deadline: Instant? { mutating get }
 }

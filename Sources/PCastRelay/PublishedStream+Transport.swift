@@ -11,19 +11,9 @@ extension PublishedStream {
         }
     }
 
-    var canSend: Bool {
-        switch transport {
-        case .some(let transport): transport.canSend
-        case .none: false
-        }
-    }
+    var canSend: Bool { mutating get { transport?.canSend ?? false } }
 
-    var transportDeadline: Instant? {
-        switch transport {
-        case .some(let transport): transport.deadline
-        case .none: nil
-        }
-    }
+    var transportDeadline: Instant? { mutating get { transport?.deadline } }
 
     var path: NetworkPath? {
         switch transport {

@@ -133,11 +133,13 @@ struct PublishedStream: ~Copyable {
     private static let leastWanted = Bitrate.kilobits(600)
 
     var deadline: Instant? {
-        var checks = Instant.earlier(transportDeadline, quality.nextLook)
-        checks = Instant.earlier(checks, deadlines.next)
-        checks = Instant.earlier(checks, quality.nextLinksLook)
-        checks = Instant.earlier(checks, gathersUntil)
-        return canSend ? Instant.earlier(checks, receiver.deadline) : checks
+        mutating get {
+            var checks = Instant.earlier(transportDeadline, quality.nextLook)
+            checks = Instant.earlier(checks, deadlines.next)
+            checks = Instant.earlier(checks, quality.nextLinksLook)
+            checks = Instant.earlier(checks, gathersUntil)
+            return canSend ? Instant.earlier(checks, receiver.deadline) : checks
+        }
     }
 
     /// Writes checks, handshakes and reports that are due; true when the batch is full.

@@ -98,8 +98,11 @@ extension Relay {
             }
         }
         if forwardVideo(to: place, into: &batch, at: now) { return true }
-        // A track's first report goes with its first packets (RTCP1).
-        if viewer.pointee.sender.isReportDue(at: now) { noteControl(.viewer(place)) }
+        // A report that is due goes behind the packets, a track's first with its first ones (RTCP1).
+        if viewer.pointee.sender.isReportDue(at: now) {
+            let wallTime = configuration.clock.wallTime(at: now)
+            if viewer.pointee.poll(into: &batch, wallTime: wallTime, at: now) { return true }
+        }
         if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: place) }
         return false
     }

@@ -60,12 +60,23 @@ struct Viewer: ~Copyable {
     }
 
     var deadline: Instant? {
-        let checks = Instant.earlier(transport.deadline, deadlines.next)
-        return transport.canSend ? Instant.earlier(checks, sender.deadline) : checks
+        mutating get {
+            var calm = Instant.earlier(transport.deadline, deadlines.next)
+            guard transport.canSend else { return calm.map(Self.nextTick) }
+            calm = Instant.earlier(calm, sender.unpacedDeadline)
+            return Instant.earlier(calm.map(Self.nextTick), sender.pacingDeadline)
+        }
     }
 
+    /// What is not paced waits for the next tick that all viewers have: thousands would wake the thread one by one.
+    private static func nextTick(_ instant: Instant) -> Instant {
+        Instant(nanoseconds: (instant.nanoseconds + tick.nanoseconds - 1) / tick.nanoseconds * tick.nanoseconds)
+    }
+
+    private static let tick = TimeSpan.milliseconds(10)
+
     /// Whether anything but the pacer wants to go on now.
-    func hasDeadline(at now: Instant) -> Bool {
+    mutating func hasDeadline(at now: Instant) -> Bool {
         if let checks = transport.deadline, checks <= now { return true }
         guard transport.canSend, let deadline = sender.unpacedDeadline else { return false }
         return deadline <= now
@@ -77,13 +88,17 @@ struct Viewer: ~Copyable {
         return sender.pollReports(through: &transport, into: &batch, wallTime: wallTime, at: now)
     }
 
-    /// Whether `poll` has anything to write.
-    mutating func wantsToSpeak(at now: Instant) -> Bool { transport.hasOutput || sender.isReportDue(at: now) }
+    /// Whether `poll` has anything to write that does not wait for packets.
+    mutating func wantsToSpeak(at now: Instant) -> Bool {
+        if transport.hasOutput { return true }
+        guard let deadline = sender.reportDeadline else { return false }
+        return deadline <= now
+    }
 
     // MARK: Media
 
     /// What its link carries, sound and all, as far as is known.
-    var allowance: Bitrate { sender.targetBitrate }
+    var allowance: Bitrate { mutating get { sender.targetBitrate } }
 
     /// Sends what there is of the sound; true when the batch is full.
     ///

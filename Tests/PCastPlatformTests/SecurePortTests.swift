@@ -148,7 +148,7 @@ import Testing
         }
 
         mutating func pathClosed(_ path: NetworkPath, at now: Instant) {}
-        var deadline: Instant? { agent.deadline }
+        var deadline: Instant? { mutating get { agent.deadline } }
     }
 
     @Test("Pages, doors and WebSockets are on the port of TLS as well, and nonsense is not answered")

@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastNetwork
 import PCastRTP
 import Testing
 
@@ -252,5 +253,41 @@ import Testing
         scene.run(for: .seconds(Int64(4)))
         #expect(scene.flows[0].target > 4e6)
         #expect(scene.flows[0].estimator.estimate.queueDelay.map { $0 < .milliseconds(30) } == true)
+    }
+
+    @Test("packets that left and came at once are judged as they would be one by one", arguments: UInt64(1)...8)
+    func runs(seed: UInt64) {
+        func estimator() -> BandwidthEstimator {
+            BandwidthEstimator(
+                start: .kilobits(1_000), wanted: .kilobits(2_300), reportsArrivals: true, canProbe: false)
+        }
+        var generator = SeededGenerator(seed: seed)
+        var (together, oneByOne) = (estimator(), estimator())
+        var recorder = TransportFeedbackRecorder()
+        var now = Instant(nanoseconds: 1_000_000_000)
+        var delay = TimeSpan.milliseconds(20)
+        var number: UInt16 = 65_000
+        for _ in 0..<900 {
+            now += .milliseconds(33)
+            delay = max(delay + .milliseconds(Int64.random(in: -3...4, using: &generator)), .milliseconds(20))
+            delay = min(delay, .milliseconds(120))
+            for index in 0..<Int64.random(in: 1...9, using: &generator) {
+                let size = Int.random(in: 200...1_200, using: &generator)
+                together.sent(number, size: size, at: now)
+                // What did not leave at quite the same time is no run.
+                oneByOne.sent(number, size: size, at: now + .nanoseconds(index))
+                if Int.random(in: 0..<50, using: &generator) > 0 { recorder.received(number, at: now + delay) }
+                number &+= 1
+            }
+            guard let report = recorder.report(at: now + delay) else { continue }
+            together.read(report, at: now + delay)
+            oneByOne.read(report, at: now + delay)
+        }
+        let (left, right) = (together.estimate, oneByOne.estimate)
+        #expect(left.lossRate == right.lossRate && left.lossRate > 0)
+        // The nanoseconds by which they differ may tip a comparison.
+        #expect(abs(left.target.bitsPerSecond - right.target.bitsPerSecond) < right.target.bitsPerSecond / 20)
+        #expect(abs((left.acknowledged?.bitsPerSecond ?? 0) - (right.acknowledged?.bitsPerSecond ?? .max)) < 1_000)
+        #expect(abs(((left.queueDelay ?? .zero) - (right.queueDelay ?? .seconds(Int64(9)))).nanoseconds) < 1_000)
     }
 }

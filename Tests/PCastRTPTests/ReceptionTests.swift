@@ -190,6 +190,17 @@ import Testing
         #expect(times == [1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 5500, 6000, 7000, 8000])
     }
 
+    @Test("a report waits for packets that it goes with, but not for long")
+    func patience() {
+        var source = SenderReportSource(ssrc: 3, clockRate: .opus)
+        source.sent(sequence: 1, timestamp: 0, capturedAt: wall, payloadSize: 1, at: milliseconds(0))
+        #expect(source.due == milliseconds(0))
+        #expect(source.deadline == milliseconds(50))
+        #expect(source.poll(at: milliseconds(20), wall: wall) != nil)
+        #expect(source.due == milliseconds(520))
+        #expect(source.deadline == milliseconds(570))
+    }
+
     @Test("RTCP1: after a switch the old mapping is forgotten and a report follows the next packet")
     func mappingChanged() {
         var source = SenderReportSource(ssrc: 3, clockRate: .opus)

@@ -47,6 +47,24 @@ struct ReportTests {
         }
     }
 
+    @Test("reports leave with packets, and alone where there are none")
+    func company() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(300, from: publisher, by: network)
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let packets = Set(viewer.packets(source.ssrc).map(\.arrival))
+        let reports = viewer.reports(of: source.ssrc)
+        #expect(reports.count > 10)
+        #expect(reports.allSatisfy(packets.contains))
+        network.run(for: .milliseconds(2_500))
+        let alone = viewer.reports(of: source.ssrc).dropFirst(reports.count)
+        #expect((2...3).contains(alone.count))
+    }
+
     @Test("NACK5, NACK2: a NACK is answered under RTX's own SSRC and numbers, once in a round trip")
     func nack() throws {
         let network = VirtualNetwork()
@@ -112,13 +130,16 @@ struct ReportTests {
 
 extension ScriptedPeer {
     /// When the first sender report of that SSRC came.
-    func firstReport(of ssrc: UInt32) -> Instant? {
-        control.first { compound in
+    func firstReport(of ssrc: UInt32) -> Instant? { reports(of: ssrc).first }
+
+    /// When sender reports of that SSRC came.
+    func reports(of ssrc: UInt32) -> [Instant] {
+        control.filter { compound in
             var reader = RTCPReader()
             while let packet = reader.next(in: compound.bytes.span) {
                 if case .senderReport(let information, _) = packet, information.ssrc == ssrc { return true }
             }
             return false
-        }?.arrival
+        }.map(\.arrival)
     }
 }

@@ -122,8 +122,9 @@ import Testing
         _ = agent.handleMessage(check(), from: path(), at: first)
         #expect(
             !agent.hasExpired(at: start + .milliseconds(79_000)) && agent.hasExpired(at: start + .milliseconds(80_000)))
-        let patient = ICELiteAgent(local: server)
-        #expect(!patient.hasExpired(at: start + .milliseconds(100_000_000)) && patient.deadline(after: start) == nil)
+        var patient = ICELiteAgent(local: server)
+        #expect(!patient.hasExpired(at: start + .milliseconds(100_000_000)))
+        #expect(patient.deadline(after: start) == nil)
     }
 
     @Test("ICE6: a controlled peer is told by 487 to take control, and is not validated by that check")

@@ -26,7 +26,7 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
     /// When `advance(to:)` wants to be called next.
-    var deadline: Instant? { get }
+    var deadline: Instant? { mutating get }
 }
 
 extension DatagramMachine where Self: ~Copyable {

@@ -6,6 +6,9 @@ public import PCastMedia
 /// It is told every packet that leaves, media, sound, retransmissions and padding alike, and every report that comes
 /// back. A peer that reports arrivals (transport-wide feedback) is measured by delay, loss and probes; of others only
 /// loss and REMB are known.
+///
+/// What is asked for each picture or report is `mutating` though it changes nothing: Swift asks a copy otherwise, of more
+/// than a kilobyte.
 public struct BandwidthEstimator: Sendable {
     /// No estimate leaves this range.
     public static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
@@ -88,21 +91,23 @@ public struct BandwidthEstimator: Sendable {
             target: Bitrate(kilobits: target), acknowledged: acknowledged.bitrate, lossRate: loss.rate,
             roundTrip: reportedRoundTrip ?? measuredRoundTrip, queueDelay: queue.value,
             isApplicationLimited: application.isLimited,
-            isLimited: isLimited, isCongested: isCongested)
+            isLimited: isLimited, isCongested: isFull)
     }
 
     private var isLimited: Bool { wasLowered && target < wanted.kilobits }
 
     /// Whether what was sent stands on the path: more than it carries, and nobody else's.
-    public var isCongested: Bool {
-        isLimited && !foreign.isForeign && (queue.value ?? .zero) > Self.congestedQueue
-    }
+    public var isCongested: Bool { mutating get { isFull } }
+
+    private var isFull: Bool { isLimited && !foreign.isForeign && (queue.value ?? .zero) > Self.congestedQueue }
 
     /// How a pacer is to go about it.
-    public var pressure: Pacer.Pressure { isCongested ? .congested : isLimited ? .limited : .none }
+    public var pressure: Pacer.Pressure { mutating get { isFull ? .congested : isLimited ? .limited : .none } }
 
     /// What is seen to pass, or may.
-    public var passingBitrate: Bitrate { max(targetBitrate, acknowledged.bitrate ?? targetBitrate) }
+    public var passingBitrate: Bitrate {
+        mutating get { max(targetBitrate, acknowledged.bitrate ?? targetBitrate) }
+    }
 
     /// What may be sent.
     public var targetBitrate: Bitrate { Bitrate(kilobits: target) }
@@ -136,8 +141,10 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Where the next packet is noted; nil before the first.
-    @inline(__always)
-    public var nextRecord: UnsafeRawPointer? { history.nextRecord }
+    public var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
+
+    /// What is looked at before any of them is; nil before the first.
+    public var recordsHead: UnsafeRawPointer? { mutating get { history.recordsHead } }
 
     /// Where the next report is looked up, as far as can be known: at most so many bytes.
     @inline(__always)
@@ -171,15 +178,21 @@ public struct BandwidthEstimator: Sendable {
         lastReport = now
         var tally = Tally()
         let reference = referenceTimes.unwrap(feedback.referenceTime)
+        var run: Run?
         var reader = TransportFeedback.Reader(feedback)
         while let status = reader.next(in: datagram) {
             let news = history.report(status.sequenceNumber, arrived: status.arrival != nil)
             if let pathSince, let sentAt = news?.packet.sentAt, sentAt < pathSince { continue }
             switch news {
             case .arrived(let packet):
-                take(packet, arrival: reference + (status.arrival ?? .zero), &tally, at: now)
+                let arrival = reference + (status.arrival ?? .zero)
+                if run?.join(packet, arrival: arrival) == true { continue }
+                if let run { take(run, &tally, at: now) }
+                run = Run(packet, arrival: arrival)
             case .arrivedAfterAll(let packet):
-                take(packet, arrival: reference + (status.arrival ?? .zero), &tally, at: now)
+                if let earlier = run { take(earlier, &tally, at: now) }
+                run = nil
+                take(Run(packet, arrival: reference + (status.arrival ?? .zero)), &tally, at: now)
                 tally.lost -= 1
                 tally.expected -= 1
             case .lost:
@@ -188,6 +201,7 @@ public struct BandwidthEstimator: Sendable {
             case nil: continue
             }
         }
+        if let run { take(run, &tally, at: now) }
         guard tally.expected != 0 || tally.lost != 0 else { return }
         finish(tally, at: now)
     }
@@ -203,21 +217,44 @@ public struct BandwidthEstimator: Sendable {
         var leastQueue: TimeSpan?
     }
 
-    private mutating func take(
-        _ packet: SentPacketHistory.Packet, arrival: TimeSpan, _ tally: inout Tally, at now: Instant
-    ) {
-        tally.expected += 1
+    /// Packets that left at once and arrived at once, as far as is told, and so say the same: those of a picture mostly.
+    private struct Run {
+        var packet: SentPacketHistory.Packet
+        let arrival: TimeSpan
+        var size: Int
+        var count = 1
+
+        init(_ packet: SentPacketHistory.Packet, arrival: TimeSpan) {
+            self.packet = packet
+            self.arrival = arrival
+            size = packet.size + packet.unnumberedSize
+        }
+
+        /// Answers whether it is one of them; those of a probe are looked at one by one.
+        mutating func join(_ other: SentPacketHistory.Packet, arrival: TimeSpan) -> Bool {
+            guard arrival == self.arrival, other.sentAt == packet.sentAt, other.cluster == 0, packet.cluster == 0 else {
+                return false
+            }
+            size += other.size + other.unnumberedSize
+            count += 1
+            return true
+        }
+    }
+
+    private mutating func take(_ run: Run, _ tally: inout Tally, at now: Instant) {
+        let (packet, arrival) = (run.packet, run.arrival)
+        tally.expected += run.count
         if let from = expectsChangeFrom, packet.sentAt > from {
             acknowledged.expectChange()
             expectsChangeFrom = nil
         }
-        acknowledged.arrived(size: packet.size + packet.unnumberedSize, at: arrival)
-        queue.arrived(sentAt: packet.sentAt, arrival: arrival)
+        acknowledged.arrived(size: run.size, at: arrival)
+        queue.arrived(sentAt: packet.sentAt, arrival: arrival, count: run.count)
         tally.leastQueue = min(tally.leastQueue ?? queue.latest, queue.latest)
         if packet.cluster != 0, let probed = measurement.arrived(packet, arrival: arrival) { tally.probed = probed }
         if let delta = groups.arrived(sentAt: packet.sentAt, arrival: arrival) {
             trend.add(delta, arrival: arrival)
-            detector.update(trend, sendDelta: delta.send, arrival: arrival)
+            detector.update(slope: trend.slope, of: trend.count, sendDelta: delta.send, arrival: arrival)
         }
         let waited = max((tally.lastArrival ?? arrival) - arrival, .zero)
         tally.lastArrival = max(tally.lastArrival ?? arrival, arrival)
@@ -409,7 +446,7 @@ public struct BandwidthEstimator: Sendable {
 
     /// When `advance` wants to be called: for a probe that no report brings about.
     public var deadline: Instant? {
-        canProbe ? probes.deadline(isLimited: application.isLimited) : nil
+        mutating get { canProbe ? probes.deadline(isLimited: application.isLimited) : nil }
     }
 
     public mutating func advance(to now: Instant) {

@@ -31,15 +31,16 @@ struct OveruseDetector: Sendable {
     private var updatedAt: TimeSpan?
 
     /// - Parameters:
+    ///   - slope: of the trend, which has seen `count` groups.
     ///   - sendDelta: from the group before to this one.
     ///   - arrival: by the peer's clock.
-    mutating func update(_ trend: Trendline, sendDelta: TimeSpan, arrival: TimeSpan) {
-        guard trend.count >= 2 else { return }
-        let amplified = Double(min(trend.count, Self.maximumCount)) * trend.slope * Self.gain
+    mutating func update(slope: Double, of count: Int, sendDelta: TimeSpan, arrival: TimeSpan) {
+        guard count >= 2 else { return }
+        let amplified = Double(min(count, Self.maximumCount)) * slope * Self.gain
         if amplified > threshold {
             overusingFor = (overusingFor ?? TimeSpan.zero - sendDelta / 2) + sendDelta
             overusingCount += 1
-            if overusingFor! > Self.patience, overusingCount > 1, trend.slope >= previousSlope {
+            if overusingFor! > Self.patience, overusingCount > 1, slope >= previousSlope {
                 overusingFor = .zero
                 overusingCount = 0
                 usage = .overusing
@@ -49,7 +50,7 @@ struct OveruseDetector: Sendable {
             overusingCount = 0
             usage = amplified < -threshold ? .underusing : .normal
         }
-        previousSlope = trend.slope
+        previousSlope = slope
         follow(abs(amplified), arrival: arrival)
     }
 

@@ -4,6 +4,8 @@ public import PCastMedia
 /// back waits until half a burst may leave at once, for neighbours leave in one system call and single ones do not (IO2).
 /// A picture that is hardly more than a burst leaves whole for the same reason, where the path is not known to be narrow.
 ///
+/// What is asked for each packet is `mutating` though it changes nothing: nothing is asked of a copy.
+///
 /// It holds no packets: whoever has some asks whether the next may pass, and if not, comes again at the deadline. Sound
 /// is not asked about, and counts all the same. A frame that would wait for longer than 200 ms is paced faster, so
 /// that a key frame is not late by more than that (CC11).
@@ -144,10 +146,9 @@ public struct Pacer: Sendable {
     // MARK: Probes
 
     /// The probe that packets belong to which leave now; 0 for none.
-    @inline(__always)
-    public var cluster: UInt16 { probe?.cluster.id ?? 0 }
+    public var cluster: UInt16 { mutating get { probe?.cluster.id ?? 0 } }
 
-    public var isProbing: Bool { probe != nil }
+    public var isProbing: Bool { mutating get { probe != nil } }
 
     /// How large packets of padding shall be, so that as few as there have to be make the probe whole; nil without one.
     public var paddingSize: Int? { probe.map { $0.cluster.size / ProbeCluster.minimumPackets } }
@@ -194,5 +195,5 @@ public struct Pacer: Sendable {
     // MARK: Time
 
     /// When something that was held back may pass, or a probe goes on.
-    public var deadline: Instant? { heldUntil }
+    public var deadline: Instant? { mutating get { heldUntil } }
 }

@@ -38,7 +38,8 @@ struct QueueDelay: Sendable {
         previous = nil
     }
 
-    mutating func arrived(sentAt: Instant, arrival: TimeSpan) {
+    /// - Parameter count: of packets that left and arrived at once.
+    mutating func arrived(sentAt: Instant, arrival: TimeSpan, count: Int = 1) {
         let delay = TimeSpan(nanoseconds: arrival.nanoseconds - sentAt.nanoseconds)
         if let turned, arrival - turned < Self.span {
             current = min(current ?? delay, delay)
@@ -50,6 +51,6 @@ struct QueueDelay: Sendable {
         learn(delay, at: arrival)
         let queued = min(delay - min(current ?? delay, previous ?? delay), Self.longest)
         latest = queued
-        value = value.map { $0 + (queued - $0) / Self.weight } ?? queued
+        for _ in 0..<count { value = value.map { $0 + (queued - $0) / Self.weight } ?? queued }
     }
 }

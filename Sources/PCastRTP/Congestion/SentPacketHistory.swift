@@ -67,21 +67,26 @@ struct SentPacketHistory: Sendable {
     var count: Int { newest < 0 ? 0 : Int(newest - oldest + 1) }
     var capacity: Int { entries.count }
 
-    /// Where the next packet is noted; nil before the first.
-    @inline(__always)
-    var nextRecord: UnsafeRawPointer? {
-        entries.withUnsafeBytes { bytes in
-            bytes.baseAddress.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride }
-        }
+    /// The first of the entries; nil of none. How many there are is not asked: that stands beside them, and would be
+    /// waited for.
+    private var firstRecord: UnsafeRawPointer? {
+        guard newest >= 0 else { return nil }
+        return entries.withUnsafeBufferPointer { $0.baseAddress.map { UnsafeRawPointer($0) } }
     }
+
+    /// Where the next packet is noted; nil before the first.
+    var nextRecord: UnsafeRawPointer? {
+        mutating get { firstRecord.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride } }
+    }
+
+    /// What an array has in front of its elements; nil before the first.
+    var recordsHead: UnsafeRawPointer? { mutating get { firstRecord.map { $0 - 32 } } }
 
     /// What the next report is about, as far as can be known: at most so many bytes.
     mutating func bringReportedNear(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
-        entries.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
-            let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
-            bring(start + offset, min(count, bytes.count - offset))
-        }
+        guard let firstRecord else { return }
+        let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
+        bring(firstRecord + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
     }
 
     /// Notes a packet that has no number, as a stream's whose section did not agree on any.

@@ -12,8 +12,12 @@ public struct SenderReportSource: Sendable {
     public private(set) var packetCount: Int64 = 0
     public private(set) var octetCount: Int64 = 0
 
-    /// When a report is due; nil before the first packet.
-    public private(set) var deadline: Instant?
+    /// When a report is due; nil before the first packet. It goes behind packets that leave, in one message with them where
+    /// their sizes allow it: alone it costs the relay of thousands as much as a picture does.
+    public private(set) var due: Instant?
+
+    /// When it has waited long enough for packets; nil before the first.
+    public var deadline: Instant? { due.map { $0 + Self.patience } }
 
     /// The newest packet in order, which reports extrapolate from (RTCP2).
     private var newest: (sequence: Int64, timestamp: UInt32, time: WallTime)?
@@ -22,6 +26,8 @@ public struct SenderReportSource: Sendable {
     private static let hurry = TimeSpan.milliseconds(5000)
     private static let hurriedInterval = TimeSpan.milliseconds(500)
     private static let interval = TimeSpan.milliseconds(1000)
+    /// More than from one picture to the next.
+    static let patience = TimeSpan.milliseconds(50)
 
     public init(ssrc: UInt32, clockRate: ClockRate) {
         self.ssrc = ssrc
@@ -35,7 +41,7 @@ public struct SenderReportSource: Sendable {
     ) {
         packetCount += 1
         octetCount += Int64(payloadSize)
-        if deadline == nil { mappingChanged(at: now) }
+        if due == nil { mappingChanged(at: now) }
         if let newest, sequence <= newest.sequence { return }
         newest = (sequence, timestamp, time)
     }
@@ -44,7 +50,7 @@ public struct SenderReportSource: Sendable {
     /// know when it was captured.
     @inline(__always)
     public mutating func sentMore(sequence: Int64, timestamp: UInt32, payloadSize: Int) -> Bool {
-        guard deadline != nil, newest?.timestamp == timestamp else { return false }
+        guard due != nil, newest?.timestamp == timestamp else { return false }
         packetCount += 1
         octetCount += Int64(payloadSize)
         if sequence > newest!.sequence { newest!.sequence = sequence }
@@ -55,14 +61,14 @@ public struct SenderReportSource: Sendable {
     /// reports begin anew as at the start (RTCP1).
     public mutating func mappingChanged(at now: Instant) {
         newest = nil
-        deadline = now
+        due = now
         hurryUntil = now + Self.hurry
     }
 
     /// The report that is due, nil when none is. `wall` is the same moment as `now`.
     public mutating func poll(at now: Instant, wall: WallTime) -> SenderInformation? {
-        guard let deadline, now >= deadline, let report = report(at: wall) else { return nil }
-        self.deadline = now + (now < hurryUntil ? Self.hurriedInterval : Self.interval)
+        guard let due, now >= due, let report = report(at: wall) else { return nil }
+        self.due = now + (now < hurryUntil ? Self.hurriedInterval : Self.interval)
         return report
     }
 

@@ -6,20 +6,20 @@ extension OutboundStream {
 
     /// How many of the packets just before one it repeats. Only such as follow each other without a hole, for what is
     /// behind one could not be told by its time (see `RedundantSequence`), and none that is still to be sent by itself.
-    func repeatableCount(
-        before entry: PacketLog.Entry, at place: Int64, in log: borrowing PacketLog
+    mutating func repeatableCount(
+        before entry: UnsafePointer<PacketLog.Entry>, at place: Int64, in log: borrowing PacketLog
     ) -> Int {
-        guard redundancy > 0, parameters.redundantPayloadType != nil, entry.length > 0 else { return 0 }
+        guard entry.pointee.length > 0 else { return 0 }
         var count = 0
-        var size = RedundantPayload.primaryHeaderSize + entry.length
-        while count < redundancy, entry.sequence - Int64(count + 1) >= mapping.firstSequence,
-            let position = log.position(ofSequence: entry.sequence - Int64(count + 1)), position < place
+        var size = RedundantPayload.primaryHeaderSize + entry.pointee.length
+        while count < redundancy, entry.pointee.sequence - Int64(count + 1) >= mapping.firstSequence,
+            let position = log.position(ofSequence: entry.pointee.sequence - Int64(count + 1)), position < place
         {
-            let earlier = log[position]
-            let offset = entry.timestamp &- earlier.timestamp
-            size += RedundantPayload.blockHeaderSize + earlier.length
+            let earlier = log.address(of: position)
+            let offset = entry.pointee.timestamp &- earlier.pointee.timestamp
+            size += RedundantPayload.blockHeaderSize + earlier.pointee.length
             guard (1...RedundantPayload.maximumTimestampOffset).contains(offset),
-                (1...RedundantPayload.maximumBlockSize).contains(earlier.length),
+                (1...RedundantPayload.maximumBlockSize).contains(earlier.pointee.length),
                 size <= PayloadPacketizer.defaultMaximumPayloadSize
             else { break }
             count += 1
@@ -28,24 +28,25 @@ extension OutboundStream {
     }
 
     /// Writes what stands before the packet's own data: the headers, then the data of those before it, the oldest first.
-    func writeRepeated(
-        _ count: Int, before entry: PacketLog.Entry, in log: borrowing PacketLog,
+    mutating func writeRepeated(
+        _ count: Int, before entry: UnsafePointer<PacketLog.Entry>, in log: borrowing PacketLog,
         into room: UnsafeMutableRawBufferPointer, at start: Int
     ) -> Int {
         var header = start
         var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
         for distance in stride(from: count, to: 0, by: -1) {
-            guard let position = log.position(ofSequence: entry.sequence - Int64(distance)) else {
+            guard let position = log.position(ofSequence: entry.pointee.sequence - Int64(distance)) else {
                 preconditionFailure("a packet that was just there")
             }
-            let earlier = log[position]
+            let earlier = log.address(of: position)
             RedundantPayload.writeHeader(
-                payloadType: parameters.payloadType, timestampOffset: entry.timestamp &- earlier.timestamp,
-                size: earlier.length, into: room, at: header)
-            UnsafeMutableRawBufferPointer(rebasing: room[data..<data + earlier.length])
+                payloadType: parameters.payloadType,
+                timestampOffset: entry.pointee.timestamp &- earlier.pointee.timestamp, size: earlier.pointee.length,
+                into: room, at: header)
+            UnsafeMutableRawBufferPointer(rebasing: room[data..<data + earlier.pointee.length])
                 .copyMemory(from: log.payload(at: position))
             header += RedundantPayload.blockHeaderSize
-            data += earlier.length
+            data += earlier.pointee.length
         }
         room[header] = parameters.payloadType
         return data - start

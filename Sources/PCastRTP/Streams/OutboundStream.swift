@@ -430,14 +430,16 @@ public struct OutboundStream: Sendable {
             nextSequence = sequence + 1
             mapping.newestSequence = entry.pointee.sequence
             last = Last(timestamp: timestamp, arrival: entry.pointee.arrival, endsFrame: entry.pointee.marker)
-            if redundancy > 0 { repeated = repeatableCount(before: entry.pointee, at: position, in: log) }
+            if redundancy > 0, parameters.redundantPayloadType != nil {
+                repeated = repeatableCount(before: entry, at: position, in: log)
+            }
         }
         let payloadType = (repeated > 0 ? parameters.redundantPayloadType : nil) ?? parameters.payloadType
         let headerSize = writeHeader(
             of: entry, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: sequence),
             timestamp: timestamp, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
         let prefixSize =
-            repeated > 0 ? writeRepeated(repeated, before: entry.pointee, in: log, into: room, at: headerSize) : 0
+            repeated > 0 ? writeRepeated(repeated, before: entry, in: log, into: room, at: headerSize) : 0
         packetsSent &+= 1
         octetsSent &+= UInt32(prefixSize + entry.pointee.length)
         var packet = Packet(

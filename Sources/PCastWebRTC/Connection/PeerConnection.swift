@@ -308,16 +308,18 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     public var deadline: Instant? {
-        guard transport != nil else { return nil }
-        var deadline = transport!.value.deadline
-        if transport!.value.canSend {
-            deadline = Instant.earlier(deadline, sender?.value.deadline)
-            deadline = Instant.earlier(deadline, drain?.link.end)
-            deadline = Instant.earlier(deadline, receiver?.deadline)
-            deadline = Instant.earlier(deadline, videoBuffer?.value.deadline)
-            deadline = Instant.earlier(deadline, audioBuffer?.value.deadline)
+        mutating get {
+            guard let transport else { return nil }
+            var deadline = transport.value.deadline
+            if transport.value.canSend {
+                deadline = Instant.earlier(deadline, sender?.value.deadline)
+                deadline = Instant.earlier(deadline, drain?.link.end)
+                deadline = Instant.earlier(deadline, receiver?.deadline)
+                deadline = Instant.earlier(deadline, videoBuffer?.value.deadline)
+                deadline = Instant.earlier(deadline, audioBuffer?.value.deadline)
+            }
+            return deadline
         }
-        return deadline
     }
 
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {

@@ -46,6 +46,7 @@ public struct SecureTransport: ~Copyable {
 
     private var lite: ICELiteAgent?
     private var controlling: ICEControllingAgent?
+    private let isControlling: Bool
     private let handshake: any DTLSHandshake
     private var sender: SRTPSender?
     /// The same, to be looked at without being kept: counting a reference would wait for what is being brought near.
@@ -81,12 +82,13 @@ public struct SecureTransport: ~Copyable {
     public var isConnected: Bool { sender != nil && !hasEnded }
 
     /// Whether media can be protected, and there is a way to send it.
-    public var canSend: Bool { isConnected && path != nil }
+    public var canSend: Bool { mutating get { isConnected && path != nil } }
 
     /// A server's end: answers checks.
     /// - Parameter seed: for transaction ids; from a secure source.
     public init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {
         lite = agent
+        isControlling = false
         self.handshake = handshake
         transactions = TransactionIDGenerator(seed: seed)
     }
@@ -94,12 +96,20 @@ public struct SecureTransport: ~Copyable {
     /// A client's end: makes the checks.
     public init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
         controlling = agent
+        isControlling = true
         self.handshake = handshake
         transactions = TransactionIDGenerator(seed: seed)
     }
 
     /// What there is to tell; nil when nothing more.
-    public mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
+    ///
+    /// With the last one the memory goes that they stood in: whether there is any is asked after each report, and of what
+    /// stands elsewhere it would have to be fetched.
+    public mutating func pollEvent() -> Event? {
+        guard !events.isEmpty else { return nil }
+        defer { if events.isEmpty { events = [] } }
+        return events.removeFirst()
+    }
 
     // MARK: Receiving
 
@@ -179,7 +189,7 @@ public struct SecureTransport: ~Copyable {
     public var probedPath: NetworkPath? { lite?.probedPath }
 
     /// An SSRC of the peer's that none of its packets had before the last few; nil when no more.
-    public func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
+    public mutating func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
 
     private mutating func holdEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
         guard early.count < Self.earlyLimit, isValidated(path) else { return }
@@ -301,10 +311,14 @@ public struct SecureTransport: ~Copyable {
 
     // MARK: Time and output
 
+    /// Asked after each report, and so `mutating`, though it changes nothing: nothing is asked of a copy.
     public var deadline: Instant? {
-        guard !hasEnded else { return nil }
-        let checks = controlling?.deadline ?? lite?.deadline(after: lastAdvance)
-        return Instant.earlier(checks, hasStartedHandshake ? handshake.deadline : nil)
+        mutating get {
+            guard !hasEnded else { return nil }
+            let checks = isControlling ? controlling?.deadline : lite?.deadline(after: lastAdvance)
+            // A handshake that came to its end waits for nothing.
+            return Instant.earlier(checks, hasStartedHandshake && sender == nil ? handshake.deadline : nil)
+        }
     }
 
     private var lastAdvance = Instant(nanoseconds: .min)
@@ -340,6 +354,7 @@ public struct SecureTransport: ~Copyable {
         while !outgoing.isEmpty {
             guard batch.append(outgoing[0].bytes, to: outgoing[0].path) else { return true }
             outgoing.removeFirst()
+            if outgoing.isEmpty { outgoing = [] }
         }
         guard !hasEnded, controlling != nil else { return false }
         while let room = batch.reserve() {
@@ -384,14 +399,15 @@ public struct SecureTransport: ~Copyable {
     public mutating func bringReceivingNear(_ step: Nearness) {
         switch step {
         case .own: break
-        case .objects: if let nearReceiver { Nearness.bring(nearReceiver.toOpaque(), SRTPReceiver.size) }
+        case .objects:
+            if let nearReceiver { Nearness.bring(nearReceiver.toOpaque(), SRTPReceiver.size) }
+            lite?.bringPathsNear()
         case .tables, .keys: nearReceiver?._withUnsafeGuaranteedRef { $0.bringNear(step) }
         }
     }
 
     /// Whether `poll` has anything to give, as far as that is known without asking.
-    @inline(__always)
-    public var hasOutput: Bool { !outgoing.isEmpty || controlling != nil }
+    public var hasOutput: Bool { mutating get { !outgoing.isEmpty || isControlling } }
 
     // MARK: Paths and restarts
 

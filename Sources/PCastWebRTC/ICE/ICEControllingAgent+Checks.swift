@@ -5,20 +5,22 @@ public import PCastMedia
 extension ICEControllingAgent {
     /// When `advance(to:)`, and `poll` after it, want to be called next; nil for a new agent and a failed one.
     public var deadline: Instant? {
-        guard state != .new, state != .failed else { return nil }
-        var deadline: Instant?
-        if consent.lastAuthenticated == nil { deadline = setupDeadline }
-        if let last = consent.lastAuthenticated {
-            deadline = last + (state == .disconnected ? ICEConsent.lifetime : ICEConsent.patience)
+        mutating get {
+            guard state != .new, state != .failed else { return nil }
+            var deadline: Instant?
+            if consent.lastAuthenticated == nil { deadline = setupDeadline }
+            if let last = consent.lastAuthenticated {
+                deadline = last + (state == .disconnected ? ICEConsent.lifetime : ICEConsent.patience)
+            }
+            deadline = Instant.earlier(deadline, fallback)
+            for index in pairs.indices where index == selected || isChecking {
+                guard let nextSend = pairs[index].check?.nextSend else { continue }
+                deadline = Instant.earlier(
+                    deadline, index == selected ? nextSend : max(nextSend, nextPaced ?? nextSend))
+            }
+            if let selected, pairs[selected].check == nil { deadline = Instant.earlier(deadline, nextSelectedCheck) }
+            return deadline
         }
-        deadline = Instant.earlier(deadline, fallback)
-        for (index, pair) in pairs.enumerated() {
-            guard let check = pair.check, index == selected || isChecking else { continue }
-            let due = index == selected ? check.nextSend : max(check.nextSend, nextPaced ?? check.nextSend)
-            deadline = Instant.earlier(deadline, due)
-        }
-        if let selected, pairs[selected].check == nil { deadline = Instant.earlier(deadline, nextSelectedCheck) }
-        return deadline
     }
 
     /// When the selected pair, which no check is under way on, is checked next.

@@ -75,7 +75,7 @@ public struct ICELiteAgent: Sendable {
     }
 
     /// When the answer of `isAway`, `hasExpired` or `takePathToClose` may change next.
-    public func deadline(after now: Instant) -> Instant? {
+    public mutating func deadline(after now: Instant) -> Instant? {
         var deadline = consent.deadline(after: now)
         if lastAuthenticated == nil, let setupDeadline, setupDeadline > now { deadline = setupDeadline }
         for entry in paths where isClosable(entry) {
@@ -97,6 +97,15 @@ public struct ICELiteAgent: Sendable {
     public mutating func noteAuthenticated(path: NetworkPath, at now: Instant) {
         consent.extend(at: now)
         if let index = paths.firstIndex(where: { $0.path == path }) { paths[index].lastAuthenticated = now }
+    }
+
+    /// Has brought near what `noteAuthenticated` looks at, with what an array has in front of its elements. See `Nearness`.
+    mutating func bringPathsNear() {
+        paths.withUnsafeBufferPointer { paths in
+            if let first = paths.baseAddress {
+                Nearness.bring(UnsafeRawPointer(first) - 32, 32 + MemoryLayout<ValidatedPath>.stride)
+            }
+        }
     }
 
     mutating func validate(_ path: NetworkPath, at now: Instant) {

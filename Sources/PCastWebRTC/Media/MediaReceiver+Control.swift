@@ -25,25 +25,27 @@ extension MediaReceiver {
     }
 
     public var deadline: Instant? {
-        var deadline = Instant.earlier(nextReport, limitDue)
-        deadline = Instant.earlier(deadline, arrivals?.deadline)
-        for index in layers.indices {
-            if layers[index].media.feedback.contains(.nack) {
-                deadline = Instant.earlier(deadline, layers[index].missing.deadline)
+        mutating get {
+            var deadline = Instant.earlier(nextReport, limitDue)
+            deadline = Instant.earlier(deadline, arrivals?.deadline)
+            for index in layers.indices {
+                if layers[index].media.feedback.contains(.nack) {
+                    deadline = Instant.earlier(deadline, layers[index].missing.deadline)
+                }
+                deadline = Instant.earlier(deadline, layers[index].pauseDeadline)
+                if canRequestKeyFrames, layers[index].ssrc != nil, !rests(layer: index) {
+                    deadline = Instant.earlier(
+                        deadline, layers[index].keyFrame.deadline(roundTrip: layers[index].missing.roundTrip))
+                }
             }
-            deadline = Instant.earlier(deadline, layers[index].pauseDeadline)
-            if canRequestKeyFrames, layers[index].ssrc != nil, !isResting(.video, layer: index) {
-                deadline = Instant.earlier(
-                    deadline, layers[index].keyFrame.deadline(roundTrip: layers[index].missing.roundTrip))
+            if audio != nil {
+                deadline = Instant.earlier(deadline, audio!.pauseDeadline)
+                if audio!.media.feedback.contains(.nack) {
+                    deadline = Instant.earlier(deadline, audio!.missing.deadline)
+                }
             }
+            return deadline
         }
-        if let audio {
-            deadline = Instant.earlier(deadline, audio.pauseDeadline)
-            if audio.media.feedback.contains(.nack) {
-                deadline = Instant.earlier(deadline, audio.missing.deadline)
-            }
-        }
-        return deadline
     }
 
     /// Writes what is due into one datagram; true when there was no room for it.
@@ -106,7 +108,7 @@ extension MediaReceiver {
         let isResumed = writePause(of: layer, into: &writer, at: now)
         guard let ssrc = layers[layer].ssrc else { return }
         // A sender that pauses is asked when it is asked to go on, and then when it does.
-        guard isResumed || !isResting(.video, layer: layer) else { return }
+        guard isResumed || !rests(layer: layer) else { return }
         writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
     }
 

@@ -6,6 +6,9 @@ public import PCastRTP
 ///
 /// At most one audio track and one of video, which is what a stream is here; video may come in several layers
 /// (simulcast, RFC 8853), each a track of its own.
+///
+/// What is asked for each packet is `mutating` though it changes nothing: nothing is asked of a copy, which would count
+/// the references of all that it has.
 public struct MediaReceiver: Sendable {
     /// A packet of media, or a retransmission put back in its place.
     public struct Packet: Sendable {
@@ -27,14 +30,23 @@ public struct MediaReceiver: Sendable {
         public let forwarded: RTPExtensionValues
     }
 
+    /// What a payload type says; nothing whose references are counted, for it is looked up for each packet.
     struct Route {
         /// What stands behind the header: the payload, or something around it.
         enum Wrapping { case none, retransmission, redundancy }
 
-        var type: MediaType
-        var format: PayloadFormat
-        var wrapping: Wrapping
-        var codec: Codec { format.codec }
+        let type: MediaType
+        let codec: Codec
+        /// Of what is not wrapped.
+        let payloadType: UInt8
+        let wrapping: Wrapping
+
+        init(_ type: MediaType, _ format: PayloadFormat, wrapping: Wrapping = .none) {
+            self.type = type
+            codec = format.codec
+            payloadType = format.payloadType
+            self.wrapping = wrapping
+        }
     }
 
     /// Video, in the order in which its layers were offered, which says nothing of their quality; one without a name
@@ -108,12 +120,12 @@ public struct MediaReceiver: Sendable {
     }
 
     mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
-        routes[Int(format.payloadType & 0x7F)] = Route(type: type, format: format, wrapping: .none)
+        routes[Int(format.payloadType & 0x7F)] = Route(type, format)
         if let retransmission = format.rtxPayloadType {
-            routes[Int(retransmission & 0x7F)] = Route(type: type, format: format, wrapping: .retransmission)
+            routes[Int(retransmission & 0x7F)] = Route(type, format, wrapping: .retransmission)
         }
         if let redundancy = format.redPayloadType {
-            routes[Int(redundancy & 0x7F)] = Route(type: type, format: format, wrapping: .redundancy)
+            routes[Int(redundancy & 0x7F)] = Route(type, format, wrapping: .redundancy)
         }
     }
 
@@ -167,7 +179,7 @@ public struct MediaReceiver: Sendable {
             if !payload.isEmpty { refused += 1 }
             return receiveOriginal(header, nothing, route, 0, bytes, at: now)
         }
-        let isOurs = redundant.primary.payloadType == route.format.payloadType
+        let isOurs = redundant.primary.payloadType == route.payloadType
         let hole = audio?.hole(before: header)
         let own = isOurs ? redundant.primary.range : nothing
         let primary = receiveOriginal(header, own, route, 0, bytes, at: now)
@@ -175,7 +187,7 @@ public struct MediaReceiver: Sendable {
         var sequences = RedundantSequence(redundant, after: hole, in: bytes)
         while let (block, distance) = sequences.next(in: bytes) {
             let sequence = primary.sequence - distance
-            guard block.payloadType == route.format.payloadType, audio?.missing.isMissing(sequence) == true else {
+            guard block.payloadType == route.payloadType, audio?.missing.isMissing(sequence) == true else {
                 continue
             }
             audio?.missing.received(sequence, isRetransmission: true, at: now)
@@ -192,14 +204,14 @@ public struct MediaReceiver: Sendable {
 
     /// What an id means is a section's own affair, and not every section has transport numbers (Firefox numbers its
     /// video and not its sound). A packet of no known section is a probe of either.
-    func transportSequenceNumber(_ header: RTPHeader, of type: MediaType?, in bytes: Span<UInt8>) -> UInt16? {
+    mutating func transportSequenceNumber(_ header: RTPHeader, of type: MediaType?, in bytes: Span<UInt8>) -> UInt16? {
         if let type { return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: type)) }
         return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .video))
             ?? header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .audio))
     }
 
-    func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
-        if type == .audio { return audio?.media.extensionMap ?? RTPHeaderExtensionMap() }
+    mutating func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
+        if type == .audio { return audio == nil ? RTPHeaderExtensionMap() : audio!.media.extensionMap }
         return layers.isEmpty ? RTPHeaderExtensionMap() : layers[0].media.extensionMap
     }
 
@@ -356,6 +368,11 @@ public struct MediaReceiver: Sendable {
         if let told { return type == .audio ? told.audio : told.layers & 1 << UInt8(layer) != 0 }
         if type == .audio { return audio?.pause?.isResting ?? false }
         return layers.indices.contains(layer) && layers[layer].pause?.isResting ?? false
+    }
+
+    /// The same of a layer that there is, asked all the time.
+    mutating func rests(layer: Int) -> Bool {
+        told.map { $0.layers & 1 << UInt8(layer) != 0 } ?? (layers[layer].pause?.isResting ?? false)
     }
 
     // MARK: Key frames

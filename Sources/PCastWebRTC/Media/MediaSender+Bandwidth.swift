@@ -7,11 +7,10 @@ extension MediaSender {
     public var estimate: BandwidthEstimate { bandwidth.estimate }
 
     /// Whether more was sent than the path carries, and waits on it.
-    @inline(__always)
-    public var isCongested: Bool { bandwidth.isCongested }
+    public var isCongested: Bool { mutating get { bandwidth.isCongested } }
 
     /// What may be sent, all tracks together, on the wire.
-    public var targetBitrate: Bitrate { bandwidth.targetBitrate }
+    public var targetBitrate: Bitrate { mutating get { bandwidth.targetBitrate } }
 
     /// What would be sent if the path carried it: the path is not asked for more than twice as much.
     public var wantedBitrate: Bitrate {
@@ -27,8 +26,9 @@ extension MediaSender {
     public mutating func bringNear(_ step: Nearness) {
         switch step {
         case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+        case .tables: if let head = bandwidth.recordsHead { Nearness.bring(head, 1) }
         case .keys: if let next = bandwidth.nextRecord { Nearness.bring(next, 128) }
-        case .own, .tables: break
+        case .own: break
         }
     }
 
@@ -37,9 +37,10 @@ extension MediaSender {
     public mutating func bringReportingNear(_ step: Nearness) {
         switch step {
         case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+        case .tables: if let head = bandwidth.recordsHead { Nearness.bring(head, 1) }
         // A tenth of a second at 3 Mbit/s.
         case .keys: bandwidth.bringReportedNear(512) { Nearness.bring($0, $1) }
-        case .own, .tables: break
+        case .own: break
         }
     }
 

@@ -73,29 +73,36 @@ extension MediaSender {
 
     /// When `poll`, `advance` or `send` want to be called.
     public var deadline: Instant? {
-        Instant.earlier(unpacedDeadline, pacer.deadline)
+        mutating get { Instant.earlier(unpacedDeadline, pacer.deadline) }
     }
 
     /// When `poll` or `advance` want to be called.
-    public var unpacedDeadline: Instant? { Instant.earlier(reportDeadline, bandwidth.deadline) }
+    public var unpacedDeadline: Instant? {
+        mutating get { Instant.earlier(reportDeadline, bandwidth.deadline) }
+    }
 
     /// When a packet that was held back may leave, or a probe goes on; nil where neither is.
-    public var pacingDeadline: Instant? { pacer.deadline }
+    public var pacingDeadline: Instant? { mutating get { pacer.deadline } }
 
-    /// Whether a report of a track is due; asked whenever packets were sent.
+    /// Whether `pollReports` has anything to write; asked whenever packets were sent, which a report goes with.
     public mutating func isReportDue(at now: Instant) -> Bool {
-        if let due = video?.pointee.report.deadline, due <= now { return true }
-        if let due = audio?.pointee.report.deadline, due <= now { return true }
+        if let due = video?.pointee.report.due, due <= now { return true }
+        if let due = audio?.pointee.report.due, due <= now { return true }
+        if let due = publisherReportDue, due <= now { return true }
+        for layer in moreLayers { if let due = layer?.pointee.report.due, due <= now { return true } }
+        for pause in pauses { if let due = pause.deadline, due <= now { return true } }
         return false
     }
 
-    /// When reports are due.
+    /// When reports are to be written even if no packets leave.
     public var reportDeadline: Instant? {
-        var deadline = Instant.earlier(video?.pointee.report.deadline, audio?.pointee.report.deadline)
-        for layer in moreLayers { deadline = Instant.earlier(deadline, layer?.pointee.report.deadline) }
-        deadline = Instant.earlier(deadline, publisherReportDue)
-        for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
-        return deadline
+        mutating get {
+            var deadline = Instant.earlier(video?.pointee.report.deadline, audio?.pointee.report.deadline)
+            for layer in moreLayers { deadline = Instant.earlier(deadline, layer?.pointee.report.deadline) }
+            deadline = Instant.earlier(deadline, publisherReportDue)
+            for pause in pauses { deadline = Instant.earlier(deadline, pause.deadline) }
+            return deadline
+        }
     }
 
     /// Writes the sender reports that are due into one datagram; true when there was no room for it.
@@ -103,9 +110,7 @@ extension MediaSender {
         through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
     ) -> Bool {
-        guard transport.isConnected, let path = transport.path, let due = reportDeadline, now >= due else {
-            return false
-        }
+        guard transport.isConnected, let path = transport.path, isReportDue(at: now) else { return false }
         guard let room = batch.reserve() else { return true }
         var writer = RTCPWriter(room)
         if let report = video?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }

@@ -56,7 +56,9 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
     /// it reports arrivals.
     public internal(set) var receiverLimit: Bitrate?
     /// Whether the peer reports when packets arrive, so that its link is estimated here.
-    public var reportsArrivals: Bool { (video ?? audio)?.pointee.media.feedback.contains(.transportCC) ?? false }
+    public var reportsArrivals: Bool {
+        mutating get { (video ?? audio)?.pointee.media.feedback.contains(.transportCC) ?? false }
+    }
 
     /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
     /// at most. Most viewers ask for none in all their life, so no memory is set aside.

@@ -122,12 +122,14 @@ struct PublishedStream: ~Copyable {
 
     /// What a viewer is sent at most, with some room for what varies.
     var wantedBitrate: Bitrate {
-        let video = ladder.rungs.reduce(0) { max($0, $1.bitrate.bitsPerSecond) }
-        let measured = video + (audio.bitrate?.bitsPerSecond ?? 0)
-        guard measured > 0 else { return MediaSender.assumedBitrate }
-        // A stream that was lowered for its viewers' sake would have more.
-        let full = max(measured, quality.sharedLimit.wantedInFull?.bitsPerSecond ?? 0)
-        return max(Bitrate(bitsPerSecond: full * 5 / 4), Self.leastWanted)
+        mutating get {
+            let video = ladder.rungs.reduce(0) { max($0, $1.bitrate.bitsPerSecond) }
+            let measured = video + (audio.bitrate?.bitsPerSecond ?? 0)
+            guard measured > 0 else { return MediaSender.assumedBitrate }
+            // A stream that was lowered for its viewers' sake would have more.
+            let full = max(measured, quality.sharedLimit.wantedInFull?.bitsPerSecond ?? 0)
+            return max(Bitrate(bitsPerSecond: full * 5 / 4), Self.leastWanted)
+        }
     }
 
     private static let leastWanted = Bitrate.kilobits(600)

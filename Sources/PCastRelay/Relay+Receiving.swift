@@ -218,7 +218,7 @@ extension Relay {
             viewer.pointee.sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
         }
         if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
-            || viewer.pointee.sender.audio?.pointee.stream.hasResends == true
+            || viewer.pointee.sender.audio?.pointee.stream.waitsToResend == true
         {
             notePackets(stream: stream)
         }

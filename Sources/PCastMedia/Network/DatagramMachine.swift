@@ -25,7 +25,8 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// peers behind the same addresses; nil for none but this.
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
-    /// When `advance(to:)` wants to be called next.
+    /// When `advance(to:)` wants to be called next. Asking changes nothing; but it is asked each turn, and a machine of
+    /// kilobytes is not copied for that.
     var deadline: Instant? { mutating get }
 }
 

@@ -143,8 +143,8 @@ public struct BandwidthEstimator: Sendable {
     /// Where the next packet is noted; nil before the first.
     public var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
 
-    /// What is looked at before any of them is; nil before the first.
-    public var recordsHead: UnsafeRawPointer? { mutating get { history.recordsHead } }
+    /// The first of the array that they are noted in; nil before the first packet.
+    public var records: UnsafeRawPointer? { mutating get { history.records } }
 
     /// Where the next report is looked up, as far as can be known: at most so many bytes.
     @inline(__always)
@@ -219,7 +219,7 @@ public struct BandwidthEstimator: Sendable {
 
     /// Packets that left at once and arrived at once, as far as is told, and so say the same: those of a picture mostly.
     private struct Run {
-        var packet: SentPacketHistory.Packet
+        let packet: SentPacketHistory.Packet
         let arrival: TimeSpan
         var size: Int
         var count = 1

@@ -69,24 +69,23 @@ struct SentPacketHistory: Sendable {
 
     /// The first of the entries; nil of none. How many there are is not asked: that stands beside them, and would be
     /// waited for.
-    private var firstRecord: UnsafeRawPointer? {
-        guard newest >= 0 else { return nil }
-        return entries.withUnsafeBufferPointer { $0.baseAddress.map { UnsafeRawPointer($0) } }
+    var records: UnsafeRawPointer? {
+        mutating get {
+            guard newest >= 0 else { return nil }
+            return entries.withUnsafeBufferPointer { $0.baseAddress.map { UnsafeRawPointer($0) } }
+        }
     }
 
     /// Where the next packet is noted; nil before the first.
     var nextRecord: UnsafeRawPointer? {
-        mutating get { firstRecord.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride } }
+        mutating get { records.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride } }
     }
-
-    /// What an array has in front of its elements; nil before the first.
-    var recordsHead: UnsafeRawPointer? { mutating get { firstRecord.map { $0 - 32 } } }
 
     /// What the next report is about, as far as can be known: at most so many bytes.
     mutating func bringReportedNear(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
-        guard let firstRecord else { return }
+        guard let records else { return }
         let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
-        bring(firstRecord + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
+        bring(records + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
     }
 
     /// Notes a packet that has no number, as a stream's whose section did not agree on any.

@@ -313,7 +313,6 @@ public struct OutboundStream: Sendable {
     // MARK: Sending
 
     /// Whether `next` has anything to give.
-    @inlinable
     public func hasPackets(in log: borrowing PacketLog) -> Bool {
         guard let position else { return false }
         return position < log.end || hasResends
@@ -347,7 +346,7 @@ public struct OutboundStream: Sendable {
     public var hasResends: Bool { !resends.isEmpty }
 
     /// Whether anything is to be sent again, be it of this log or of the one that was left.
-    public var waitsToResend: Bool { !resends.isEmpty || !formerResends.isEmpty }
+    public var waitsToResend: Bool { mutating get { !resends.isEmpty || !formerResends.isEmpty } }
 
     /// Writes the header of the next packet into `room`, and says which payload follows it; nil when there is none.
     ///

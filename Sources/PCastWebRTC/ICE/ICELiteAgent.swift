@@ -102,9 +102,7 @@ public struct ICELiteAgent: Sendable {
     /// Has brought near what `noteAuthenticated` looks at, with what an array has in front of its elements. See `Nearness`.
     mutating func bringPathsNear() {
         paths.withUnsafeBufferPointer { paths in
-            if let first = paths.baseAddress {
-                Nearness.bring(UnsafeRawPointer(first) - 32, 32 + MemoryLayout<ValidatedPath>.stride)
-            }
+            if let first = paths.baseAddress { Nearness.bring(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
         }
     }
 

@@ -26,7 +26,7 @@ extension MediaSender {
     public mutating func bringNear(_ step: Nearness) {
         switch step {
         case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
-        case .tables: if let head = bandwidth.recordsHead { Nearness.bring(head, 1) }
+        case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
         case .keys: if let next = bandwidth.nextRecord { Nearness.bring(next, 128) }
         case .own: break
         }
@@ -37,7 +37,7 @@ extension MediaSender {
     public mutating func bringReportingNear(_ step: Nearness) {
         switch step {
         case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
-        case .tables: if let head = bandwidth.recordsHead { Nearness.bring(head, 1) }
+        case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
         // A tenth of a second at 3 Mbit/s.
         case .keys: bandwidth.bringReportedNear(512) { Nearness.bring($0, $1) }
         case .own: break

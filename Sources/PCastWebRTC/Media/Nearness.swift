@@ -9,4 +9,14 @@ public enum Nearness: CaseIterable, Sendable {
     /// Has memory brought near, without waiting for it.
     @inline(__always)
     public static func bring(_ start: UnsafeRawPointer, _ count: Int) { pcast_prefetch(start, count) }
+
+    /// Has brought near what an array has in front of its elements, which is looked at before any of them is, and so many
+    /// bytes of them.
+    @inline(__always)
+    public static func bring(arrayAt first: UnsafeRawPointer, _ count: Int = 0) {
+        bring(first - arrayHeadSize, arrayHeadSize + count)
+    }
+
+    /// Swift's type and count of references, then the array's count and capacity, eight bytes each.
+    private static let arrayHeadSize = 32
 }

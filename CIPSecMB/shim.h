@@ -70,7 +70,9 @@ static inline int pcast_imb_load(pcast_imb_library *library)
 // Has memory brought into the processor's nearest cache, without waiting for it.
 static inline void pcast_prefetch(const void *start, size_t size)
 {
-    for (size_t offset = 0; offset < size; offset += 64) __builtin_prefetch((const char *)start + offset);
+    const char *end = (const char *)start + size;
+    const char *line = (const char *)((uintptr_t)start & ~(uintptr_t)63);
+    for (; line < end; line += 64) __builtin_prefetch(line);
 }
 
 #endif

@@ -33,7 +33,12 @@ public final class SRTPReceiver {
     }
 
     /// The SSRC of a stream whose first authentic packet came; nil when no more.
-    public func takeNewSource() -> UInt32? { newSources.popLast() }
+    public func takeNewSource() -> UInt32? {
+        let source = newSources.popLast()
+        // Asked for each packet, and an emptied array's memory would be looked at each time.
+        if source != nil, newSources.isEmpty { newSources = [] }
+        return source
+    }
 
     /// The buffer is exactly the received packet.
     public func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {

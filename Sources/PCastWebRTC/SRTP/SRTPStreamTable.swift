@@ -1,53 +1,72 @@
 /// The packet indexes of the streams of one direction, found by SSRC; at most 64 (SRTP4).
 ///
-/// An end has a few streams, the last one found is tried first, and 64 integers are searched quicker than hashed. It
-/// stands in memory of its own, which grows with the streams: what is looked up for every packet is neither copied nor
-/// counted.
+/// An end has a few streams, the last one found is tried first, and 64 integers are searched quicker than hashed. The first
+/// two, which are all that most viewers have, stand behind the table's own fields in one block of memory, and more in
+/// memory that grows with them: what is looked up for every packet is neither copied nor counted, nor looked for in three
+/// places.
 struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     static var capacity: Int { 64 }
+    private static var firstCapacity: Int { 2 }
 
     private struct Header {
         var count = 0
-        var capacity = 0
+        var capacity = SRTPStreamTable.firstCapacity
         /// Meaningless before the first stream.
         var lastSSRC: UInt32 = 0
         var lastFound = 0
-        var ssrcs: UnsafeMutablePointer<UInt32>?
-        var states: UnsafeMutablePointer<State>?
+        var ssrcs: UnsafeMutablePointer<UInt32>
+        var states: UnsafeMutablePointer<State>
     }
+
+    /// Its block: the header, the first SSRCs, the first states.
+    private static var ssrcsOffset: Int { MemoryLayout<Header>.stride }
+    private static var statesOffset: Int {
+        let end = ssrcsOffset + firstCapacity * MemoryLayout<UInt32>.stride
+        return (end + MemoryLayout<State>.alignment - 1) / MemoryLayout<State>.alignment * MemoryLayout<State>.alignment
+    }
+    private static var blockSize: Int { statesOffset + firstCapacity * MemoryLayout<State>.stride }
 
     private let header: UnsafeMutablePointer<Header>
 
     init() {
-        header = .allocate(capacity: 1)
-        header.initialize(to: Header())
+        let block = UnsafeMutableRawPointer.allocate(byteCount: Self.blockSize, alignment: 16)
+        header = block.bindMemory(to: Header.self, capacity: 1)
+        header.initialize(
+            to: Header(
+                ssrcs: (block + Self.ssrcsOffset).bindMemory(to: UInt32.self, capacity: Self.firstCapacity),
+                states: (block + Self.statesOffset).bindMemory(to: State.self, capacity: Self.firstCapacity)))
     }
 
     deinit {
-        header.pointee.ssrcs?.deallocate()
-        header.pointee.states?.deallocate()
-        header.deallocate()
+        if hasGrown {
+            header.pointee.ssrcs.deallocate()
+            header.pointee.states.deallocate()
+        }
+        UnsafeMutableRawPointer(header).deallocate()
     }
+
+    private var hasGrown: Bool { header.pointee.capacity > Self.firstCapacity }
 
     var count: Int { header.pointee.count }
     var isFull: Bool { count == Self.capacity }
 
     /// Bytes in this table's storage.
     var footprint: Int {
-        MemoryLayout<Header>.size
-            + header.pointee.capacity * (MemoryLayout<UInt32>.stride + MemoryLayout<State>.stride)
+        let grown = hasGrown ? header.pointee.capacity : 0
+        return Self.blockSize + grown * (MemoryLayout<UInt32>.stride + MemoryLayout<State>.stride)
     }
 
     /// Where the state of the stream at a position stands, until another stream is added.
     func state(at position: Int) -> UnsafeMutablePointer<State> {
         precondition(position >= 0 && position < header.pointee.count)
-        return header.pointee.states! + position
+        return header.pointee.states + position
     }
 
     @inline(__always)
     func position(of ssrc: UInt32) -> Int? {
         let count = header.pointee.count
-        guard count > 0, let ssrcs = header.pointee.ssrcs else { return nil }
+        guard count > 0 else { return nil }
+        let ssrcs = header.pointee.ssrcs
         if header.pointee.lastSSRC == ssrc { return header.pointee.lastFound }
         for position in 0..<count where ssrcs[position] == ssrc {
             header.pointee.lastSSRC = ssrc
@@ -59,10 +78,9 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
 
     /// See `Nearness`.
     func bringNear(_ step: Nearness) {
-        if step == .tables { return Nearness.bring(header, MemoryLayout<Header>.size) }
-        guard step == .keys, let ssrcs = header.pointee.ssrcs, let states = header.pointee.states else { return }
-        Nearness.bring(ssrcs, MemoryLayout<UInt32>.size)
-        Nearness.bring(states + header.pointee.lastFound, MemoryLayout<State>.size)
+        if step == .tables { return Nearness.bring(header, Self.statesOffset + MemoryLayout<State>.size) }
+        guard step == .keys, header.pointee.lastFound > 0 else { return }
+        Nearness.bring(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
     }
 
     /// Adds a stream, which must not be there, to a table that is not full.
@@ -70,8 +88,8 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
         precondition(!isFull)
         let position = header.pointee.count
         if position == header.pointee.capacity { grow() }
-        (header.pointee.ssrcs! + position).initialize(to: ssrc)
-        (header.pointee.states! + position).initialize(to: state)
+        (header.pointee.ssrcs + position).initialize(to: ssrc)
+        (header.pointee.states + position).initialize(to: state)
         header.pointee.count += 1
         header.pointee.lastSSRC = ssrc
         header.pointee.lastFound = position
@@ -79,17 +97,17 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     }
 
     private func grow() {
-        let capacity = header.pointee.capacity < 2 ? header.pointee.capacity + 1 : 2 * header.pointee.capacity
-        let ssrcs = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
-        let states = UnsafeMutablePointer<State>.allocate(capacity: capacity)
-        if let former = header.pointee.ssrcs, let formerStates = header.pointee.states {
-            ssrcs.moveInitialize(from: former, count: header.pointee.count)
-            states.moveInitialize(from: formerStates, count: header.pointee.count)
-            former.deallocate()
-            formerStates.deallocate()
+        let count = header.pointee.count
+        let ssrcs = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * count)
+        let states = UnsafeMutablePointer<State>.allocate(capacity: 2 * count)
+        ssrcs.moveInitialize(from: header.pointee.ssrcs, count: count)
+        states.moveInitialize(from: header.pointee.states, count: count)
+        if hasGrown {
+            header.pointee.ssrcs.deallocate()
+            header.pointee.states.deallocate()
         }
         header.pointee.ssrcs = ssrcs
         header.pointee.states = states
-        header.pointee.capacity = capacity
+        header.pointee.capacity = 2 * count
     }
 }

@@ -28,7 +28,7 @@ extension Relay {
         }
         viewer.pointee.hears = hears
         take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
-        if viewer.pointee.isWatching { notePackets(stream: viewer.pointee.stream) }
+        if viewer.pointee.isWatching { giveTurn(viewer: index) }
     }
 
     /// Sends a viewer what it does not have yet of the video; true when the batch is full.

@@ -220,7 +220,7 @@ extension Relay {
         if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
             || viewer.pointee.sender.audio?.pointee.stream.waitsToResend == true
         {
-            notePackets(stream: stream)
+            giveTurn(viewer: index)
         }
     }
 }

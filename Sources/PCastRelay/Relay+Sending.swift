@@ -5,7 +5,7 @@ import PCastWebRTC
 extension Relay {
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         // Sending media may bring forth reports and requests, which go at once.
-        while !busyPeers.isEmpty || !busyStreams.isEmpty || !pacedViewers.isEmpty {
+        while !busyPeers.isEmpty || !busyStreams.isEmpty || !busyViewers.isEmpty {
             if pollControl(into: &batch, at: now) || forward(into: &batch, at: now) { return true }
             if resume(into: &batch, at: now) { return true }
         }
@@ -30,11 +30,11 @@ extension Relay {
         return false
     }
 
-    /// Goes on with the viewers that the pacer had held back; the others do not wait for them.
+    /// Goes on with the viewers that have a turn of their own; see `giveTurn`.
     private mutating func resume(into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        while let place = pacedViewers.last {
+        while let place = busyViewers.last {
             if forward(stream: viewers[place].stream, to: place, into: &batch, at: now) { return true }
-            pacedViewers.removeLast()
+            busyViewers.removeLast()
             viewers[place].hasTurn = false
             schedule(viewer: place)
         }

@@ -39,8 +39,8 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// Streams and peers that have something to send.
     var busyStreams: [Int] = []
     var busyPeers: [PeerPlace] = []
-    /// Viewers whose pacer lets them go on.
-    var pacedViewers: [Int] = []
+    /// Viewers who have a turn of their own: their pacer lets them go on, or they lack something.
+    var busyViewers: [Int] = []
     /// Viewers who are heard of next, a few; see `expect`.
     var expectedViewers: [Int] = []
 
@@ -155,9 +155,16 @@ public struct Relay: ~Copyable, DatagramMachine {
 
     /// Lets a viewer go on that the pacer held back, if it may now.
     mutating func noteTurn(viewer index: Int, at now: Instant) {
-        guard let held = viewers[index].sender.pacingDeadline, held <= now, !viewers[index].hasTurn else { return }
+        guard let held = viewers[index].sender.pacingDeadline, held <= now else { return }
+        giveTurn(viewer: index)
+    }
+
+    /// Lets one viewer have what it is to be sent. The others are not asked for its sake: of thousands there is always one
+    /// that lacks a packet, and to ask them all takes as long as a picture.
+    mutating func giveTurn(viewer index: Int) {
+        guard !viewers[index].hasTurn else { return }
         viewers[index].hasTurn = true
-        pacedViewers.append(index)
+        busyViewers.append(index)
     }
 
     mutating func notePackets(stream index: Int) {
@@ -239,7 +246,7 @@ public struct Relay: ~Copyable, DatagramMachine {
         }
         selectLayer(viewer: index, at: now)
         followLayers(viewer: index, at: now)
-        notePackets(stream: stream)
+        giveTurn(viewer: index)
     }
 
     /// - Parameter layer: nil asks for none.
@@ -302,7 +309,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             if stream.home == nil { places[stream.peer] = nil } else { replicas[stream.peer] = nil }
             forget(stream.routes, of: place)
         case .viewer(let index):
-            pacedViewers.removeAll { $0 == index }
+            busyViewers.removeAll { $0 == index }
             let viewer = viewers.remove(index)
             places[viewer.peer] = nil
             forget(viewer.routes, of: place)

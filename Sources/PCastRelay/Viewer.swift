@@ -32,7 +32,7 @@ struct Viewer: ~Copyable {
     var isWatching = false
     var isAway = false
     var isEnding = false
-    /// It waits for its turn among those that the pacer held back.
+    /// It waits for a turn of its own; see `Relay.giveTurn`.
     var hasTurn = false
     var scheduled: Instant?
 

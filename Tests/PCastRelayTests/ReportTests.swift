@@ -1,8 +1,9 @@
 import PCastMedia
 import PCastRTP
-import PCastRelay
 import PCastWebRTC
 import Testing
+
+@testable import PCastRelay
 
 /// Times and counts that the relay tells, and retransmissions.
 struct ReportTests {
@@ -67,6 +68,29 @@ struct ReportTests {
         network.run(for: .milliseconds(2_500))
         let alone = viewer.reports(of: source.ssrc).dropFirst(reports.count)
         #expect((2...3).contains(alone.count))
+    }
+
+    @Test("who lacks a packet has a turn of its own, and the others are not asked for its sake")
+    func ownTurn() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<3).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(20, from: publisher, by: network)
+        let viewer = viewers[1]
+        let source = try #require(viewer.media(.video).remoteSources.first)
+        let lost = [viewer.packets(source.ssrc)[5].header.sequenceNumber]
+        viewer.report { writer in
+            writer.receiverReport(ssrc: 9)
+            _ = writer.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: lost.span)
+        }
+        network.injectUnpolled(viewer.takeQueue(), from: viewer)
+        let busy = (streams: network.relay.busyStreams.count, viewers: network.relay.busyViewers.count)
+        #expect(busy == (0, 1))
+        network.settleRelay()
+        network.run(for: .milliseconds(100))
+        #expect(viewer.packets(source.rtxSSRC).count == 1)
     }
 
     @Test("NACK5, NACK2: a NACK is answered under RTX's own SSRC and numbers, once in a round trip")

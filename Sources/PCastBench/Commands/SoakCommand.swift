@@ -18,6 +18,9 @@ struct SoakCommand: AsyncParsableCommand {
     @Option(help: "How many viewers.")
     var viewers = 500
 
+    @Option(help: "In each part the platform stands still for so long, such as 600ms, as on a machine that is full.")
+    var stall = MillisecondsArgument(span: .zero)
+
     @OptionGroup var options: ReportOptions
 
     private static let growth = 4.0 * 1_024 * 1_024
@@ -44,7 +47,12 @@ struct SoakCommand: AsyncParsableCommand {
         var settled: Double?
         var rounds: [FanOutRound] = []
         for number in 1...parts {
-            let round = try await broadcast.measure(seconds: part).round
+            async let turn = broadcast.measure(seconds: part)
+            if stall.span > .zero {
+                try await Task.sleep(for: .seconds(part) / 3)
+                try await broadcast.stage.platform.standStill(for: stall.span)
+            }
+            let round = try await turn.round
             rounds.append(round)
             let memory = broadcast.stage.residentMemory
             settled = settled ?? memory

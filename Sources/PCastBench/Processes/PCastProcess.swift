@@ -1,6 +1,7 @@
 import Foundation
 import PCastIO
 import PCastJSON
+import PCastMedia
 
 /// A process of the program `pcast`, or another that lies beside this one, and the events that it tells.
 final class PCastProcess: Sendable {
@@ -83,6 +84,13 @@ final class PCastProcess: Sendable {
     }
 
     var processID: Int32 { process.processIdentifier }
+
+    /// The process has no processor for so long.
+    func standStill(for span: TimeSpan) async throws {
+        kill(processID, SIGSTOP)
+        defer { kill(processID, SIGCONT) }
+        try await Task.sleep(for: .nanoseconds(span.nanoseconds))
+    }
 
     /// Asks it to end as Ctrl-C does.
     func interrupt() {

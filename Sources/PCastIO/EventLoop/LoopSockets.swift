@@ -8,9 +8,9 @@ struct LoopSockets: Sendable {
     /// A free UDP port need not be free for TCP, or on every address: then another one is tried.
     private static let attempts = 16
 
-    /// What thousands of viewers report in half a second, which a thread may be away for on a full machine; what publishers
-    /// send would be lost with it.
-    private static let bufferSize = 16 * 1024 * 1024
+    /// What thousands of viewers report in a second or two, for which a thread may be away on a full machine; what publishers
+    /// send would be lost with it, and every viewer would ask for it.
+    private static let bufferSize = 32 * 1024 * 1024
 
     /// Binds for datagrams what other sockets of ours have; see `share`.
     init(beside addresses: [TransportAddress]) throws(IOError) {

@@ -1,12 +1,12 @@
 import PCastMedia
 
-/// What an event loop's thread does. A turn takes in what has come, at most a few batches of it, does the work of
-/// others, lets the machine's time pass when its deadline has come, and sends what the machine has.
+/// What an event loop's thread does. A turn takes in what has come, for some milliseconds at most, does the work of others, lets the machine's time pass when its deadline has come, and sends what the machine has.
 ///
 /// Unchecked: made by one thread and handed to the loop's own, which alone uses it from then on.
 final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
-    /// Batches taken from a socket in one turn, before everything else has its turn (FAN1).
-    private static var batchesPerTurn: Int { 4 }
+    /// For so long a turn takes in what has come, before everything else has its turn (FAN1). What is sent then goes to
+    /// everybody once: a relay that sent after each batch fell behind for good when it was late once.
+    private static var intake: TimeSpan { .milliseconds(10) }
     /// Datagrams that the machine is told of before the first of them.
     private static var foresight: Int { 8 }
 
@@ -154,9 +154,11 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 extension LoopDriver where M: ~Copyable {
     private func receive(from index: Int) {
         let socket = sockets.udp[index]
-        for _ in 0..<Self.batchesPerTurn {
+        var end: Instant?
+        while true {
             let count = receiver.receive(from: socket)
             let clocks = MonotonicClock.reference()
+            end = end ?? clocks.instant + Self.intake
             for position in 0..<count {
                 if position % Self.foresight == 0 {
                     expect(position..<min(position + Self.foresight, count), from: socket)
@@ -169,9 +171,7 @@ extension LoopDriver where M: ~Copyable {
                     handle(datagram, from: socket, clocks)
                 }
             }
-            if !receiver.isFull { return }
-            // Others wait for what has just been received: send it before receiving more.
-            sendAll()
+            if !receiver.isFull || clocks.instant >= end! { return }
         }
     }
 

@@ -1,6 +1,7 @@
 import PCastMedia
 
-/// What an event loop's thread does. A turn takes in what has come, for some milliseconds at most, does the work of others, lets the machine's time pass when its deadline has come, and sends what the machine has.
+/// What an event loop's thread does. A turn takes in what has come, for some milliseconds at most, does the work of others,
+/// lets the machine's time pass when its deadline has come, and sends what the machine has.
 ///
 /// Unchecked: made by one thread and handed to the loop's own, which alone uses it from then on.
 final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {

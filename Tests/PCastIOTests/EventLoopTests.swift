@@ -85,6 +85,22 @@ struct EventLoopTests {
         loop.stop()
     }
 
+    @Test("what has come is taken in before anything is sent, for some milliseconds")
+    func intake() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let peer = TestSocket.udp()
+        let target = loop.boundAddresses[0]
+        let count = 4 * DatagramReceiver.batchSize
+        // Nobody else has it meanwhile; and the loop's own thread sends, so that all are there when it reads.
+        nonisolated(unsafe) let sender = peer
+        try await loop.call { _, _ in for _ in 0..<count { sender.send([1], to: target) } }
+        for _ in 0..<count { _ = try #require(peer.receive()) }
+        let between = try await loop.call { machine, _ in machine.polled.filter { (1..<count).contains($0) } }
+        // The time may pass in between where the machine is full; after each batch it would be three times.
+        #expect(between.count < 2)
+        loop.stop()
+    }
+
     @Test("submitted work is done in order, from several threads, and before a stop")
     func mailboxOrder() throws {
         let order = Mutex<[Int]>([])

@@ -11,6 +11,8 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var wakes: [Instant] = []
     /// What it was told to expect, and how much it had been given by then.
     var expected: [(paths: [NetworkPath], handled: Int)] = []
+    /// How much it had been given when it was asked for what it has, each number once.
+    var polled: [Int] = []
     var deadline: Instant?
     var echoes = true
     /// What begins with it is of the machine beside this one.
@@ -35,6 +37,7 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func send(_ bytes: [UInt8], to path: NetworkPath) { waiting.append((bytes, path)) }
 
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        if polled.last != handled.count { polled.append(handled.count) }
         var sent = 0
         for (bytes, path) in waiting {
             guard batch.append(bytes, to: path) else { break }

@@ -31,7 +31,7 @@ final class MediaInput {
         self.format = try Self.open(format, uri, nil, &options, deadline)
         // Who came has the usual time to send something.
         deadline.begin()
-        let result = avformat_find_stream_info(self.format, nil)
+        let result = Self.told(avformat_find_stream_info(self.format, nil), self.format)
         guard result >= 0, let format = self.format else {
             let failure = MediaInputFailure(result, deadline)
             avformat_close_input(&self.format)
@@ -168,13 +168,22 @@ final class MediaInput {
         if result < 0, !deadline.isOver {
             result = avformat_seek_file(format, -1, .min, 0, .max, AVSEEK_FLAG_BYTE)
         }
+        result = Self.told(result, format)
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
     }
 
     /// Goes to the first byte, where the container can be read from there; else stays.
     func rewind() { avformat_seek_file(format, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) }
 
-    /// Reads on after a wait that was ended: an error sticks to what libavformat reads from.
+    /// What a call came to: where a wait was ended, that, whatever the demuxer says.
+    ///
+    /// The one of transport streams gives out what it has of a picture as if that were all of it, others take it for the end,
+    /// and what looks for streams or positions makes do with what it found. The error sticks to what they read from.
+    private static func told(_ result: Int32, _ format: UnsafeMutablePointer<AVFormatContext>?) -> Int32 {
+        format?.pointee.pb?.pointee.error == cffmpeg_error_exit() ? cffmpeg_error_exit() : result
+    }
+
+    /// Reads on after a wait that was ended.
     func forgetError() {
         guard let context = format?.pointee.pb else { return }
         (context.pointee.error, context.pointee.eof_reached) = (0, 0)
@@ -185,11 +194,9 @@ final class MediaInput {
     /// - Throws: when the source broke off.
     func read() throws(MediaInputFailure) -> Bool {
         deadline.begin()
-        let result = av_read_frame(format, packet.pointer)
-        if deadline.isCancelled {
-            if result >= 0 { av_packet_unref(packet.pointer) }
-            return false
-        }
+        let result = Self.told(av_read_frame(format, packet.pointer), format)
+        if result < 0 || deadline.isCancelled { av_packet_unref(packet.pointer) }
+        if deadline.isCancelled { return false }
         if result == cffmpeg_error_end_of_file() { return false }
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
         return true

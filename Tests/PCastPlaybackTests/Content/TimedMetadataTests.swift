@@ -76,8 +76,8 @@ struct TimedMetadataTests {
         var next = 20
         while true {
             if items.count >= next {
-                next += 40
-                // While it waits, or just before or behind that.
+                next += 7
+                // While it waits, or just before or behind that: within a picture, between two, where one begins.
                 Task.detached { content.content.interrupt() }
             }
             do {

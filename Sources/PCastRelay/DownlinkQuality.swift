@@ -4,6 +4,8 @@ import PCastWebRTC
 
 /// What the relay watches of its way to a viewer.
 struct DownlinkQuality {
+    /// First, as it is asked for with each picture.
+    var repair = RepairDelay()
     var machine = ViewerQuality()
     /// Control packets of the viewer's.
     var reports = 0
@@ -13,7 +15,6 @@ struct DownlinkQuality {
     private static let staleness = TimeSpan.milliseconds(1_200)
     private var video = ReportedLoss()
     private var audio = ReportedLoss()
-    var repair = RepairDelay()
     var silence = ReportSilence()
     var calm = CalmPath()
 

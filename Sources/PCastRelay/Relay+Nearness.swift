@@ -13,13 +13,7 @@ extension Relay {
         var turn = stream.pointee.firstViewer + stream.pointee.nextViewer
         for step in Nearness.allCases.reversed() {
             turn += 1
-            let viewer = viewers.address(stream.pointee.viewers[turn < count ? turn : turn % count])
-            if step == .own {
-                Nearness.bring(viewer, MemoryLayout<Viewer>.size)
-            } else {
-                viewer.pointee.transport.bringNear(step)
-                viewer.pointee.sender.bringNear(step)
-            }
+            viewers.address(stream.pointee.viewers[turn < count ? turn : turn % count]).pointee.bringNear(step)
         }
     }
 

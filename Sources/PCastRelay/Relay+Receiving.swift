@@ -159,8 +159,6 @@ extension Relay {
     private mutating func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, viewer index: Int, at now: Instant
     ) -> Bool {
-        // Who reports has not been thought of since its last picture, or is one of thousands.
-        Nearness.bring(viewers.address(index), MemoryLayout<Viewer>.size)
         let received = viewers[index].transport.handle(datagram, from: path, at: now)
         rememberSources(.viewer(index))
         switch received {

@@ -4,37 +4,41 @@ import PCastWebRTC
 
 /// A viewer: how it is reached, and where it stands in the tracks of its stream.
 struct Viewer: ~Copyable {
-    let peer: PeerID
+    // What each packet asks for, together; see `bringNear`.
+
     let stream: Int
-    var transport: SecureTransport
-    var routes: PeerRoutes
-    var sender: MediaSender
-    /// The layer that it is sent, and the one that it shall have.
-    var layers = LayerSwitch()
-    var selection = LayerSelection()
-    /// The layers that it counts as a taker of, as bits.
-    var takenLayers: UInt8 = 0
-    /// The layer that it had before, whose packets it may still ask for.
-    var formerLayer: Int?
+    var isWatching = false
+    var isEnding = false
     /// Whether it is sent sound.
     var hears = true
-    var quality = DownlinkQuality()
-    var keyFrames = KeyFrameBudget()
+    /// The layer that it is sent, and the one that it shall have.
+    var layers = LayerSwitch()
+    /// The layer that it had before, whose packets it may still ask for.
+    var formerLayer: Int?
     /// While its link is emptied.
     var drain: LinkDrain?
-    /// How long it wishes to hold pictures at least.
-    let playout: TimeSpan?
-    /// See ``PeerTerms/isCounted``.
-    let isCounted: Bool
     var deadlines: PeerDeadlines
+    var quality = DownlinkQuality()
+    var sender: MediaSender
+    var transport: SecureTransport
 
-    var hasControl = false
-    var isWatching = false
+    // What reports ask for as well.
+
+    let peer: PeerID
     var isAway = false
-    var isEnding = false
+    var hasControl = false
     /// It waits for a turn of its own; see `Relay.giveTurn`.
     var hasTurn = false
+    /// See ``PeerTerms/isCounted``.
+    let isCounted: Bool
+    /// The layers that it counts as a taker of, as bits.
+    var takenLayers: UInt8 = 0
     var scheduled: Instant?
+    var selection = LayerSelection()
+    /// How long it wishes to hold pictures at least.
+    let playout: TimeSpan?
+    var keyFrames = KeyFrameBudget()
+    var routes: PeerRoutes
 
     init(
         peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerRoutes,
@@ -48,6 +52,14 @@ struct Viewer: ~Copyable {
         playout = terms.playout
         isCounted = terms.isCounted
         deadlines = PeerDeadlines(terms, began: began)
+    }
+
+    /// See `Nearness`.
+    @inline(__always)
+    mutating func bringNear(_ step: Nearness) {
+        if step == .own { Nearness.bring(&isWatching, through: &quality.repair) }
+        transport.bringNear(step)
+        sender.bringNear(step)
     }
 
     /// Answers the paths that mean nothing any more.

@@ -16,9 +16,6 @@ public struct BandwidthEstimator: Sendable {
     /// Bytes that a datagram has on the wire beside its own: IPv4 and UDP (CC10).
     public static let datagramOverhead = 28
 
-    /// What the application would send if it could: there is no need to know of more than twice as much.
-    public var wanted: Bitrate
-
     /// A path is known up to this, whatever is wanted of it at the moment: a stream that was small for a while finds
     /// its room when it grows.
     private static let alwaysKnown = Bitrate.kilobits(2_500)
@@ -31,10 +28,21 @@ public struct BandwidthEstimator: Sendable {
     private static let calmQueue = TimeSpan.milliseconds(40)
     private static let congestedQueue = TimeSpan.milliseconds(80)
 
+    // What each packet asks for, together; see `bringNear`.
+
     private let reportsArrivals: Bool
     private let canProbe: Bool
-
+    private var wasLowered = false
+    /// Kilobits a second.
+    private var target: Double
+    /// What the application would send if it could: there is no need to know of more than twice as much.
+    public var wanted: Bitrate
     private var history = SentPacketHistory()
+    private var application = ApplicationLimit()
+    private var probes = ProbeController()
+
+    // What reports ask for as well.
+
     private var referenceTimes = ReferenceTimeUnwrapper()
     private var groups = ArrivalGroups()
     private var trend = Trendline()
@@ -42,10 +50,8 @@ public struct BandwidthEstimator: Sendable {
     private var acknowledged = AcknowledgedBitrate()
     private var rate: RateController
     private var loss = LossControl()
-    private var application = ApplicationLimit()
     private var queue = QueueDelay()
     private var foreign = ForeignQueue()
-    private var probes = ProbeController()
     private var measurement = ProbeMeasurement()
     private var receiverLimit: Bitrate?
     private var expectsChangeFrom: Instant?
@@ -59,7 +65,6 @@ public struct BandwidthEstimator: Sendable {
     private var drainsUntil: Instant?
     /// What passed while that queue stood, in kilobits a second: all that the path carries.
     private var fullRate: Double?
-    private var wasLowered = false
 
     /// A probe succeeded, and more is sent since.
     private var risenUntil: Instant?
@@ -69,9 +74,6 @@ public struct BandwidthEstimator: Sendable {
 
     private static let drainTime = TimeSpan.seconds(Int64(3))
     private static let fall = 0.7
-
-    /// Kilobits a second.
-    private var target: Double
 
     /// - Parameters:
     ///   - start: the estimate before anything is known.
@@ -139,6 +141,18 @@ public struct BandwidthEstimator: Sendable {
             history.sentUnnumbered(size: size)
         }
     }
+
+    /// Where what is asked for with each packet lies: from the first on, and up to the last.
+    @inline(__always)
+    public mutating func bringNear(by bring: (_ first: UnsafeRawPointer, _ end: UnsafeRawPointer) -> Void) {
+        Self.span(&target, &probes, bring)
+    }
+
+    @inline(__always)
+    private static func span(
+        _ first: UnsafeRawPointer, _ last: UnsafePointer<ProbeController>,
+        _ bring: (_ first: UnsafeRawPointer, _ end: UnsafeRawPointer) -> Void
+    ) { bring(first, UnsafeRawPointer(last + 1)) }
 
     /// Where the next packet is noted; nil before the first.
     public var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }

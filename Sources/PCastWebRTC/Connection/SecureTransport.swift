@@ -44,30 +44,33 @@ public struct SecureTransport: ~Copyable {
     /// Protected packets that came before the keys (DTLS13); further ones are dropped and repaired later.
     private static let earlyLimit = 16
 
-    private var lite: ICELiteAgent?
-    private var controlling: ICEControllingAgent?
-    private let isControlling: Bool
-    private let handshake: any DTLSHandshake
-    private var sender: SRTPSender?
-    /// The same, to be looked at without being kept: counting a reference would wait for what is being brought near.
+    // What each packet asks for, together; see `bringNear`.
+    /// To be looked at without being kept: counting a reference would wait for what is being brought near.
     private var nearSender: Unmanaged<SRTPSender>?
-    private var receiver: SRTPReceiver?
-    private var nearReceiver: Unmanaged<SRTPReceiver>?
-    private var transactions: TransactionIDGenerator
-
-    private var outgoing: [Outgoing] = []
-    private var early: [Outgoing] = []
-    private var events: [Event] = []
-    private var isAway = false
-    private var isSettled = false
-    private var hasStartedHandshake = false
+    private var sender: SRTPSender?
+    private let isControlling: Bool
     private var hasEnded = false
-
     /// Where datagrams go at the moment; nil before the first valid check.
     public private(set) var path: NetworkPath?
 
+    // What each report of the peer's asks for as well.
+    private var receiver: SRTPReceiver?
+    private var nearReceiver: Unmanaged<SRTPReceiver>?
+    /// A large one, of which a relay's viewers have none.
+    private let controlling: Held<ICEControllingAgent>?
+    private var isAway = false
+    private var isSettled = false
+    private var hasStartedHandshake = false
     /// When something authentic came last; nil before anything did.
     public private(set) var lastHeard: Instant?
+    private var lastAdvance = Instant(nanoseconds: .min)
+    private var outgoing: [Outgoing] = []
+    private var events: [Event] = []
+    private var lite: ICELiteAgent?
+
+    private let handshake: any DTLSHandshake
+    private var transactions: TransactionIDGenerator
+    private var early: [Outgoing] = []
 
     /// Datagrams that were not authentic, or no datagrams of these protocols at all.
     public private(set) var rejected = 0
@@ -88,6 +91,7 @@ public struct SecureTransport: ~Copyable {
     /// - Parameter seed: for transaction ids; from a secure source.
     public init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {
         lite = agent
+        controlling = nil
         isControlling = false
         self.handshake = handshake
         transactions = TransactionIDGenerator(seed: seed)
@@ -95,7 +99,7 @@ public struct SecureTransport: ~Copyable {
 
     /// A client's end: makes the checks.
     public init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
-        controlling = agent
+        controlling = Held(agent)
         isControlling = true
         self.handshake = handshake
         transactions = TransactionIDGenerator(seed: seed)
@@ -142,7 +146,7 @@ public struct SecureTransport: ~Copyable {
             return .nothing
         }
         if !isSettled { settle() }
-        controlling?.noteReceived(at: now)
+        controlling?.value.noteReceived(at: now)
         if path != self.path { probe(path, at: now) }
         lastHeard = now
         return .rtp(length: length)
@@ -167,8 +171,8 @@ public struct SecureTransport: ~Copyable {
             return .nothing
         }
         if !isSettled { settle() }
-        controlling?.noteReceived(at: now)
-        controlling?.noteAuthenticated(at: now)
+        controlling?.value.noteReceived(at: now)
+        controlling?.value.noteAuthenticated(at: now)
         lite?.noteAuthenticated(path: path, at: now)
         lastHeard = now
         noteLife()
@@ -206,7 +210,7 @@ public struct SecureTransport: ~Copyable {
     /// Whether the peer passed an authenticated check on this path; DTLS is taken from every such path, nominated or
     /// not (ICE2).
     public func isValidated(_ path: NetworkPath) -> Bool {
-        path == self.path || lite?.isValidated(path) == true || controlling?.isValidated(path) == true
+        path == self.path || lite?.isValidated(path) == true || controlling?.value.isValidated(path) == true
     }
 
     private mutating func receiveSTUN(_ bytes: Span<UInt8>, from path: NetworkPath, at now: Instant) {
@@ -222,7 +226,7 @@ public struct SecureTransport: ~Copyable {
         if lite != nil {
             outcome = lite!.handle(bytes, message: message, from: path, at: now, reply: reply)
         } else if controlling != nil {
-            outcome = controlling!.handle(bytes, message: message, from: path, at: now, reply: reply)
+            outcome = controlling!.value.handle(bytes, message: message, from: path, at: now, reply: reply)
         }
         if outcome.replyLength > 0 { enqueue(Array(reply[..<outcome.replyLength]), to: path) }
         if outcome.rejection != nil { rejected += 1 }
@@ -253,7 +257,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     private mutating func followAgent(at now: Instant) {
-        if let current = lite.map({ $0.sendingPath }) ?? controlling?.selectedPath, current != path {
+        if let current = lite.map({ $0.sendingPath }) ?? controlling?.value.selectedPath, current != path {
             if path != nil { events.append(.pathChanged(current)) }
             path = current
         }
@@ -262,8 +266,8 @@ public struct SecureTransport: ~Copyable {
             handshake.start(at: now)
             followHandshake(at: now)
         }
-        while let address = controlling?.pollConnection() { events.append(.openConnection(to: address)) }
-        while let unused = lite?.takePathToClose(at: now) ?? controlling?.takePathToClose() {
+        while let address = controlling?.value.pollConnection() { events.append(.openConnection(to: address)) }
+        while let unused = lite?.takePathToClose(at: now) ?? controlling?.value.takePathToClose() {
             events.append(.closeConnection(unused))
         }
     }
@@ -315,18 +319,16 @@ public struct SecureTransport: ~Copyable {
     public var deadline: Instant? {
         mutating get {
             guard !hasEnded else { return nil }
-            let checks = isControlling ? controlling?.deadline : lite?.deadline(after: lastAdvance)
+            let checks = isControlling ? controlling?.value.deadline : lite?.deadline(after: lastAdvance)
             // A handshake that came to its end waits for nothing.
             return Instant.earlier(checks, hasStartedHandshake && sender == nil ? handshake.deadline : nil)
         }
     }
 
-    private var lastAdvance = Instant(nanoseconds: .min)
-
     public mutating func advance(to now: Instant) {
         guard !hasEnded else { return }
         lastAdvance = now
-        controlling?.advance(to: now)
+        controlling?.value.advance(to: now)
         if hasStartedHandshake { handshake.advance(to: now) }
         followAgent(at: now)
         if hasStartedHandshake { followHandshake(at: now) }
@@ -334,13 +336,13 @@ public struct SecureTransport: ~Copyable {
     }
 
     private mutating func judgeLife(at now: Instant) {
-        let expired = lite.map { $0.hasExpired(at: now) } ?? controlling.map { $0.state == .failed } ?? false
+        let expired = lite.map { $0.hasExpired(at: now) } ?? controlling.map { $0.value.state == .failed } ?? false
         if expired {
             let neverSeen = path == nil
             end(.failed(neverSeen ? .setupTimeout : .consentExpired))
             return
         }
-        let away = lite.map { $0.isAway(at: now) } ?? controlling.map { $0.state == .disconnected } ?? false
+        let away = lite.map { $0.isAway(at: now) } ?? controlling.map { $0.value.state == .disconnected } ?? false
         if away, !isAway {
             isAway = true
             events.append(.away)
@@ -358,7 +360,7 @@ public struct SecureTransport: ~Copyable {
         }
         guard !hasEnded, controlling != nil else { return false }
         while let room = batch.reserve() {
-            guard let (length, path) = controlling!.poll(into: room, at: now) else { return false }
+            guard let (length, path) = controlling!.value.poll(into: room, at: now) else { return false }
             batch.commit(length: length, to: path)
         }
         return true
@@ -388,7 +390,7 @@ public struct SecureTransport: ~Copyable {
     @inline(__always)
     public mutating func bringNear(_ step: Nearness) {
         switch step {
-        case .own: break
+        case .own: Nearness.bring(&nearSender, through: &path)
         case .objects: if let nearSender { Nearness.bring(nearSender.toOpaque(), SRTPSender.size) }
         case .tables, .keys: nearSender?._withUnsafeGuaranteedRef { $0.bringNear(step) }
         }
@@ -413,51 +415,51 @@ public struct SecureTransport: ~Copyable {
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         lite?.pathClosed(path)
-        controlling?.pathClosed(path, at: now)
-        if self.path == path { self.path = lite?.sendingPath ?? controlling?.selectedPath }
+        controlling?.value.pathClosed(path, at: now)
+        if self.path == path { self.path = lite?.sendingPath ?? controlling?.value.selectedPath }
     }
 
     /// The driver opened the connection that `openConnection` asked for.
     public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
-        controlling?.connectionOpened(path, at: now)
+        controlling?.value.connectionOpened(path, at: now)
     }
 
     /// The connection that `openConnection` asked for could not be had.
     public mutating func connectionFailed(to address: TransportAddress) {
-        controlling?.connectionFailed(to: address)
+        controlling?.value.connectionFailed(to: address)
     }
 
     /// Whether media or reports come all the time from now on, so that silence of 300 ms means trouble.
-    public mutating func expectMedia(_ isExpected: Bool = true) { controlling?.expectsMedia = isExpected }
+    public mutating func expectMedia(_ isExpected: Bool = true) { controlling?.value.expectsMedia = isExpected }
 
     /// The addresses of our sockets are these from now on.
     public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
-        controlling?.setLocalAddresses(addresses, at: now)
+        controlling?.value.setLocalAddresses(addresses, at: now)
         followAgent(at: now)
     }
 
     /// See `ICEControllingAgent.addRelay`.
     public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
-        controlling?.addRelay(address, from: local, at: now)
+        controlling?.value.addRelay(address, from: local, at: now)
     }
 
     public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
-        controlling?.removeRelay(address, at: now)
+        controlling?.value.removeRelay(address, at: now)
         followAgent(at: now)
     }
 
     public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
-        controlling?.addRemoteCandidate(candidate, at: now)
+        controlling?.value.addRemoteCandidate(candidate, at: now)
     }
 
     /// New credentials on both sides; the old ones hold until the new pair is nominated (ICE12).
     public mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         lite?.restart(local: local, remote: remote)
-        controlling?.restart(local: local, remote: remote, at: now)
+        controlling?.value.restart(local: local, remote: remote, at: now)
     }
 
     /// The round trip of the last check, where this side makes checks.
-    public var roundTrip: TimeSpan? { controlling?.roundTrip }
+    public var roundTrip: TimeSpan? { controlling?.value.roundTrip }
 
     /// Says goodbye; what `poll` gives afterwards is the last.
     public mutating func close(at now: Instant) {

@@ -25,10 +25,15 @@ extension MediaSender {
     @inline(__always)
     public mutating func bringNear(_ step: Nearness) {
         switch step {
-        case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+        case .own:
+            Nearness.bring(&transportSequenceNumber, through: &pacer)
+            bandwidth.bringNear { Nearness.bring($0, $1 - $0) }
+        case .objects:
+            if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
+            // Its place and its reports are looked at with each picture as well.
+            if let audio { Nearness.bring(audio, MemoryLayout<OutboundTrack>.size) }
         case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
         case .keys: if let next = bandwidth.nextRecord { Nearness.bring(next, 128) }
-        case .own: break
         }
     }
 

@@ -32,26 +32,24 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         case resumed(MediaType, layer: Int)
     }
 
-    /// The only layer, or the first; where it stands as long as the sender does.
-    public let video: UnsafeMutablePointer<OutboundTrack>?
-    /// The layers after the first, where several are sent side by side.
-    public let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
-    public let audio: UnsafeMutablePointer<OutboundTrack>?
-
-    /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
-    var pauses: [PauseState] = []
-    var pauseEvents: [PauseEvent] = []
+    // What each packet asks for, together; see `bringNear`.
 
     var transportSequenceNumber: UInt16
+    /// The only layer, or the first; where it stands as long as the sender does.
+    public let video: UnsafeMutablePointer<OutboundTrack>?
+    public let audio: UnsafeMutablePointer<OutboundTrack>?
+    /// The layers after the first, where several are sent side by side.
+    public let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
+    /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
+    var pauses: [PauseState] = []
+    var publisherReportDue: Instant?
+    var pacer: Pacer
     /// What the path to the peer carries.
     var bandwidth: BandwidthEstimator
-    var pacer: Pacer
-    let reporterSSRC: UInt32
-    let cname: [UInt8]
-    /// The peer's receiver reference time, to be answered with the next report (RTCP5).
-    var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
-    public internal(set) var roundTripTime = RoundTripTime()
 
+    // What reports and requests ask for as well.
+
+    public internal(set) var roundTripTime = RoundTripTime()
     /// What the peer wants to be sent at most, all tracks together (REMB): its estimate of the link, or its wish where
     /// it reports arrivals.
     public internal(set) var receiverLimit: Bitrate?
@@ -59,17 +57,19 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
     public var reportsArrivals: Bool {
         mutating get { (video ?? audio)?.pointee.media.feedback.contains(.transportCC) ?? false }
     }
-
     /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
     /// at most. Most viewers ask for none in all their life, so no memory is set aside.
     var asked: [(type: MediaType, layer: Int, sequenceNumber: UInt16)] = []
+    /// The peer's receiver reference time, to be answered with the next report (RTCP5).
+    var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
+    var pauseEvents: [PauseEvent] = []
+    let reporterSSRC: UInt32
+    let cname: [UInt8]
+    /// What is said beside sender reports; nil for who says nothing, as a relay does to its viewers.
+    var publisherReport: PublisherReport?
 
     /// The round trip assumed before any report.
     static let assumedRoundTrip = TimeSpan.milliseconds(50)
-
-    /// What is said beside sender reports; nil for who says nothing, as a relay does to its viewers.
-    var publisherReport: PublisherReport?
-    var publisherReportDue: Instant?
 
     /// - Parameters:
     ///   - media: the sections in which we send.

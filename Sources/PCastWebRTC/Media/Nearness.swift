@@ -10,6 +10,12 @@ public enum Nearness: CaseIterable, Sendable {
     @inline(__always)
     public static func bring(_ start: UnsafeRawPointer, _ count: Int) { pcast_prefetch(start, count) }
 
+    /// Has brought near what lies from one of a value's fields to another of them, in the order in which they are declared.
+    @inline(__always)
+    public static func bring<Last: ~Copyable>(_ first: UnsafeRawPointer, through last: UnsafePointer<Last>) {
+        bring(first, UnsafeRawPointer(last) - first + MemoryLayout<Last>.size)
+    }
+
     /// Has brought near what an array has in front of its elements, which is looked at before any of them is, and so many
     /// bytes of them.
     @inline(__always)

@@ -36,7 +36,8 @@ struct SRTPIndexWindow {
             isEmpty = false
             highest = index
         } else if index > highest {
-            forget(from: highest + 1, through: index)
+            // The next one, as it mostly is, has nothing to forget but itself.
+            if index > highest + 1 { forget(from: highest + 1, through: index) }
             highest = index
         }
         used[Self.word(index)] |= Self.bit(index)

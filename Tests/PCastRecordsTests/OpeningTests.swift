@@ -70,6 +70,29 @@ import Testing
         }
     }
 
+    @Test("Who finds a directory in use closes nothing of anybody else's") func refused() async throws {
+        try await withDirectory { path in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            let lock = try DirectoryLock(path)
+            await withTaskGroup(of: Int.self) { group in
+                group.addTask {
+                    var lost = 0
+                    while !Task.isCancelled {
+                        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+                        if close(descriptor) != 0 { lost += 1 }
+                    }
+                    return lost
+                }
+                for _ in 0..<2_000 {
+                    #expect(throws: RecordsError.inUse(path: path)) { _ = try DirectoryLock(path) }
+                }
+                group.cancelAll()
+                #expect(await group.next() == 0)
+            }
+            withExtendedLifetime(lock) {}
+        }
+    }
+
     @Test("A file that is no database, or is damaged, is a clear error", arguments: [0, 1, 2])
     func corrupt(kind: Int) async throws {
         try await withDirectory { path in

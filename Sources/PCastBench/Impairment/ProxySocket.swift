@@ -30,7 +30,8 @@ final class ProxySocket {
         setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    deinit { close(number) }
+    /// Also of one whose initializer threw.
+    deinit { if number >= 0 { close(number) } }
 
     func bind(_ address: TransportAddress) throws {
         guard Self.with(address, { Glibc.bind(number, $0, $1) }) == 0 else { throw Self.failure("bind \(address)") }

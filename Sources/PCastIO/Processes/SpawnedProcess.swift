@@ -31,9 +31,12 @@ public final class SpawnedProcess: Sendable {
         let given = [input, output, messages] + further
         precondition(given.count <= 10, "a program is given ten descriptors at most")
         let copies = given.map { fcntl($0.number, F_DUPFD_CLOEXEC, 10) }
+        let error = copies.contains { $0 < 0 } ? Errno.current : 0
         defer {
-            for copy in copies { close(copy) }
+            for copy in copies where copy >= 0 { close(copy) }
         }
+        // Else it would have this process's own in that place.
+        guard error == 0 else { throw .system(call: "fcntl", errno: error) }
         for (number, copy) in copies.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, copy, Int32(number))
         }
@@ -45,8 +48,8 @@ public final class SpawnedProcess: Sendable {
             for text in arguments + environment { free(text) }
         }
         var process: pid_t = 0
-        let error = clinux_spawn(&process, program, &actions, &arguments, &environment, isApart ? 1 : 0)
-        guard error == 0 else { throw .system(call: "posix_spawn", errno: error) }
+        let failure = clinux_spawn(&process, program, &actions, &arguments, &environment, isApart ? 1 : 0)
+        guard failure == 0 else { throw .system(call: "posix_spawn", errno: failure) }
         number = Mutex(process)
     }
 

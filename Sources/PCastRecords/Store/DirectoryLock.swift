@@ -13,11 +13,10 @@ final class DirectoryLock: Sendable {
                 ? .full(path: path) : .inaccessible(path: path, reason: String(cString: strerror(errno)))
         }
         // Ends with the process, also with one that was killed.
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
-            throw .inUse(path: directory)
-        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .inUse(path: directory) }
     }
 
-    deinit { close(descriptor) }
+    /// Also of one whose initializer threw, as it had all it has by then: what it closed itself would be closed twice, and the
+    /// second time may hit whatever another thread has opened meanwhile.
+    deinit { if descriptor >= 0 { close(descriptor) } }
 }

@@ -50,6 +50,7 @@ final class TestOrigin: Sendable {
     private let paths = Mutex<[String]>([])
     private let connections = Mutex<Set<Int32>>([])
     private let isOver = Atomic(false)
+    private let acceptor = Mutex<WorkerThread?>(nil)
 
     /// - Parameters:
     ///   - port: that of a server which has stopped, to come back there; 0 for a free one.
@@ -73,7 +74,8 @@ final class TestOrigin: Sendable {
         }
         guard isBound else { throw POSIXError(.EADDRINUSE) }
         self.port = Int(UInt16(bigEndian: address.sin_port))
-        _ = try WorkerThread(name: "origin") { self.accept() }
+        let thread = try WorkerThread(name: "origin") { self.accept() }
+        acceptor.withLock { $0 = thread }
     }
 
     /// Files of a folder.
@@ -89,6 +91,8 @@ final class TestOrigin: Sendable {
     func stop() {
         guard !isOver.exchange(true, ordering: .relaxed) else { return }
         shutdown(listener, Int32(SHUT_RDWR))
+        // Its number may be another test's as soon as it is closed.
+        acceptor.withLock { $0 }?.join()
         close(listener)
         connections.withLock { connections in for descriptor in connections { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }

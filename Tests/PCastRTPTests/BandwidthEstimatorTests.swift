@@ -125,6 +125,25 @@ import Testing
         #expect(scene.flows[0].target > 0.5e6)
     }
 
+    @Test("CC9: a path on which nothing is sent since it was full is tried again, and found to be free")
+    func cc9Silence() {
+        var scene = scene(rate: 3e6, source: 2e6, seed: 5) {
+            $0.isRigid = true
+            $0.hasSound = false
+        }
+        scene.run(for: .seconds(Int64(8)))
+        scene.link.rate = 0.6e6
+        scene.run(for: .milliseconds(1_200))
+        scene.flows[0].hasVideo = false
+        scene.run(for: .seconds(Int64(1)))
+        #expect(scene.flows[0].target < 1.2e6)
+        #expect(scene.flows[0].estimator.estimate.isCongested)
+        scene.link.rate = 3e6
+        scene.run(for: .seconds(Int64(15)))
+        #expect(scene.flows[0].target > 2e6)
+        #expect(!scene.flows[0].estimator.estimate.isCongested)
+    }
+
     @Test("CC9: sound alone for five minutes does not wear the estimate down")
     func cc9Long() {
         var scene = scene(rate: 3e6, source: 2e6, jitter: .milliseconds(10), seed: 6)

@@ -15,6 +15,7 @@ struct CongestionFlow {
     /// The encoder goes on with its rate whatever is estimated, as a relay's single layer does.
     var isRigid = false
     var hasVideo = true
+    var hasSound = true
     /// Whether the peer has a stream for padding.
     let canProbe: Bool
     /// Of the reports, how many do not arrive.
@@ -73,7 +74,7 @@ struct CongestionFlow {
         }
         if now >= nextSound {
             nextSound += .milliseconds(20)
-            send(120, at: now, link: &link)
+            if hasSound { send(120, at: now, link: &link) }
         }
         if now >= nextFrame { makeFrame() }
         while let first = waiting.first,

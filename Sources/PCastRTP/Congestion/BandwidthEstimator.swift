@@ -351,7 +351,9 @@ public struct BandwidthEstimator: Sendable {
         application.isLimited || application.endedAt.map { now - $0 < Self.riseTime } ?? false
     }
 
+    /// After a silence: what was measured is of before it, and what stood on the path has gone.
     private mutating func compareAnew() {
+        queue.forgetStanding()
         groups = ArrivalGroups()
         trend = Trendline()
         detector = OveruseDetector()
@@ -465,6 +467,8 @@ public struct BandwidthEstimator: Sendable {
 
     public mutating func advance(to now: Instant) {
         guard let deadline, now >= deadline else { return }
+        // Who is sent nothing, as the path was full, reports nothing: what was seen last would forbid to try it for good (CC9).
+        if let lastReport, now - lastReport > Self.silence { compareAnew() }
         application.sent(0, target: target, at: now)
         updateProbes(at: now)
     }

@@ -13,7 +13,7 @@ struct QueueDelay: Sendable {
     private var turned: TimeSpan?
     /// Of the last packet.
     private(set) var latest = TimeSpan.zero
-    /// Smoothed; nil before the first packet.
+    /// Smoothed; nil before the first packet, and before the first after a silence.
     private(set) var value: TimeSpan?
 
     /// The least and the most of the last stretch, when it began, and how many were as even before it.
@@ -37,6 +37,9 @@ struct QueueDelay: Sendable {
         current = running.least
         previous = nil
     }
+
+    /// Nothing is known of what stands on the path at the moment; its own delay is.
+    mutating func forgetStanding() { value = nil }
 
     /// - Parameter count: of packets that left and arrived at once.
     mutating func arrived(sentAt: Instant, arrival: TimeSpan, count: Int = 1) {

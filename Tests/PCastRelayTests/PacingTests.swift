@@ -46,11 +46,13 @@ struct PacingTests {
             let times = video.map { $0.arrival - began }
             #expect(times[Self.count - 1] < .milliseconds(20 + 210))
             #expect(times[Self.count - 1] > .milliseconds(20 + 50))
-            // The rate that takes the frame out within 200 ms, and 5 ms of it.
+            // The rate that takes the frame out within 200 ms, and 5 ms of it; the end, which is no more than other pictures
+            // are, leaves together: 16 ms.
             let burst = times.indices.map { first in
                 times[first...].prefix { $0 - times[first] < .microseconds(100) }.count
             }
-            #expect((burst.max() ?? 0) <= 5)
+            #expect((burst.dropLast(10).max() ?? 0) <= 5)
+            #expect((burst.max() ?? 0) <= 10)
             let sound = viewer.packets.first { $0.payload.count < 10 }
             #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
         }
@@ -97,8 +99,8 @@ struct PacingTests {
             else { return }
             sent.append((path.remote, header.sequenceNumber, bytes.count))
         }
-        // Of what is taken for granted of a path 6.2 kB may leave at once.
-        for (picture, count) in [2, 5, 4].enumerated() {
+        // Of what is taken for granted of a path 12.5 kB may leave at once.
+        for (picture, count) in [2, 9, 4].enumerated() {
             sent = []
             let number = 1_010 + 10 * UInt16(picture)
             give(
@@ -113,12 +115,12 @@ struct PacingTests {
             #expect(Set(sent.map(\.size)).count == 1)
             network.run(for: .milliseconds(33))
         }
-        // Twice as much leaves in bursts.
+        // More leaves in bursts.
         sent = []
-        give(10, of: 1_100, from: publisher, to: network, sequence: 1_050, timestamp: 200_000, isKeyFrame: false)
+        give(12, of: 1_100, from: publisher, to: network, sequence: 1_050, timestamp: 200_000, isKeyFrame: false)
         #expect(sent.count == 3 * 3)
         network.run(for: .milliseconds(200))
-        #expect(sent.count == 3 * 10)
+        #expect(sent.count == 3 * 12)
     }
 
     @Test("who is heard of next is only thought of: strangers, publishers and many viewers may be expected")

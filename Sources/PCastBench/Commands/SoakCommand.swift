@@ -9,7 +9,8 @@ struct SoakCommand: AsyncParsableCommand {
         discussion: """
             The publisher's sequence numbers, timestamps and transport numbers begin just before they wrap, so that \
             roll-over counters go on at once, and then every few minutes. Memory is compared with what it was after the \
-            first of its parts.
+            first of its parts. With --load the publisher sends more or fewer pictures a second, so that the platform \
+            takes that share of its processor however fast the machine is at the time.
             """)
 
     @Option(help: "How many minutes.")
@@ -18,11 +19,16 @@ struct SoakCommand: AsyncParsableCommand {
     @Option(help: "How many viewers.")
     var viewers = 500
 
+    @Option(help: "What the platform shall take of its processor, such as 0.8; without it 30 pictures a second.")
+    var load: Double?
+
     @Option(help: "In each part the platform stands still for so long, such as 600ms, as on a machine that is full.")
     var stall = MillisecondsArgument(span: .zero)
 
     @OptionGroup var options: ReportOptions
 
+    /// Until the load is what it shall be.
+    private static let settling = Duration.seconds(60)
     private static let growth = 4.0 * 1_024 * 1_024
     private static let targets = [
         Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
@@ -33,6 +39,7 @@ struct SoakCommand: AsyncParsableCommand {
         guard minutes > 0, (1...20_000).contains(viewers) else {
             throw ValidationError("--minutes is more than 0, --viewers from 1 to 20000.")
         }
+        guard load.map({ 0.05...0.95 ~= $0 }) ?? true else { throw ValidationError("--load is from 0.05 to 0.95.") }
     }
 
     func run() async throws {
@@ -42,6 +49,9 @@ struct SoakCommand: AsyncParsableCommand {
             beginning: LightPublisher.Beginning(
                 sequenceNumber: 65_000, timestamp: .max - 900_000, transportNumber: 65_300))
         defer { broadcast.stop() }
+        let keeper = load.map { load in Task { try await broadcast.keepLoad(at: load) } }
+        defer { keeper?.cancel() }
+        if keeper != nil { try await Task.sleep(for: Self.settling) }
         let parts = minutes < 1 ? 3 : 10
         let part = max(1, Int(minutes * 60 / Double(parts)))
         var settled: Double?
@@ -52,11 +62,15 @@ struct SoakCommand: AsyncParsableCommand {
                 try await Task.sleep(for: .seconds(part) / 3)
                 try await broadcast.stage.platform.standStill(for: stall.span)
             }
-            let round = try await turn.round
+            let measured = try await turn
+            let round = measured.round
             rounds.append(round)
             let memory = broadcast.stage.residentMemory
             settled = settled ?? memory
-            report.row("\(number) of \(parts)", round.row + [("memory", memory)], pass: round.missing == 0)
+            let pictures = Double(measured.publishing.frames) / round.elapsed.seconds
+            report.row(
+                "\(number) of \(parts)", round.row + [("pictures", pictures), ("memory", memory)],
+                pass: round.missing == 0)
         }
         func sum(_ figure: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + figure($1) }) }
         try report.finish(
@@ -65,6 +79,6 @@ struct SoakCommand: AsyncParsableCommand {
                 ("unauthentic", sum(\.unauthentic)), ("idle", sum(\.idle)), ("ownDrops", sum(\.ownDrops)),
                 ("ofProcessor", Percentile.of(rounds.map(\.share), 0.5)),
                 ("memoryGrowth", settled.map { broadcast.stage.residentMemory - $0 }),
-            ], targets: Self.targets)
+            ], targets: Self.targets + (load.map { [Target("ofProcessor", .atLeast(0.95 * $0))] } ?? []))
     }
 }

@@ -28,8 +28,10 @@ final class LightPublisher: LightPeer {
     private var sequence: UInt16
     private var transportNumber: UInt16
     private let firstTimestamp: UInt32
-    /// The next frame's number since `begun`, by which its time goes.
+    /// The next frame's number since `begun`, by which its time goes: from the last frame on at which the rate changed.
     private var frame: Int64 = 0
+    private var interval: TimeSpan
+    private var reference: (frame: Int64, due: Instant)
     /// What is left of the frame that leaves.
     private var leaving: ArraySlice<Int> = []
     private var leavesKeyFrame = false
@@ -68,6 +70,8 @@ final class LightPublisher: LightPeer {
         self.clock = clock
         self.shape = shape
         self.begun = begun
+        interval = TimeSpan(seconds: 1 / Double(shape.rate))
+        reference = (0, begun)
         sequence = beginning.sequenceNumber
         transportNumber = beginning.transportNumber
         firstTimestamp = beginning.timestamp
@@ -121,7 +125,13 @@ final class LightPublisher: LightPeer {
         follow(at: now)
     }
 
-    private func due(_ frame: Int64) -> Instant { begun + .nanoseconds(frame * 1_000_000_000 / shape.rate) }
+    /// From one frame to the next, from the next one on.
+    func setInterval(_ interval: TimeSpan) {
+        reference = (frame, due(frame))
+        self.interval = interval
+    }
+
+    private func due(_ frame: Int64) -> Instant { reference.due + interval * (frame - reference.frame) }
 
     var deadline: Instant? {
         guard transport.canSend else { return transport.deadline }
@@ -153,6 +163,7 @@ final class LightPublisher: LightPeer {
     private func beginFrame(at now: Instant) {
         guard leaving.isEmpty, due(frame) <= now else { return }
         let number = frame
+        let captured = due(number)
         while due(frame) <= now { frame += 1 }
         guard isRunning else { return }
         frames += 1
@@ -160,11 +171,15 @@ final class LightPublisher: LightPeer {
         wantsKeyFrame = false
         let sizes = leavesKeyFrame ? shape.keyFrame : shape.frames[Int(number) % shape.frames.count]
         leaving = sizes[...]
-        timestamp = firstTimestamp &+ UInt32(truncatingIfNeeded: number * 90_000 / shape.rate)
+        timestamp = rtpTimestamp(of: captured)
         if leavesKeyFrame {
             keyFrames += 1
             keyFrameBytes += sizes.reduce(0, +)
         }
+    }
+
+    private func rtpTimestamp(of instant: Instant) -> UInt32 {
+        firstTimestamp &+ UInt32(truncatingIfNeeded: (instant - begun).nanoseconds * 9 / 100_000)
     }
 
     private func extensions(at now: Instant) -> RTPExtensionValues {
@@ -255,11 +270,10 @@ final class LightPublisher: LightPeer {
         guard let room = batch.reserve() else { return true }
         self.reportDue = now + .seconds(1)
         var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: room[..<1_000]))
-        let elapsed = (now - begun).nanoseconds
         writer.senderReport(
             SenderInformation(
                 ssrc: media.localSSRC ?? 0, ntpTimestamp: clock.wallTime(at: now).ntpTimestamp,
-                rtpTimestamp: firstTimestamp &+ UInt32(truncatingIfNeeded: elapsed * 9 / 100_000),
+                rtpTimestamp: rtpTimestamp(of: now),
                 packetCount: UInt32(truncatingIfNeeded: packets), octetCount: UInt32(truncatingIfNeeded: payloadBytes)))
         writer.sourceDescription(ssrc: media.localSSRC ?? 0, cname: Array("light".utf8).span)
         let length = transport.protectRTCP(room, length: writer.count)

@@ -60,6 +60,11 @@ final class LoadPublishers: Sendable {
         await loop.call { crowd, _ in crowd.forEach { $0.isRunning = isRunning } }
     }
 
+    /// See `LightPublisher`.
+    func setInterval(_ interval: TimeSpan) async {
+        await loop.call { crowd, _ in crowd.forEach { $0.setInterval(interval) } }
+    }
+
     func begin() async { await loop.call { crowd, _ in crowd.forEach { $0.beginCounting() } } }
 
     struct Figures: Sendable {

@@ -2,7 +2,8 @@ public import PCastMedia
 
 /// Spreads what leaves over time: at two and a half times the target, in bursts of at most 5 ms of that. What is held
 /// back waits until half a burst may leave at once, for neighbours leave in one system call and single ones do not (IO2).
-/// A picture that is hardly more than a burst leaves whole for the same reason, where the path is not known to be narrow.
+/// A picture leaves whole for the same reason, if it is not much larger than others, where the path is not known to be
+/// narrow.
 ///
 /// What is asked for each packet is `mutating` though it changes nothing: nothing is asked of a copy.
 ///
@@ -15,9 +16,10 @@ public struct Pacer: Sendable {
     private static let headroom = 2.0
     private static let limitedFactor = 1.25
     static let burst = TimeSpan.milliseconds(5)
-    /// What waits leaves whole if it is not more than this of the pace, which is 20 ms of what the path is known to carry,
-    /// nor more than sixteen packets (IO3).
-    static let whole = TimeSpan.milliseconds(8)
+    /// What waits leaves whole if it is not more than this of the pace, which is 40 ms of what the path is known to carry and
+    /// so a picture of a stream that it just carries, nor more than sixteen packets (IO3). libwebrtc's pacer has such a burst too
+    /// (`SetSendBurstInterval`).
+    static let whole = TimeSpan.milliseconds(16)
     private static let wholeSize = 16 * packetSize
     static let longestWait = TimeSpan.milliseconds(200)
     static let longestLimitedWait = TimeSpan.milliseconds(600)

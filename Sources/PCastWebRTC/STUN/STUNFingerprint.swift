@@ -15,12 +15,14 @@ enum STUNFingerprint {
 
     /// The attribute's value over the first `count` bytes, whose length field already counts FINGERPRINT.
     static func value(of bytes: UnsafeRawBufferPointer, count: Int) -> UInt32 {
-        let table = table
+        // By a span: a constant's subscript has all of the table copied each time.
+        let table = Self.table
+        let values = table.span
         var remainder: UInt32 = 0xFFFF_FFFF
         for byte in bytes[..<count] {
             remainder ^= UInt32(byte)
-            remainder = remainder >> 4 ^ table[Int(remainder & 15)]
-            remainder = remainder >> 4 ^ table[Int(remainder & 15)]
+            remainder = remainder >> 4 ^ values[Int(remainder & 15)]
+            remainder = remainder >> 4 ^ values[Int(remainder & 15)]
         }
         return ~remainder ^ mask
     }

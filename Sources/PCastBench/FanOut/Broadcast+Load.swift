@@ -1,0 +1,27 @@
+import PCastIO
+import PCastMedia
+
+extension Broadcast {
+    private static let step = TimeSpan.seconds(Int64(10))
+    /// How much the pictures a second change at a time, and how far from what they were.
+    private static let change = 0.9...1.1
+    private static let range = 0.3...3.0
+
+    /// Keeps the platform at a share of its processor until the task is cancelled, by how many pictures the publishers send
+    /// each second: on a machine that others use too, the same load is two thirds of a processor now and nine tenths later.
+    func keepLoad(at share: Double) async throws {
+        let usual = 1 / Double(shape.rate)
+        var factor = 1.0
+        while true {
+            let (start, before) = (MonotonicClock.now(), stage.processorTime)
+            try await Task.sleep(for: .seconds(Self.step.seconds))
+            let taken = (stage.processorTime - before).seconds / (MonotonicClock.now() - start).seconds
+            factor = Self.range.clamping(factor * Self.change.clamping(share / max(taken, 0.01)))
+            await publishers.setInterval(TimeSpan(seconds: usual / factor))
+        }
+    }
+}
+
+extension ClosedRange<Double> {
+    fileprivate func clamping(_ value: Double) -> Double { Swift.min(Swift.max(value, lowerBound), upperBound) }
+}

@@ -124,32 +124,32 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
             while !mail.isOver.load(ordering: .acquiring) {
                 wait(until: nil)
+                now = tick()
                 perform()
             }
+            now = tick()
             perform()
             send()
         }
 
+        /// While something waits to be read, the machine's time is when the last of what was read arrived: what waits was
+        /// there before now, and that this thread is late with it is nobody's delay (BEN2).
         private func turn() {
             wait(until: machine.deadline)
-            var count = receive()
-            perform()
-            while count > 0 {
+            while receive() > 0 {
+                perform()
                 expire()
                 send()
-                perform()
-                count = receive()
             }
+            now = tick()
+            perform()
             expire()
             send()
             mail.processorTime.store(Processor.threadTime.nanoseconds, ordering: .relaxed)
             mail.unsent.store(socket.unsent, ordering: .relaxed)
         }
 
-        private func tick() -> Instant {
-            now = max(now, MonotonicClock.now())
-            return now
-        }
+        private func tick() -> Instant { max(now, MonotonicClock.now()) }
 
         private func wait(until deadline: Instant?) {
             let left = deadline.map { max(0, ($0 - tick()).nanoseconds) } ?? -1
@@ -163,7 +163,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             for work in mail.items.withLock({ items in
                 defer { items = [] }
                 return items
-            }) { work(&machine, tick()) }
+            }) { work(&machine, now) }
         }
 
         private func receive() -> Int {
@@ -192,14 +192,14 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         }
 
         private func expire() {
-            guard let deadline = machine.deadline, deadline <= tick() else { return }
+            guard let deadline = machine.deadline, deadline <= now else { return }
             machine.advance(to: now)
         }
 
         private func send() {
             var hasMore = true
             while hasMore {
-                hasMore = machine.poll(into: &batch, at: tick())
+                hasMore = machine.poll(into: &batch, at: now)
                 if batch.isEmpty { return }
                 socket.send(batch)
                 batch.removeAll()

@@ -13,8 +13,9 @@ struct LocalCredentialsFile {
         try directory.prepare()
         let file = LocalCredentialsFile(path: "\(directory.path)/\(credentials.pid).json")
         unlink(file.path)  // A process that had this id before may have left one.
+        let data = try? JSONEncoder().encode(credentials)
         let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, let data = try? JSONEncoder().encode(credentials),
+        guard descriptor >= 0,
             (try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)) != nil
         else { throw CommandFailure(.failed, "\(file.path) cannot be written: \(String(cString: strerror(errno))).") }
         return file

@@ -142,17 +142,17 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
-    /// Where what is asked for with each packet lies: from the first on, and up to the last.
+    /// Where what is asked for with each packet lies.
     @inline(__always)
-    public mutating func bringNear(by bring: (_ first: UnsafeRawPointer, _ end: UnsafeRawPointer) -> Void) {
+    public mutating func bringNear(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         Self.span(&target, &probes, bring)
     }
 
     @inline(__always)
     private static func span(
         _ first: UnsafeRawPointer, _ last: UnsafePointer<ProbeController>,
-        _ bring: (_ first: UnsafeRawPointer, _ end: UnsafeRawPointer) -> Void
-    ) { bring(first, UnsafeRawPointer(last + 1)) }
+        _ bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
+    ) { bring(first, UnsafeRawPointer(last + 1) - first) }
 
     /// Where the next packet is noted; nil before the first.
     public var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }

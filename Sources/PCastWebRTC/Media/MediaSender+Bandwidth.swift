@@ -27,7 +27,7 @@ extension MediaSender {
         switch step {
         case .own:
             Nearness.bring(&transportSequenceNumber, through: &pacer)
-            bandwidth.bringNear { Nearness.bring($0, $1 - $0) }
+            bandwidth.bringNear { Nearness.bring($0, $1) }
         case .objects:
             if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
             // Its place and its reports are looked at with each picture as well.

@@ -13,7 +13,7 @@ struct LocalCredentialsFile {
         try directory.prepare()
         let file = LocalCredentialsFile(path: "\(directory.path)/\(credentials.pid).json")
         unlink(file.path)  // A process that had this id before may have left one.
-        let data = try? JSONEncoder().encode(credentials)
+        guard let data = try? JSONEncoder().encode(credentials) else { preconditionFailure("credentials are JSON") }
         let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0,
             (try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)) != nil

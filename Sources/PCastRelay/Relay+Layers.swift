@@ -40,6 +40,7 @@ extension Relay {
             video.pointee.stream.hasFallenBehind(stream.pointee.layers.address(layer).pointee.log)
         {
             viewer.pointee.loseVideo(at: now)
+            take(layers: viewer.pointee.layers.taken, viewer: place, at: now)
         }
         if let drain = viewer.pointee.drain, isOver(drain, of: place, at: now) { viewer.pointee.drain = nil }
         if let layer = viewer.pointee.layers.current {
@@ -56,6 +57,7 @@ extension Relay {
             case .full: return true
             case .idle where viewer.pointee.isDrowning(stream.pointee.layers.address(layer).pointee.log, at: now):
                 viewer.pointee.leaveOutVideo(at: now)
+                take(layers: viewer.pointee.layers.taken, viewer: place, at: now)
                 return false
             case .idle: return resendFormer(to: place, into: &batch, at: now)
             }
@@ -70,6 +72,7 @@ extension Relay {
             guard !LinkDrain.hasFreshKeyFrame(log.pointee.log, at: now) else { return }
         }
         viewer.pointee.leaveOutVideo(at: now)
+        take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
     }
 
     private func isOver(_ drain: LinkDrain, of place: Int, at now: Instant) -> Bool {

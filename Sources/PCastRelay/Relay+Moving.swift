@@ -14,7 +14,7 @@ extension Relay {
     ) -> Bool {
         guard path.transport == .udp, let source = Self.source(of: datagram) else { return false }
         let candidates = sources.candidates(source)
-        guard candidates.count > 1 else {
+        guard candidates.count > 1 || (candidates.count == 1 && neighbours.exist) else {
             return candidates.first.map { handle(datagram, from: path, to: $0, at: now) } ?? false
         }
         // Who fails to decrypt a packet spoils it (SRTP6).
@@ -23,6 +23,8 @@ extension Relay {
             datagram.copyBytes(from: original)
             if handle(datagram, from: path, to: candidate, at: now) { return true }
         }
+        // The neighbours are asked next.
+        datagram.copyBytes(from: original)
         return false
     }
 

@@ -70,6 +70,7 @@ extension Relay {
         case .taken:
             // Another peer is behind it now (ICE13).
             paths[path] = nil
+            probedPaths[path] = nil
             neighbours.note(path, of: neighbour)
         case .asked:
             if paths[path] == nil, neighbours.paths[path] == nil { neighbours.note(path, of: neighbour) }

@@ -133,7 +133,9 @@ extension Relay {
         if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
         for viewer in streams[index].viewers {
             if type == .video {
-                if viewers[viewer].layers.current == layer { viewers[viewer].loseVideo(at: now) }
+                guard viewers[viewer].layers.current == layer else { continue }
+                viewers[viewer].loseVideo(at: now)
+                take(layers: viewers[viewer].layers.taken, viewer: viewer, at: now)
             } else if streams[index].audio.exists {
                 viewers[viewer].sender.audio?.pointee.stream.beginAtEnd(of: streams[index].audio.log)
             }

@@ -194,6 +194,7 @@ public struct Relay: ~Copyable, DatagramMachine {
             case .back:
                 streams[index].isAway = false
                 events.append(.back(peer))
+                askAnew(stream: index, at: now)
             case .closed:
                 end(publisher: index, reason: .ended, at: now)
                 return

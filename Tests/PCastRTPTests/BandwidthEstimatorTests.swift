@@ -259,6 +259,28 @@ import Testing
         #expect(estimator.estimate.roundTrip.map { $0 >= .zero && $0 <= .seconds(Int64(5)) } == true)
     }
 
+    @Test("CC3: a datagram tells of no more packets than are remembered twice")
+    func mostReported() {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
+        let now = Instant(nanoseconds: 1_000_000_000)
+        for number in 0..<UInt16(10) { estimator.sent(number, size: 1_000, at: now) }
+        // Runs of packets that have not come, up to the first of ours; then one message of ours, that came.
+        func message(from first: UInt16, count: UInt16, chunk: [UInt8]) -> [UInt8] {
+            let head: [UInt8] = [
+                0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, UInt8(first >> 8), UInt8(first & 0xFF), UInt8(count >> 8),
+                UInt8(count & 0xFF), 0, 0, 1, 0,
+            ]
+            return head + chunk
+        }
+        let useless = message(from: 20_000, count: 8_191, chunk: [0x1F, 0xFF, 0, 0])
+        let ours = message(from: 0, count: 2, chunk: [0x20, 2, 4, 4])
+        estimator.read(useless + ours, at: now + .milliseconds(50))
+        #expect(estimator.estimate.roundTrip == nil)
+        estimator.read(ours, at: now + .milliseconds(60))
+        #expect(estimator.estimate.roundTrip != nil)
+    }
+
     @Test("another path is measured anew, from the rate of the old one")
     func anotherPath() {
         var scene = scene(rate: 3e6, source: 4e6, seed: 4)

@@ -142,6 +142,31 @@ import Testing
         #expect(pacer.cluster == 0)
     }
 
+    @Test("a probe that took too long ends, and what waits behind it leaves or has a time")
+    func lateProbe() throws {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
+        var recorder = TransportFeedbackRecorder()
+        for number in 0..<UInt16(30) {
+            estimator.sent(number, size: 500, at: Self.start)
+            recorder.received(number, at: Self.start + .milliseconds(Int64(number)))
+        }
+        let report = recorder.report(at: Self.start + .milliseconds(150))
+        estimator.read(try #require(report), at: Self.start + .milliseconds(150))
+        let polled = estimator.pollProbe()
+        var pacer = Pacer(target: .kilobits(500))
+        pacer.begin(try #require(polled), at: Self.start)
+        let passed = pacer.mayPass(queued: 1, waited: .zero, at: Self.start + .seconds(1))
+        let isProbing = pacer.isProbing
+        #expect(passed && !isProbing)
+        pacer.begin(try #require(polled), at: Self.start + .seconds(1))
+        pacer.sent(bytes: 50_000, at: Self.start + .seconds(1))
+        pacer.begin(try #require(polled), at: Self.start + .seconds(1))
+        let passedFull = pacer.mayPass(queued: 1, waited: .zero, at: Self.start + .milliseconds(1_510))
+        let deadline = pacer.deadline
+        #expect(passedFull || deadline != nil)
+    }
+
     @Test("a probe that nothing can be sent for ends, and leaves no deadline behind")
     func abandoned() throws {
         var estimator = BandwidthEstimator(

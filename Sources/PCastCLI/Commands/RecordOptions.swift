@@ -27,8 +27,13 @@ struct RecordOptions: ParsableArguments {
     var callbackNetwork: [NetworkArgument] = []
 
     func keeping(_ settings: Settings) throws -> RecordKeeping {
-        RecordKeeping(
-            directory: try settings.value("data", data), keyFile: try settings.value("data-key", dataKey),
+        let directory = try settings.value("data", data)
+        let keyFile = try settings.value("data-key", dataKey)
+        guard directory != nil || keyFile == nil else {
+            throw CommandFailure(.unusableArguments, "--data-key seals what is kept: give --data as well.")
+        }
+        return RecordKeeping(
+            directory: directory, keyFile: keyFile,
             retention: try settings.value("retention", retention)?.span ?? RecordKeeping.defaultRetention,
             callbackNetworks: try settings.values("callback-network", callbackNetwork).map(\.network),
             fallback: RandomApplication.make(id: "local").platformApplication)

@@ -116,6 +116,12 @@ struct ServeCommand: AsyncCommand {
             tlsCertificate: try settings.value("tls-certificate", tlsCertificate),
             tlsKey: try settings.value("tls-key", tlsKey), tlsName: try settings.value("tls-name", tlsName),
             records: try records.keeping(settings))
+        let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
+        guard configuration.tlsPort != nil || !hasFiles else {
+            throw CommandFailure(
+                .unusableArguments,
+                "--tls-certificate and --tls-key are for the port that speaks TLS: give --tls-port as well.")
+        }
         configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
         configuration.workers = try workers.configuration(settings)
@@ -128,7 +134,9 @@ struct ServeCommand: AsyncCommand {
         guard let count = try settings.value("shards", shards) else {
             return min(ProcessInfo.processInfo.activeProcessorCount, most)
         }
-        guard (1...most).contains(count) else { throw ValidationError("shards are 1 to \(most).") }
+        guard (1...most).contains(count) else {
+            throw CommandFailure(.unusableArguments, "--shards is from 1 to \(most).")
+        }
         return count
     }
 

@@ -62,7 +62,7 @@ struct TimelineAddCommand: AsyncCommand {
         let now = SystemClock.now()
         let answer: TimelineProducer.Answer
         let event = withdraw ? nil : try self.read(now)
-        let name = id ?? event?.id ?? Timestamp.text(now)
+        let name = id ?? event?.id ?? event?.timestamp ?? Timestamp.text(now)
         if let event {
             answer = try await producer.send(change ? "PATCH" : "POST", event: name, body: event.object)
         } else {

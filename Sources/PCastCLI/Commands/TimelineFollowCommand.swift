@@ -38,10 +38,14 @@ struct TimelineFollowCommand: AsyncCommand {
         let platform: TimelinePlatform
         if let token, let uri = administration.uri {
             platform = TimelinePlatform(uri: uri, token: token)
-        } else {
-            let known = try administration.administration()
+        } else if let known = try? administration.administration() {
             platform = TimelinePlatform(
                 uri: known.uri, token: try token ?? ApplicationTokens(application: known.application).following())
+        } else if let uri = administration.uri {
+            // One that is for its own machine asks for none.
+            platform = TimelinePlatform(uri: uri)
+        } else {
+            throw CommandFailure(.nothingToPlay, "No platform of yours runs here: give --uri and --token.")
         }
         let run = TimelineFollowing(game, platform, since: SequenceNumber(since), console)
         let following = Task { try await run.run() }

@@ -19,8 +19,11 @@ struct AcknowledgedBitrate: Sendable {
     private var variance = 50.0
     /// Bytes of the last spans of 25 ms, each at its number modulo four.
     private var burst = SIMD4<Int>(repeating: 0)
-    private var newestBurst: Int64 = 0
+    /// The last span's number, by a clock that may stand before its zero; nil before the first packet.
+    private var newestBurst: Int64?
     private static let burstSpan = TimeSpan.milliseconds(100)
+    /// What arrived so many spans before others was not overtaken: the peer's clock went back.
+    private static let clockStep: Int64 = 40
 
     /// Nil before the first window is full.
     var bitrate: Bitrate? { kilobits.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
@@ -44,14 +47,24 @@ struct AcknowledgedBitrate: Sendable {
     }
 
     private mutating func count(_ size: Int, at arrival: TimeSpan) {
-        let number = arrival.nanoseconds / (Self.burstSpan.nanoseconds / Int64(burst.scalarCount))
-        while newestBurst < number {
-            newestBurst =
-                number - newestBurst > Int64(burst.scalarCount) ? number - Int64(burst.scalarCount) : newestBurst + 1
-            burst[Int(newestBurst) % burst.scalarCount] = 0
+        let spans = Int64(burst.scalarCount)
+        let length = Self.burstSpan.nanoseconds / spans
+        // Rounded down below zero as well: a reference time has a sign, and half of all clocks stand there.
+        let number = (arrival.nanoseconds >= 0 ? arrival.nanoseconds : arrival.nanoseconds - length + 1) / length
+        let newest = newestBurst ?? number
+        if abs(number - newest) >= Self.clockStep {
+            burst = SIMD4(repeating: 0)
+            newestBurst = number
+        } else {
+            for passed in newest..<max(newest, number) { burst[Self.place(passed + 1, of: spans)] = 0 }
+            newestBurst = max(newest, number)
+            guard newest - number < spans else { return }
         }
-        burst[Int(newestBurst) % burst.scalarCount] += size
+        burst[Self.place(number, of: spans)] += size
     }
+
+    /// Spans are a power of two, so that this is their modulus below zero as well.
+    private static func place(_ number: Int64, of spans: Int64) -> Int { Int(number & (spans - 1)) }
 
     mutating func expectChange() { variance += Self.changeVariance }
 
@@ -67,7 +80,8 @@ struct AcknowledgedBitrate: Sendable {
                 filled = TimeSpan(nanoseconds: filled.nanoseconds % window.nanoseconds)
             }
         }
-        last = max(last ?? arrival, arrival)
+        // A clock that went back far goes on from there.
+        last = last.map { $0 - arrival > .seconds(Int64(1)) ? arrival : max($0, arrival) } ?? arrival
         defer { sum += size }
         guard filled >= window else { return nil }
         let sample = Double(sum) * 8 / window.milliseconds

@@ -22,6 +22,8 @@ public struct BandwidthEstimator: Sendable {
 
     /// Arrivals are compared anew after a silence of this length, as libwebrtc does.
     private static let silence = TimeSpan.seconds(Int64(2))
+    /// Of so many packets one datagram tells at most, which is twice what is remembered: others are of no use.
+    static let mostReported = 2 * SentPacketHistory.maximumCapacity
     private static let longestRoundTrip = TimeSpan.seconds(Int64(5))
     /// Probes wait for this long after the rate went down, and while a queue stands.
     private static let calm = TimeSpan.seconds(Int64(2))
@@ -57,6 +59,8 @@ public struct BandwidthEstimator: Sendable {
     private var expectsChangeFrom: Instant?
     private var limitEnded: Instant?
     private var lastReport: Instant?
+    /// How many packets what comes in one datagram may still tell of.
+    private var unread = 0
     /// When packets began to go the way they go now.
     private var pathSince: Instant?
     private var measuredRoundTrip: TimeSpan?
@@ -188,6 +192,10 @@ public struct BandwidthEstimator: Sendable {
     /// The peer's time for packets, from the datagram that the message was read from.
     public mutating func receive(_ feedback: TransportFeedback, in datagram: Span<UInt8>, at now: Instant) {
         guard reportsArrivals else { return }
+        // A datagram's messages have one time. Two dozen of them may each tell of 65,535 packets (CC3).
+        if lastReport != now { unread = Self.mostReported }
+        guard feedback.packetCount <= unread else { return }
+        unread -= feedback.packetCount
         if let lastReport, now - lastReport > Self.silence { compareAnew() }
         lastReport = now
         var tally = Tally()

@@ -102,7 +102,9 @@ public struct Pacer: Sendable {
     /// - Parameters: see `grant`.
     @inline(__always)
     public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
-        probe != nil ? mayProbe(at: now) : grant(queued: queued, waited: waited, at: now) != nil
+        if probe != nil, mayProbe(at: now) { return true }
+        // One that has taken too long has just ended, and nobody would come again for what waits.
+        return probe == nil && grant(queued: queued, waited: waited, at: now) != nil
     }
 
     /// How much may leave now; nil if nothing may, and then it is asked again at the deadline. Packets leave while those

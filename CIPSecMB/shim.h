@@ -67,6 +67,18 @@ static inline int pcast_imb_load(pcast_imb_library *library)
     return 1;
 }
 
+// Encrypts or decrypts with round keys that are made for this call alone. They lie on its stack, whose alignment Swift's own
+// temporary memory has only from the heap.
+static inline void pcast_imb_crypt_once(
+    pcast_imb_expand expand, pcast_imb_crypt crypt, const void *key, void *context, uint8_t *output, const uint8_t *input,
+    uint64_t length, const uint8_t *vector, const uint8_t *associated, uint64_t associated_length, uint8_t *tag,
+    uint64_t tag_length)
+{
+    _Alignas(PCAST_IMB_KEY_ALIGNMENT) uint8_t expanded[PCAST_IMB_KEY_SIZE];
+    expand(key, expanded);
+    crypt(expanded, context, output, input, length, vector, associated, associated_length, tag, tag_length);
+}
+
 // Has memory brought into the processor's nearest cache, without waiting for it.
 static inline void pcast_prefetch(const void *start, size_t size)
 {

@@ -36,14 +36,11 @@ struct DeadlineHeap {
         entries[0] = last
         var index = 0
         while true {
-            var smallest = index
-            for child in [2 * index + 1, 2 * index + 2].lazy
-            where child < entries.count && entries[child].instant < entries[smallest].instant {
-                smallest = child
-            }
-            if smallest == index { return first }
-            entries.swapAt(index, smallest)
-            index = smallest
+            var child = 2 * index + 1
+            if child + 1 < entries.count, entries[child + 1].instant < entries[child].instant { child += 1 }
+            guard child < entries.count, entries[child].instant < entries[index].instant else { return first }
+            entries.swapAt(index, child)
+            index = child
         }
     }
 }

@@ -2,18 +2,32 @@ import PCastMedia
 
 /// The other shards, as one of them sees them: where their peers are, and what waits to be handed over to each.
 struct Neighbours {
-    /// Batches that a shard makes at most; what finds no room in them is lost, like a datagram, and counted.
+    /// Batches for one neighbour at most, where there is one alone; what finds no room in them is lost, like a datagram, and
+    /// counted.
     static let maximumBatches = 64
+    /// Where there are many; one that stands still costs the others nothing.
+    private static let leastBatches = 4
+    /// A neighbour that has so many to read yet is handed full ones alone: it would get one of a packet or two in each turn,
+    /// and the room for minutes were gone in a second.
+    private static let unreadLimit = 2
+
+    /// What goes to one neighbour.
+    private struct Lane {
+        var open: ParcelBatch?
+        var full: [ParcelBatch] = []
+        /// Handed over, and not given back.
+        var unread = 0
+
+        var count: Int { unread + full.count + (open == nil ? 0 : 1) }
+    }
 
     let shard: Shard
     private let maximumPaths: Int
+    private let laneCapacity: Int
     /// The neighbour whose peer has passed a check on that path, or is asked there.
     private(set) var paths: [NetworkPath: Int] = [:]
-    /// What is being filled, by neighbour.
-    private var open: [ParcelBatch?]
-    private var full: [(shard: Int, batch: ParcelBatch)] = []
+    private var lanes: [Lane]
     private var spare: [ParcelBatch] = []
-    private var made = 0
     /// What found no room.
     private(set) var lost = 0
 
@@ -21,7 +35,8 @@ struct Neighbours {
     init(of shard: Shard, maximumPeers: Int) {
         self.shard = shard
         maximumPaths = shard.count * maximumPeers * 2
-        open = Array(repeating: nil, count: shard.count)
+        lanes = Array(repeating: Lane(), count: shard.count)
+        laneCapacity = max(Self.maximumBatches / max(shard.count - 1, 1), Self.leastBatches)
     }
 
     var exist: Bool { !shard.isAlone }
@@ -43,20 +58,19 @@ struct Neighbours {
 
     /// The batch of a neighbour's in which there is room for one more parcel; nil when there is none.
     private mutating func batch(for neighbour: Int, _ byteCount: Int) -> ParcelBatch? {
-        if let batch = open[neighbour] {
+        if let batch = lanes[neighbour].open {
             if batch.hasRoom(for: byteCount) { return batch }
-            full.append((neighbour, batch))
-            open[neighbour] = nil
+            lanes[neighbour].full.append(batch)
+            lanes[neighbour].open = nil
         }
-        if let batch = spare.popLast() {
-            open[neighbour] = batch
-        } else if made < Self.maximumBatches {
-            made += 1
-            open[neighbour] = ParcelBatch()
-        } else {
+        guard lanes[neighbour].count < laneCapacity else {
             lost += 1
+            return nil
         }
-        return open[neighbour]
+        let batch = spare.popLast() ?? ParcelBatch()
+        batch.reader = neighbour
+        lanes[neighbour].open = batch
+        return batch
     }
 
     mutating func give(_ parcel: ParcelBatch.Parcel, to neighbour: Int) {
@@ -72,20 +86,28 @@ struct Neighbours {
 
     /// A batch that is to be brought to a neighbour; nil when there is none more.
     mutating func poll() -> (shard: Int, batch: ParcelBatch)? {
-        if let first = full.first {
-            full.removeFirst()
-            return first
-        }
-        for neighbour in open.indices {
-            guard let batch = open[neighbour], !batch.isEmpty else { continue }
-            open[neighbour] = nil
-            return (neighbour, batch)
+        for neighbour in lanes.indices {
+            if !lanes[neighbour].full.isEmpty { return handOver(lanes[neighbour].full.removeFirst()) }
+            guard lanes[neighbour].unread < Self.unreadLimit, let batch = lanes[neighbour].open, !batch.isEmpty else {
+                continue
+            }
+            lanes[neighbour].open = nil
+            return handOver(batch)
         }
         return nil
     }
 
+    private mutating func handOver(_ batch: ParcelBatch) -> (shard: Int, batch: ParcelBatch) {
+        lanes[batch.reader].unread += 1
+        return (batch.reader, batch)
+    }
+
+    /// Whether anything waits until a neighbour has read what it was handed.
+    var isHolding: Bool { lanes.contains { $0.open?.isEmpty == false } }
+
     /// A batch that this shard has made, and that was read.
     mutating func takeBack(_ batch: ParcelBatch) {
+        lanes[batch.reader].unread -= 1
         batch.removeAll()
         spare.append(batch)
     }

@@ -42,6 +42,8 @@ public final class ParcelBatch: @unchecked Sendable {
 
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCapacity, alignment: 64)
     private var byteCount = 0
+    /// The shard that it is made for.
+    var reader = 0
     private(set) var parcels: [Parcel] = []
 
     init() { parcels.reserveCapacity(Self.parcelCapacity) }

@@ -6,11 +6,15 @@ import PCastWebRTC
 extension Relay {
     // MARK: Driving
 
-    /// Batches of parcels that a relay makes at most.
+    /// Batches of parcels that a relay makes for one neighbour at most.
     public static var maximumParcelBatches: Int { Neighbours.maximumBatches }
 
     /// What is to be brought to a neighbour, whole and in order; nil when there is none more. To be asked after each turn.
     public mutating func pollParcels() -> (shard: Int, batch: ParcelBatch)? { neighbours.poll() }
+
+    /// Whether there is more, for a neighbour that has not read what it was brought. To be polled again when it gives a batch
+    /// back.
+    public var isHoldingParcels: Bool { neighbours.isHolding }
 
     /// Takes in what a neighbour has handed over. The batch is to be given back to the neighbour (`takeBack`).
     public mutating func take(_ batch: ParcelBatch, from neighbour: Int, at now: Instant) {

@@ -285,6 +285,7 @@ public struct Relay: ~Copyable, DatagramMachine {
         if let home = streams[index].home {
             // Where it goes on, nobody here takes anything of it.
             neighbours.give(.takers(streams[index].peer, StreamReplica.Takers()), to: home)
+            neighbours.give(.links(streams[index].peer, StreamReplica.Links(), 0..<0), to: home)
         } else {
             events.append(.ended(streams[index].peer, reason))
         }

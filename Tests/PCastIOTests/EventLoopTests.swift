@@ -162,6 +162,22 @@ struct EventLoopTests {
         #expect(try await loop.call { machine, _ in machine.deadline } == nil)
     }
 
+    @Test("after a thread that stood still, what others have told meanwhile is taken in before a deadline is judged")
+    func standstill() async throws {
+        let loop = try EventLoop.echo(
+            "127.0.0.1:0",
+            beforeSending: { machine, now in
+                // As a replica's news put off its end.
+                if let deadline = machine.deadline, deadline <= now { machine.deadline = nil }
+            })
+        try await loop.call { machine, now in
+            let deadline = now + .milliseconds(1)
+            machine.deadline = deadline
+            while MonotonicClock.now() <= deadline {}
+        }
+        #expect(try await loop.call { machine, _ in machine.wakes } == [])
+    }
+
     @Test("time never goes backwards for the machine, and arrivals lie between its instants")
     func monotonicArrivals() async throws {
         let loop = try EventLoop.echo("127.0.0.1:0")

@@ -67,11 +67,13 @@ final class Signal<Value: Sendable>: Sendable {
 
 extension EventLoop where M == EchoMachine {
     static func echo(
-        _ listen: String..., tcp: Bool = false, afterTurn: @escaping @Sendable (inout M, Instant) -> Void = { _, _ in }
+        _ listen: String..., tcp: Bool = false,
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void = { _, _ in },
+        beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil
     ) throws -> EventLoop<EchoMachine> {
         try EventLoop(
             name: "echo", listen: listen.map { TransportAddress($0)! }, tcpListen: tcp,
-            makeMachine: { _ in EchoMachine() }, afterTurn: afterTurn)
+            makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterTurn: afterTurn)
     }
 
     /// The port that it took.

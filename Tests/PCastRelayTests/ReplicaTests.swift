@@ -104,6 +104,17 @@ struct ReplicaTests {
         #expect(wanted.0 == wanted.1)
     }
 
+    @Test("Of a replica that has ended no link counts any more")
+    func links() throws {
+        var stage = try Stage()
+        stage.send(200)
+        #expect(stage.network.relay.streams[0].replicas.map(\.links.counted) == [1])
+        stage.network.neighbour?.end(publisher: 0, reason: .failed, at: stage.network.now)
+        stage.network.settleRelay()
+        #expect(stage.network.relay.streams[0].replicas.map(\.links) == [StreamReplica.Links()])
+        #expect(stage.network.relay.streams[0].replicas.map(\.takers) == [StreamReplica.Takers()])
+    }
+
     @Test("Who has lost its picture at a replica has a key frame made")
     func keyFrame() throws {
         var stage = try Stage()

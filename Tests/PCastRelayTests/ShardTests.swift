@@ -110,6 +110,37 @@ struct ShardTests {
         #expect(neighbours.lost == 3)
     }
 
+    @Test("A neighbour that reads nothing costs little room, and the others none; nothing is lost, or out of order")
+    func standstill() {
+        var neighbours = Neighbours(of: Shard(0, of: 3), maximumPeers: 10)
+        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
+        func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255)] }
+        var waiting: [ParcelBatch] = []
+        for number in 0..<1_000 {
+            bytes(number).withUnsafeBytes { neighbours.give($0, to: 1) { .datagram($0, from: path) } }
+            while let (shard, batch) = neighbours.poll() {
+                #expect(shard == 1)
+                waiting.append(batch)
+            }
+        }
+        // Two of one datagram, and one that was full.
+        #expect(waiting.map(\.parcels.count) == [1, 1, ParcelBatch.parcelCapacity])
+        #expect(neighbours.isHolding)
+        neighbours.give(.path(path, .left), to: 2)
+        let other = neighbours.poll()
+        #expect(other?.shard == 2)
+        #expect(neighbours.poll() == nil)
+        var read: [[UInt8]] = []
+        while !waiting.isEmpty {
+            let batch = waiting.removeFirst()
+            for case .datagram(let range, _) in batch.parcels { read.append(Array(batch.bytes(range))) }
+            neighbours.takeBack(batch)
+            while let (_, batch) = neighbours.poll() { waiting.append(batch) }
+        }
+        #expect(read == (0..<1_000).map(bytes))
+        #expect(neighbours.lost == 0 && !neighbours.isHolding)
+    }
+
     @Test("A fragment tells its shard, and a stranger's tells none that there is not")
     func fragments() {
         var generator = SeededGenerator(seed: 1)

@@ -22,8 +22,8 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///   - tcpListen: also accept ICE-TCP connections on the same addresses and number (RFC 6544).
     ///   - shares: lets further loops have the same addresses; see the other initializer.
     ///   - makeMachine: makes the machine, told the bound addresses.
-    ///   - beforeSending: called on the loop's thread in each turn, when what has come was told to the machine, and before
-    ///     what it has is sent.
+    ///   - beforeSending: called on the loop's thread in each turn, when what has come was told to the machine, before its
+    ///     time passes and what it has is sent.
     ///   - afterTurn: called on the loop's thread after each turn, to take events out; what it has the machine send
     ///     is sent in the same turn.
     ///   - onAddressChange: called on the loop's thread when an interface or an address of this machine came, changed

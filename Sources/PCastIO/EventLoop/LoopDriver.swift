@@ -64,6 +64,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     func run() {
         // What the machine wants to send at its start waits for no event.
+        if let beforeSending { beforeSending(&machine, tick()) }
         finishTurn()
         while !isClosed { turn() }
         connections.failConnecting()
@@ -76,12 +77,13 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             if case .socket(let socket) = poller.event(index).source { receive(from: socket) }
         }
         for index in 0..<count { handle(poller.event(index)) }
+        // After a thread that stood still, what others have told meanwhile may be what a deadline waits for.
+        if let beforeSending { beforeSending(&machine, tick()) }
         expire()
         finishTurn()
     }
 
     private func finishTurn() {
-        if let beforeSending { beforeSending(&machine, tick()) }
         sendAll()
         afterTurn(&machine, tick())
         sendAll()

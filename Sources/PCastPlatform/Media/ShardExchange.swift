@@ -26,6 +26,8 @@ final class ShardExchange: Sendable {
     private let back: [Ring]
     /// Whether a shard is on its way to look, so that it is woken once.
     private let isComing: [Flag]
+    /// Whether a shard waits for others to read what it has brought them; the next one that does wakes it.
+    private let isHolding: [Flag]
     private let loops = AtomicLazyReference<Loops>()
 
     init(count: Int) {
@@ -34,6 +36,7 @@ final class ShardExchange: Sendable {
         forth = (0..<pairs).map { _ in Ring(capacity: Relay.maximumParcelBatches) }
         back = (0..<pairs).map { _ in Ring(capacity: Relay.maximumParcelBatches) }
         isComing = (0..<count).map { _ in Flag() }
+        isHolding = (0..<count).map { _ in Flag() }
     }
 
     /// Who is woken; before, nobody has anything for anybody.
@@ -51,13 +54,16 @@ final class ShardExchange: Sendable {
         guard count > 1 else { return }
         // Before looking: what comes afterwards wakes anew.
         isComing[shard].value.store(false, ordering: .sequentiallyConsistent)
+        takeBack(to: &relay, shard: shard)
         for other in 0..<count where other != shard {
-            while let batch = back[other * count + shard].pop() { relay.takeBack(batch) }
+            var hasRead = false
             while let batch = forth[other * count + shard].pop() {
                 relay.take(batch, from: other, at: now)
                 // There is room: it has come by a ring of the same size.
                 _ = back[shard * count + other].push(batch)
+                hasRead = true
             }
+            if hasRead, isHolding[other].value.exchange(false, ordering: .sequentiallyConsistent) { wake(other) }
         }
         bring(&relay, from: shard)
     }
@@ -65,10 +71,29 @@ final class ShardExchange: Sendable {
     /// Brings the others what a shard has for them.
     func bring(_ relay: inout Relay, from shard: Int) {
         guard count > 1 else { return }
+        bringAll(of: &relay, from: shard)
+        guard relay.isHoldingParcels else { return }
+        // Before looking: what is given back afterwards wakes.
+        isHolding[shard].value.store(true, ordering: .sequentiallyConsistent)
+        takeBack(to: &relay, shard: shard)
+        bringAll(of: &relay, from: shard)
+    }
+
+    private func takeBack(to relay: inout Relay, shard: Int) {
+        for other in 0..<count where other != shard {
+            while let batch = back[other * count + shard].pop() { relay.takeBack(batch) }
+        }
+    }
+
+    private func bringAll(of relay: inout Relay, from shard: Int) {
         while let (other, batch) = relay.pollParcels() {
             _ = forth[shard * count + other].push(batch)
-            guard !isComing[other].value.exchange(true, ordering: .sequentiallyConsistent) else { continue }
-            loops.load()?.all[other].wake()
+            wake(other)
         }
+    }
+
+    private func wake(_ shard: Int) {
+        guard !isComing[shard].value.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        loops.load()?.all[shard].wake()
     }
 }

@@ -83,15 +83,10 @@ final class SRTPIPSecMBCipher {
             associated.copyMemory(from: UnsafeRawBufferPointer(rebasing: packet[..<clearEnd]))
             UnsafeMutableRawBufferPointer(rebasing: associated[clearEnd...])
                 .copyMemory(from: UnsafeRawBufferPointer(rebasing: packet[(packet.count - SRTCPTrailer.size)...]))
-            withUnsafeTemporaryAllocation(
-                byteCount: Int(PCAST_IMB_KEY_SIZE), alignment: Int(PCAST_IMB_KEY_ALIGNMENT)
-            ) { keys in
-                functions.expand(rtcpKey, keys.baseAddress)
-                apply(
-                    UnsafeRawPointer(keys.baseAddress!), rtcpSalt.gcm(ssrc: ssrc, index: UInt64(index)),
-                    UnsafeRawBufferPointer(rebasing: packet[clearEnd..<end]), to: packet.baseAddress! + clearEnd,
-                    associated: UnsafeRawBufferPointer(associated), tag: tag)
-            }
+            apply(
+                nil, rtcpSalt.gcm(ssrc: ssrc, index: UInt64(index)),
+                UnsafeRawBufferPointer(rebasing: packet[clearEnd..<end]), to: packet.baseAddress! + clearEnd,
+                associated: UnsafeRawBufferPointer(associated), tag: tag)
         }
     }
 
@@ -126,17 +121,26 @@ final class SRTPIPSecMBCipher {
         }
     }
 
+    /// - Parameter keys: those for RTP; nil has them made of the key for RTCP.
     private func apply(
-        _ keys: UnsafeRawPointer, _ vector: SRTPInitializationVector, _ input: UnsafeRawBufferPointer,
+        _ keys: UnsafeRawPointer?, _ vector: SRTPInitializationVector, _ input: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer, associated: UnsafeRawBufferPointer, tag: UnsafeMutableRawPointer
     ) {
         withUnsafeTemporaryAllocation(byteCount: Int(PCAST_IMB_CONTEXT_SIZE), alignment: 16) { context in
             vector.withBytes { vector in
-                crypt(
-                    keys, context.baseAddress, output.assumingMemoryBound(to: UInt8.self),
-                    input.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(input.count), vector,
-                    associated.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(associated.count),
-                    tag.assumingMemoryBound(to: UInt8.self), UInt64(Self.tagLength))
+                let output = output.assumingMemoryBound(to: UInt8.self)
+                let tag = tag.assumingMemoryBound(to: UInt8.self)
+                let plain = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                let clear = associated.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                if let keys {
+                    crypt(
+                        keys, context.baseAddress, output, plain, UInt64(input.count), vector, clear,
+                        UInt64(associated.count), tag, UInt64(Self.tagLength))
+                } else {
+                    pcast_imb_crypt_once(
+                        functions.expand, crypt, rtcpKey, context.baseAddress, output, plain, UInt64(input.count),
+                        vector, clear, UInt64(associated.count), tag, UInt64(Self.tagLength))
+                }
             }
         }
     }

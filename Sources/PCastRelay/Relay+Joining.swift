@@ -11,6 +11,7 @@ extension Relay {
     ) throws(RelayError) -> SessionDescription {
         guard hasRoom else { throw .full }
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        try Self.require(offer, that: \.sends)
         var capabilities = Self.publishing
         capabilities.codecs = Self.preferred(offer.media.flatMap { $0.payloadFormats.map(\.codec) }, by: terms)
         let credentials = newCredentials()
@@ -52,6 +53,7 @@ extension Relay {
     ) throws(RelayError) -> SessionDescription {
         guard hasRoom else { throw .full }
         guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        try Self.require(offer, that: \.receives)
         let credentials = newCredentials()
         let videoFormat = streams[place].layers[0].carried
         let audioFormat = streams[place].audio.carried
@@ -141,6 +143,15 @@ extension Relay {
     }
 
     // MARK: Pieces
+
+    /// Refuses who says of all its media that they flow the other way, or not at all: whatever the codecs, it came to
+    /// the wrong door. Who has no media has none in common, which is another matter.
+    static func require(
+        _ description: SessionDescription, that flows: (MediaDirection) -> Bool
+    ) throws(RelayError) {
+        let media = description.media.filter { $0.kind.mediaType != nil && !$0.isRejected }
+        guard media.isEmpty || media.contains(where: { flows($0.direction) }) else { throw .wrongDirection }
+    }
 
     private static let capabilities = MediaCapabilities(
         h264Level: .level52,

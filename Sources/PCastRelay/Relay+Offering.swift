@@ -69,6 +69,10 @@ extension Relay {
         _ answer: SessionDescription, from peer: PeerID, at now: Instant
     ) throws(RelayError) -> NegotiatedSession {
         guard let outstanding = offers[peer] else { throw places[peer] == nil ? .unknownPeer : .noOffer }
+        switch outstanding.role {
+        case .publisher: try Self.require(answer, that: \.sends)
+        case .viewer: try Self.require(answer, that: \.receives)
+        }
         var session: NegotiatedSession
         do {
             session = try outstanding.offer.accept(answer)

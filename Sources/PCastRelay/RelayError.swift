@@ -7,6 +7,8 @@ public enum RelayError: Error, Hashable, Sendable {
     case description(SDPError)
     /// Nothing of what was offered is known here, or, for a viewer, none of it plays the stream.
     case noCommonCodec
+    /// No media flow the way that they have to: a publisher sends, a viewer receives.
+    case wrongDirection
     case unknownStream(StreamID)
     case streamExists(StreamID)
     case unknownPeer

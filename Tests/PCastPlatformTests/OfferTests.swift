@@ -24,6 +24,27 @@ import Testing
         }
     }
 
+    @Test(
+        "An offer to receive is 400 at WHIP, and one to send at WHEP, whatever their codecs",
+        arguments: ["/whip", "/whep"])
+    func direction(door: String) async throws {
+        try await TestPlatform.run { platform in
+            _ = try await platform.publish()
+            let (sending, receiving) = (try Offers.publisher(), try Offers.viewer())
+            let foreign = try Offers.foreignCodecs()
+            let wrong =
+                door == "/whip" ? [receiving, foreign] : [sending, foreign.replacing("recvonly", with: "sendonly")]
+            for offer in wrong + [receiving.replacing("recvonly", with: "inactive")] {
+                let answer = try await platform.post(door, offer)
+                #expect(answer.status == 400)
+                #expect(answer.body.contains("recvonly"), "it says what is expected")
+            }
+            #expect(try await platform.figure("pcast_viewers") == 0)
+            #expect(try await platform.figure("pcast_streams") == 1)
+            #expect(try await platform.post(door, door == "/whip" ? sending : receiving).status == 201)
+        }
+    }
+
     @Test("An offer that is cut or nonsense is 400", arguments: ["/whip", "/whep"])
     func nonsense(door: String) async throws {
         try await TestPlatform.run { platform in

@@ -77,7 +77,8 @@ import Testing
             refusal { for index in 0..<2 { $0.media[index].fingerprints = [] } } == .description(.missingFingerprint))
         #expect(refusal { $0.isICELite = true } == .description(.unusableSetup))
         #expect(refusal { for index in 0..<2 { $0.media[index].port = 0 } } == .noCommonCodec)
-        #expect(refusal { for index in 0..<2 { $0.media[index].direction = .receiveOnly } } == .noCommonCodec)
+        #expect(refusal { for index in 0..<2 { $0.media[index].direction = .receiveOnly } } == .wrongDirection)
+        #expect(refusal { for index in 0..<2 { $0.media[index].direction = .inactive } } == .wrongDirection)
         #expect(refusal { for index in 0..<2 { $0.media[index].rtpMaps = [] } } == .noCommonCodec)
         let standing = network.relay.offers.count
         #expect(standing == 1)

@@ -335,6 +335,11 @@ actor StreamDirectory {
             Refusal(.badRequest, "The session description cannot be used: \(problem).")
         case .noCommonCodec:
             Refusal(.unsupported, "None of the codecs offered can be used: H.264, VP8 and Opus are spoken here.")
+        case .wrongDirection:
+            Refusal(
+                .badRequest,
+                "The session description goes the wrong way: who publishes says sendonly or sendrecv, and who views "
+                    + "recvonly or sendrecv.")
         case .unknownStream: .noStream
         case .streamExists: Refusal(.conflict, "The stream exists already.")
         case .noOffer: Refusal(.conflict, "There is no offer to answer, or it was answered before.")

@@ -17,6 +17,7 @@
 static inline int cffmpeg_error_again(void) { return AVERROR(EAGAIN); }
 static inline int cffmpeg_error_end_of_file(void) { return AVERROR_EOF; }
 static inline int cffmpeg_error_exit(void) { return AVERROR_EXIT; }
+static inline int cffmpeg_error_input_output(void) { return AVERROR(EIO); }
 static inline int cffmpeg_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
 static inline int cffmpeg_error_out_of_memory(void) { return AVERROR(ENOMEM); }
 static inline int cffmpeg_error_patchwelcome(void) { return AVERROR_PATCHWELCOME; }

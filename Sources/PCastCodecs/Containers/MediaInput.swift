@@ -7,6 +7,9 @@ final class MediaInput {
     private let deadline: ReadingDeadline
     private var format: UnsafeMutablePointer<AVFormatContext>?
     private let bytes: MediaBytesContext?
+    private let isSRT: Bool
+    /// A peer of SRT has closed the connection, and did not just vanish.
+    private var hasSaidGoodbye = false
     let packet = AVPacketHolder()
     /// In microseconds of the container's clock.
     let origin: Int64
@@ -21,6 +24,7 @@ final class MediaInput {
         name = MediaName.withoutSecrets(uri)
         self.deadline = deadline
         bytes = nil
+        isSRT = uri.lowercased().hasPrefix("srt:")
         let format = Self.context(deadline)
         MediaAccess.hold(format)
         deadline.begin(for: MediaAccess.current?.openingPatience)
@@ -53,6 +57,7 @@ final class MediaInput {
         self.deadline = deadline
         let bytes = MediaBytesContext(bytes)
         self.bytes = bytes
+        isSRT = false
         let format = Self.context(deadline)
         format?.pointee.pb = bytes.pointer
         format?.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
@@ -189,16 +194,35 @@ final class MediaInput {
         (context.pointee.error, context.pointee.eof_reached) = (0, 0)
     }
 
-    /// Reads the next packet into `packet`, to be given back by the caller; false at the end.
+    /// Reads the next packet into `packet`, to be given back by the caller; false at the end, which is also when a peer
+    /// of SRT says goodbye.
     ///
     /// - Throws: when the source broke off.
     func read() throws(MediaInputFailure) -> Bool {
         deadline.begin()
-        let result = Self.told(av_read_frame(format, packet.pointer), format)
+        let result = Self.told(readFrame(), format)
         if result < 0 || deadline.isCancelled { av_packet_unref(packet.pointer) }
         if deadline.isCancelled { return false }
         if result == cffmpeg_error_end_of_file() { return false }
+        if hasSaidGoodbye, result == cffmpeg_error_input_output() { return false }
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
         return true
+    }
+
+    /// Who closes is heard at once. Of who is gone nothing is: libsrt gives it up after five seconds without a word.
+    private static let goodbyePatience = Duration.seconds(1)
+
+    /// Reads the next packet, and notes why SRT ended if it did meanwhile.
+    ///
+    /// libavformat has one error for every end of such a connection, EIO, so that the wait for it has to tell: a source
+    /// that falls silent first has failed. The error is looked for at what is read from, for the demuxer gives out what
+    /// it has of a picture before it tells, in calls that do not wait.
+    private func readFrame() -> Int32 {
+        guard isSRT, format?.pointee.pb?.pointee.error == 0 else { return av_read_frame(format, packet.pointer) }
+        let beginning = ContinuousClock.now
+        let result = av_read_frame(format, packet.pointer)
+        let hasBroken = format?.pointee.pb?.pointee.error == cffmpeg_error_input_output()
+        hasSaidGoodbye = hasBroken && ContinuousClock.now - beginning < Self.goodbyePatience
+        return result
     }
 }

@@ -258,7 +258,8 @@ public struct SecureTransport: ~Copyable {
 
     private mutating func followAgent(at now: Instant) {
         if let current = lite.map({ $0.sendingPath }) ?? controlling?.value.selectedPath, current != path {
-            if path != nil { events.append(.pathChanged(current)) }
+            // Also after a while without any: only the very first is no change.
+            if hasStartedHandshake { events.append(.pathChanged(current)) }
             path = current
         }
         if path != nil, !hasStartedHandshake {
@@ -416,7 +417,10 @@ public struct SecureTransport: ~Copyable {
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         lite?.pathClosed(path)
         controlling?.value.pathClosed(path, at: now)
-        if self.path == path { self.path = lite?.sendingPath ?? controlling?.value.selectedPath }
+        guard self.path == path else { return }
+        self.path = nil
+        // What was measured of the closed one is not of the other, now or when there is one.
+        if !hasEnded { followAgent(at: now) }
     }
 
     /// The driver opened the connection that `openConnection` asked for.

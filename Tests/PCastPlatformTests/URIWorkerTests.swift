@@ -41,6 +41,12 @@ struct URIWorkerTests {
     /// Says that it listens, and waits to be told to end.
     private static let listening = #"read order; echo '{"listening":{}}'; cat > /dev/null"#
 
+    /// Why a stream was refused, as its client is told.
+    private static func reason(_ request: SignalingRequest, _ client: ProtocolClient) async throws -> String? {
+        guard case .setupStream(let response)? = try await client.response(request) else { return nil }
+        return response.refusalReason
+    }
+
     private static func run(
         _ workers: WorkerConfiguration?, _ body: @Sendable (ProtocolClient) async throws -> Void
     ) async throws {
@@ -96,6 +102,18 @@ struct URIWorkerTests {
             #expect(
                 try await client.ask(
                     Self.request(token, "http://127.0.0.1:1/", options: ["source-uri-video-fps=many"])) == .badRequest)
+        }
+    }
+
+    @Test("Who asked is told why an address is not used, and nothing of what is secret in it")
+    func reasons() async throws {
+        try await Self.run(Self.workers("exit 1")) { client in
+            let token = try Self.token(["publish-uri"])
+            let file = try await Self.reason(Self.request(token, "file:///etc/passwd"), client)
+            #expect(file == "The URI is not used: files are not opened here.")
+            let address = Self.request(token, "http://hidden:hidden@127.0.0.1:1/film?key=hidden")
+            let failed = try #require(try await Self.reason(address, client))
+            #expect(failed.contains("http://127.0.0.1:1/film") && !failed.contains("hidden"))
         }
     }
 

@@ -35,4 +35,14 @@ import Testing
         #expect(dumped.hasPrefix("pcast.SetupStream [pcast.Authenticate]"))
         #expect(!dumped.contains("DIGEST"))
     }
+
+    @Test func aRefusalMaySayWhy() {
+        let refusal = PCastSetupStreamResponse(refusal: "bad-request", because: "No such thing.")
+        #expect(refusal.status == "bad-request" && refusal.createStreamResponse.status == "bad-request")
+        #expect(!refusal.createStreamResponse.hasStreamID)
+        #expect(refusal.refusalReason == "No such thing.")
+        let long = PCastSetupStreamResponse(refusal: "failed", because: String(repeating: "x", count: 5_000))
+        #expect(long.refusalReason?.count == 400)
+        #expect(PCastSetupStreamResponse().refusalReason == nil)
+    }
 }

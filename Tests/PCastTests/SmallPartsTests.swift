@@ -71,6 +71,12 @@ import Testing
         let refusal = PCastError(refusal: "capacity", of: "SetupStream")
         #expect(refusal.status == .capacity)
         #expect(refusal.description.contains("retry later"))
+        for text in ["bad-request", "failed"] {
+            let silent = PCastError(refusal: text, of: "SetupStream")
+            #expect(silent.description.contains("the platform's log"))
+            let told = PCastError(refusal: text, of: "SetupStream", because: "The URI is not used: it is none.")
+            #expect(told.description.hasSuffix("with “\(text)”: The URI is not used: it is none"))
+        }
     }
 
     @Test func aValueIsSettledOnce() async {

@@ -53,7 +53,9 @@ struct RemoteSetup: Sendable {
         guard case .setupStream(let setup) = response else {
             throw PCastError(.malformedResponse, asking: "SetupStream")
         }
-        if RequestStatus(wire: setup.status) != .ok { throw PCastError(refusal: setup.status, of: "SetupStream") }
+        if RequestStatus(wire: setup.status) != .ok {
+            throw PCastError(refusal: setup.status, of: "SetupStream", because: setup.refusalReason)
+        }
         guard setup.createStreamResponse.hasStreamID else {
             throw PCastError(.malformedResponse, asking: "SetupStream")
         }

@@ -111,7 +111,8 @@ struct StreamSetup: Sendable {
         if isRefusal(setup.status) {
             // The inner word says more where there is one.
             let isTold = setup.hasCreateStreamResponse && isRefusal(stream.status)
-            throw PCastError(refusal: isTold ? stream.status : setup.status, of: "SetupStream")
+            throw PCastError(
+                refusal: isTold ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason)
         }
         if isRefusal(stream.status) { throw PCastError(refusal: stream.status, of: "CreateStream") }
         if isRefusal(answer.status) { throw PCastError(refusal: answer.status, of: "CreateAnswerDescription") }

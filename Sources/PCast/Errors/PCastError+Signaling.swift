@@ -15,8 +15,14 @@ extension PCastError {
     }
 
     /// The platform answered `what` with another word than `ok`.
-    init(refusal text: String, of what: String) {
-        self.init(RequestStatus(wire: text), .platform, "the platform answered \(what) with “\(text)”")
+    ///
+    /// - Parameter reason: what the platform says about it; nil where it says no more.
+    init(refusal text: String, of what: String, because reason: String? = nil) {
+        let status = RequestStatus(wire: text)
+        // What to do may follow it in the same sentence.
+        let words = reason.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 } ?? status.adviceOnSilence
+        let answer = "the platform answered \(what) with “\(text)”"
+        self.init(status, .platform, words.map { "\(answer): \($0)" } ?? answer)
     }
 
     static func notStarted(_ what: String) -> PCastError {
@@ -30,4 +36,15 @@ extension PCastError {
     static let shutDown = PCastError(.gone, .usage, "this PCast was shut down")
 
     static let stopped = PCastError(.notStarted, .usage, "this PCast was stopped meanwhile")
+}
+
+extension RequestStatus {
+    /// What to do about a refusal of which nothing is known but a word that can mean anything; nil for other words.
+    fileprivate var adviceOnSilence: String? {
+        switch self {
+        case .badRequest: "do not retry; ask for something else, the platform's log says what it does not do"
+        case .failed: "retry once, and look into the platform's log when that does not help"
+        default: nil
+        }
+    }
 }

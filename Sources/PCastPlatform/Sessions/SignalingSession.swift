@@ -270,16 +270,16 @@ actor SignalingSession {
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {
-        var response = PCastSetupStreamResponse()
         do throws(Refusal) {
+            var response = PCastSetupStreamResponse()
             let created = try await createStream(message)
             response.createStreamResponse = created
             response.status = created.status
+            return response
         } catch {
             logger.info("stream refused", metadata: ["why": "\(error.detail)"])
-            response.status = error.wire
+            return PCastSetupStreamResponse(refusal: error.wire, because: error.message)
         }
-        return response
     }
 
     private func createStream(_ message: PCastSetupStream) async throws(Refusal) -> PCastCreateStreamResponse {

@@ -158,7 +158,7 @@ actor StreamWorkers {
     private func failure(of id: StreamID, _ uri: MediaURI) async -> Refusal {
         let why = runs[id]?.lastWord?.description ?? "nothing came of it in time"
         runs[id]?.isOver = true
-        logger.info("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "why": "\(why)"])
+        logger.warning("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "why": "\(why)"])
         await end(id, reason: .failed, description: "")
         dismiss(id, kill: true)
         return Refusal(.failed, "\(uri) cannot be used: \(why).")

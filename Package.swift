@@ -239,7 +239,7 @@ let package = Package(
         tests(
             "CLI",
             [
-                "PCastCLI", "PCast", "PCastPlatform", "PCastMedia", "PCastJSON", "PCastEdgeAuth",
+                "PCastCLI", "PCast", "PCastPlatform", "PCastPlayback", "PCastMedia", "PCastJSON", "PCastEdgeAuth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         tests(

@@ -4,6 +4,9 @@ struct CommandFailure: Error, Equatable {
     /// Nil where the person was told already.
     let sentence: String?
 
+    static let needsToken = CommandFailure(
+        .notAuthorized, "That platform needs a token: give --token; “pcast token create” makes one.")
+
     init(_ status: ExitStatus, _ sentence: String? = nil) {
         self.status = status
         self.sentence = sentence

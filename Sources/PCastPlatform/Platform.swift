@@ -64,7 +64,14 @@ public struct Platform: Sendable {
         let talk = talk(gatekeeper, directory, registry, workers, relay, admission, clock, feed)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
         var opened: SecureServing?
-        if let secure { opened = try await SecureServing.begin(secure) }
+        if let secure {
+            do {
+                opened = try await SecureServing.begin(secure)
+            } catch {
+                router.stop()
+                throw error
+            }
+        }
         let tls = opened
         if let tls { relay?.listens(at: tls.port) }
         defer { tls?.stop() }
@@ -118,7 +125,7 @@ public struct Platform: Sendable {
         do {
             try result.get()
         } catch let error as WebError {
-            throw PlatformError.addressInUse("\(error)")
+            throw PlatformError.addressInUse("\(error)", .listen)
         }
     }
 

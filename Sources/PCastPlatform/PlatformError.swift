@@ -1,7 +1,8 @@
 /// Why a platform could not start, and what to do.
 public enum PlatformError: Error, Sendable, CustomStringConvertible {
     case invalidHost(String)
-    case addressInUse(String)
+    /// What listens there, and the setting by which another place is chosen.
+    case addressInUse(String, PlatformSetting)
     case media(String)
     case certificate(String)
     case records(String)
@@ -10,7 +11,7 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .invalidHost(let host):
             "“\(host)” is no address to listen on: write one such as 127.0.0.1, 0.0.0.0 or [::]"
-        case .addressInUse(let what): what
+        case .addressInUse(let what, let setting): "\(what) (--\(setting.rawValue))"
         case .records(let reason): "the records could not be opened: \(reason)"
         case .certificate(let reason): "the TLS port could not be secured: \(reason)"
         case .media(let reason): "the media port could not be opened: \(reason)"

@@ -18,7 +18,7 @@ struct SecureServing: Sendable {
             do {
                 try await task.value
             } catch {
-                throw PlatformError.addressInUse("\(error)")
+                throw PlatformError.addressInUse("\(error)", .tlsPort)
             }
             throw CancellationError()
         }

@@ -1,9 +1,13 @@
+public import PCastMedia
+
 /// Why something cannot be played, and what can be done about it.
 public enum PlaybackError: Error, Hashable, Sendable {
     /// The address is none, or of a kind that is not played.
     case unsupportedAddress(String)
     /// Nothing answers there, or not in time; trying again later may help.
     case unreachable(String, reason: String)
+    /// A platform gives no stream, for the reason that its status tells; nil where none answers.
+    case noStream(String, status: RequestStatus?, reason: String)
     /// The server says no, with a status of HTTP.
     case refused(String, status: Int)
     /// What came is no playlist, or breaks its rules.
@@ -26,6 +30,7 @@ extension PlaybackError: CustomStringConvertible {
         case .unsupportedAddress(let address):
             "“\(address)” cannot be played: give a file, or an address of http, https or pcast"
         case .unreachable(let name, let reason): "“\(name)” cannot be reached: \(reason)"
+        case .noStream(let name, _, let reason): "“\(name)” cannot be watched: \(reason)"
         case .refused(let name, let status): "the server refuses “\(name)” with status \(status)"
         case .brokenPlaylist(let name, let reason): "the playlist “\(name)” is broken: \(reason)"
         case .notPlayable(let name, let reason): "“\(name)” holds nothing that can be played: \(reason)"

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import Synchronization
 
 /// A large answer of a web server, as it comes.
@@ -40,6 +41,7 @@ public struct HTTPDownload: Sendable {
             redirectConfiguration: .follow(max: redirections, allowCycles: false))
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(5)
+        configuration.tlsConfiguration = TLSConfiguration.client
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
@@ -121,7 +123,8 @@ public struct HTTPDownload: Sendable {
         {
             return .failure(.redirections)
         } catch {
-            return .failure(Task.isCancelled ? .cancelled : .unreachable(reason: "\(error)"))
+            return .failure(
+                Task.isCancelled ? .cancelled : .unreachable(reason: ConnectionFailure.reason(of: error)))
         }
     }
 

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 
 /// What a web server answered.
 public struct HTTPAnswer: Sendable {
@@ -34,6 +35,7 @@ public enum HTTPRequests {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.dnsOverride = [parts.host: address]
+        configuration.tlsConfiguration = TLSConfiguration.client
         // One of its own, as the address belongs to the client and not to the request.
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let result: Result<HTTPAnswer, any Error>
@@ -52,6 +54,7 @@ public enum HTTPRequests {
     private static let client: HTTPClient = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.tlsConfiguration = TLSConfiguration.client
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
@@ -79,7 +82,7 @@ public enum HTTPRequests {
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw WebError.unreachable(uri: uri, reason: "\(error)")
+            throw WebError(reaching: uri, failedWith: error)
         }
         let status = Int(response.status.code)
         let retryAfter = response.headers.first(name: "Retry-After").flatMap(Int.init)
@@ -88,7 +91,8 @@ public enum HTTPRequests {
             let bytes = try await response.body.collect(upTo: maximumAnswerSize)
             return HTTPAnswer(status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter)
         } catch {
-            throw WebError.protocolViolation("the answer of \(uri) is cut or too large (\(error))")
+            let reason = ConnectionFailure.reason(of: error)
+            throw WebError.protocolViolation("the answer of \(uri) is cut or too large (\(reason))")
         }
     }
 }

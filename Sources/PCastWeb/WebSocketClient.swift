@@ -1,4 +1,3 @@
-import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -32,8 +31,8 @@ public struct WebSocketClient: Sendable {
             throw error
         } catch {
             try Task.checkCancellation()
-            let reason = attempt.hasTimedOut ? "no answer in 10 s" : Self.reason(of: error)
-            throw WebError.unreachable(uri: uri, reason: reason)
+            if attempt.hasTimedOut { throw WebError.unreachable(uri: uri, reason: "no answer in 10 s") }
+            throw WebError(reaching: uri, failedWith: error)
         }
         guard let opened else { throw WebError.upgradeRefused(uri: uri) }
         try await WebSocketConnection.run(opened, masksFrames: true, body)
@@ -58,10 +57,7 @@ public struct WebSocketClient: Sendable {
         _ channel: any Channel, for target: WebAddress, _ headers: [(name: String, value: String)]
     ) throws -> EventLoopFuture<WebSocketConnection.Wrapped?> {
         if target.isSecure {
-            var configuration = TLSConfiguration.makeClientConfiguration()
-            // As other programs have it that use OpenSSL, for certificates of one's own authority.
-            if let file = getenv("SSL_CERT_FILE") { configuration.trustRoots = .file(String(cString: file)) }
-            let tls = try NIOSSLContext(configuration: configuration)
+            let tls = try NIOSSLContext(configuration: .client)
             try channel.pipeline.syncOperations.addHandler(
                 NIOSSLClientHandler(context: tls, serverHostname: target.isNumeric ? nil : target.host))
         }
@@ -84,15 +80,5 @@ public struct WebSocketClient: Sendable {
         // A server that speaks first may send its first frames together with the head; NIO would drop them by itself.
         pipeline.leftOverBytesStrategy = .forwardBytes
         return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
-    }
-
-    private static func reason(of error: any Error) -> String {
-        switch error {
-        case let error as NIOConnectionError:
-            error.connectionErrors.first.map { reason(of: $0.error) } ?? "no address for \(error.host)"
-        case let error as IOError where error.errnoCode == ECONNREFUSED: WebError.refused
-        case let error as IOError: String(cString: strerror(error.errnoCode))
-        default: "\(error)"
-        }
     }
 }

@@ -1,4 +1,5 @@
 import PCast
+import PCastPlayback
 import Testing
 
 @testable import PCastCLI
@@ -28,6 +29,27 @@ struct RunOutcomeTests {
         #expect(RunOutcome(.interrupted, as: .publisher).status == .ended)
         #expect(RunOutcome(.elapsed, as: .viewer).status == .ended)
         #expect(RunOutcome(.session(.unauthorized), as: .viewer).status == .notAuthorized)
+    }
+
+    @Test("A stream that is not played ends a player as it ends a viewer; what else is not, as nothing to play")
+    func unplayable() {
+        func outcome(_ status: RequestStatus?) -> PCastCLI.ExitStatus {
+            .of(.noStream("pcast://h/s", status: status, reason: "no"))
+        }
+        #expect(outcome(.unauthorized) == .notAuthorized)
+        #expect(outcome(.noStreamPlaying) == .nothingToPlay)
+        #expect(outcome(.capacity) == .failed)
+        #expect(outcome(nil) == .platformUnreachable)
+        #expect(PCastCLI.ExitStatus.of(.unreachable("film.mp4", reason: "no")) == .nothingToPlay)
+        for failure in [PCastCLI.ExitStatus.notAuthorized, .nothingToPlay, .unusableArguments, .platformUnreachable] {
+            #expect(PCastCLI.ExitStatus.of(PlayStreams.refusal(of: "s", CommandFailure(failure, "No."))) == failure)
+        }
+    }
+
+    @Test("Who plays an address is told of what stands in it, not of options that there are not")
+    func addressed() {
+        let text = "\(PlayStreams.refusal(of: "pcast://h/s", CommandFailure.needsToken))"
+        #expect(text.contains("pcast://h/s") && text.contains("#token=TOKEN") && !text.contains("--token"))
     }
 
     @Test("What the platform says of a stream is told")

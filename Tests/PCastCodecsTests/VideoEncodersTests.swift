@@ -13,6 +13,9 @@ import Testing
             #expect(info.codec == (info.name == "libvpx" ? .vp8 : .h264))
         }
         #expect(VideoEncoders.available() == infos)
+        for codec in Codec.allCases {
+            #expect(VideoEncoders.names(of: codec) == infos.filter { $0.codec == codec }.map(\.name))
+        }
         let hasProcessor = FileManager.default.fileExists(atPath: "/dev/dri/renderD128")
         if !hasProcessor { #expect(infos[3].reason?.contains("/dev/dri/renderD128") == true) }
     }

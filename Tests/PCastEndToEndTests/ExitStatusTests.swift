@@ -12,6 +12,9 @@ extension EndToEnd {
                 ["subscribe", "--screenshot", "picture.bmp"], ["serve", "--listen", "127.0.0.1:http"],
                 ["token", "create", "--application", "a:b"],
                 ["publish", "--uri", "http://127.0.0.1:1", "--listen", "127.0.0.1:0"],
+                ["publish", "--encoder", "nonsense"], ["subscribe", "--record", "rec.avi"],
+                ["play", "film.mp4", "--render", "null", "--overlay", "/nowhere/pages"],
+                ["serve", "--listen", "127.0.0.1:0", "--uri-directory", "/nowhere/films"],
             ])
         func arguments(_ arguments: [String]) async throws {
             try await Workplace.run { place in
@@ -54,6 +57,9 @@ extension EndToEnd {
                     let program = try place.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
                     #expect(try await program.exitStatus() == 6)
                 }
+                let player = try place.pcast("play", "pcast://127.0.0.1:1/some-stream", "--render", "null")
+                #expect(try await player.exitStatus() == 6)
+                #expect(player.messages.lines.values.contains { $0.contains("pcast://127.0.0.1:1/some-stream") })
             }
         }
 
@@ -75,6 +81,12 @@ extension EndToEnd {
                     let program = try place.pcast(command, "--uri", platform.uri, "--token", token)
                     #expect(try await program.exitStatus() == 3, "\(command)\n\(program.report)")
                 }
+                let host = platform.uri.dropFirst("http://".count)
+                let player = try place.pcast(
+                    "play", "pcast://\(host)/#token=\(foreign.addingPercentEncoding)", "--render", "null")
+                #expect(try await player.exitStatus() == 3)
+                let pull = try place.pcast("pull", "http://a.example/film.mp4", "--uri", "http://platform.example")
+                #expect(try await pull.exitStatus() == 3)
                 let list = try place.pcast("streams", "list", "--uri", platform.uri, "--application", "studio:guessed")
                 #expect(try await list.exitStatus() == 3)
             }

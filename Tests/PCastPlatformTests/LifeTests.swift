@@ -49,7 +49,13 @@ import Testing
             let error = await #expect(throws: PlatformError.self) {
                 try await Platform(PlatformConfiguration(port: port, rtcPort: 0)).run { _ in }
             }
-            #expect("\(try #require(error))".contains("another program listens on 127.0.0.1:\(port)"))
+            let text = "\(try #require(error))"
+            #expect(text.contains("another program listens on 127.0.0.1:\(port)") && text.contains("(--listen)"))
+            let secure = await #expect(throws: PlatformError.self) {
+                try await Platform(PlatformConfiguration(port: 0, rtcPort: 0, tlsPort: port)).run { _ in }
+            }
+            let secureText = "\(try #require(secure))"
+            #expect(secureText.contains("on 127.0.0.1:\(port)") && secureText.contains("(--tls-port)"))
             let media = await #expect(throws: PlatformError.self) {
                 let configuration = PlatformConfiguration(port: 0, rtcPort: platform.listening.rtcPort)
                 try await Platform(configuration).run { _ in }

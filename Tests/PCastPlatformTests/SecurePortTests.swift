@@ -173,4 +173,22 @@ import Testing
             try await client.shutdown()
         }
     }
+
+    @Test("A certificate that no authority has signed is told as that, and not by the files of who built this")
+    func untrusted() async throws {
+        try await TestPlatform.run(tlsPort: 0) { platform in
+            let secure = "https://127.0.0.1:\(try #require(platform.listening.tlsPort))"
+            let request = await #expect(throws: WebError.self) {
+                _ = try await HTTPRequests.send("GET", secure + "/healthz")
+            }
+            let socket = await #expect(throws: WebError.self) {
+                try await WebSocketClient().connect(to: secure + "/ws") { _ in }
+            }
+            for error in [request, socket] {
+                let text = "\(try #require(error))"
+                #expect(text.contains("is not trusted: its certificate") && text.contains("SSL_CERT_FILE"))
+                #expect(!text.contains(".cc"))
+            }
+        }
+    }
 }

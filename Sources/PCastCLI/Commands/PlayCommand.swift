@@ -75,6 +75,8 @@ struct PlayCommand: AsyncCommand {
                 .unusableArguments,
                 "--render terminal and --json would write over each other here: send standard output elsewhere.")
         }
+        // Before anything is opened.
+        if let overlay { _ = try PlayOverlay.folder(overlay) }
         let plan = PlayPlan(
             addresses: uri, cuePoints: cue.map(\.cuePoint), render: place, start: start?.span, speed: speed,
             duration: duration?.span, screenshot: screenshot, isLooping: loop, isMuted: muted,

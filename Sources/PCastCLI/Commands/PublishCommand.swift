@@ -120,9 +120,10 @@ struct PublishCommand: AsyncCommand {
         if let layers, !(1...3).contains(layers) {
             throw CommandFailure(.unusableArguments, "--layers is 1, 2 or 3.")
         }
+        let videoCodec: Codec = try settings.value("codec", codec) == .vp8 ? .vp8 : .h264
         var encoding = PublishOptions(
-            videoCodec: try settings.value("codec", codec) == .vp8 ? .vp8 : .h264,
-            videoEncoder: VideoEncoderChoice(try settings.value("encoder", encoder) ?? "automatic"),
+            videoCodec: videoCodec,
+            videoEncoder: try Self.encoderChoice(settings.value("encoder", encoder) ?? "automatic", of: videoCodec),
             videoBitrate: try settings.value("bitrate", bitrate)?.bitrate, layers: layers)
         encoding.takesOver = try settings.flag("take-over", takeOver)
         return PublishPlan(
@@ -139,6 +140,17 @@ struct PublishCommand: AsyncCommand {
             passesThrough: try !settings.flag("reencode", reencode),
             isOnDemand: try settings.flag("on-demand", onDemand),
             isPreviewed: try settings.flag("preview", preview))
+    }
+
+    /// What the name says; one that is misspelt shall not be found out when others watch.
+    private static func encoderChoice(_ text: String, of codec: Codec) throws(CommandFailure) -> VideoEncoderChoice {
+        let choice = VideoEncoderChoice(text)
+        let names = VideoEncoders.names(of: codec)
+        if case .named(let name) = choice, !names.contains(name) {
+            let words = (["automatic", "software"] + names).joined(separator: ", ")
+            throw CommandFailure(.unusableArguments, "--encoder is one of \(words) for \(codec.rawValue).")
+        }
+        return choice
     }
 
     private static func constraints(

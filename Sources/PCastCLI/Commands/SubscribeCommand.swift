@@ -71,6 +71,10 @@ struct SubscribeCommand: AsyncCommand {
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
             throw CommandFailure(.unusableArguments, "--screenshot writes a .png, .jpg or .jpeg file.")
         }
+        if let recording, !MediaWriter.endings.contains(where: recording.lowercased().hasSuffix) {
+            let endings = MediaWriter.endings.joined(separator: ", ")
+            throw CommandFailure(.unusableArguments, "--record writes a file that ends with one of \(endings).")
+        }
         return plan
     }
 }

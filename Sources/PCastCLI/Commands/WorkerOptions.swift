@@ -28,12 +28,17 @@ struct WorkerOptions: ParsableArguments {
     var uriWorkers: Int?
 
     func configuration(_ settings: Settings) throws -> WorkerConfiguration? {
+        let folder = try settings.value("uri-directory", uriDirectory)
+        if let folder, !Folder.exists(folder) {
+            throw CommandFailure(
+                .unusableArguments, "--uri-directory: there is no folder “\(folder)”; make it, or give another.")
+        }
         let limit = try settings.value("uri-workers", uriWorkers) ?? WorkerConfiguration.usualLimit
         guard limit > 0, let program = Bundle.main.executablePath else { return nil }
         return WorkerConfiguration(
             program: program, arguments: ["worker"],
             networks: try settings.values("uri-network", uriNetwork).map(\.network),
             listenerPorts: try settings.value("uri-ports", uriPorts)?.ports,
-            folder: try settings.value("uri-directory", uriDirectory), limit: limit)
+            folder: folder, limit: limit)
     }
 }

@@ -14,9 +14,8 @@ struct PlayOverlay: Sendable {
     ///   - timeline: what its pages are told of, if anything.
     /// - Throws: `CommandFailure` for what is neither.
     init(_ name: String, of player: Player, telling timeline: PlayTimeline?) throws {
-        var isFolder: ObjCBool = false
-        let exists = FileManager.default.fileExists(atPath: name, isDirectory: &isFolder) && isFolder.boolValue
-        let program = exists ? URL(fileURLWithPath: name).standardizedFileURL.lastPathComponent : name
+        let folder = try Self.folder(name)
+        let program = folder.map { URL(fileURLWithPath: $0).standardizedFileURL.lastPathComponent } ?? name
         // A person opens the page whenever they like, and closes it again.
         let configuration = OverlayCore.Configuration(fatal: nil, expectsPages: false)
         do throws(OverlayError) {
@@ -26,7 +25,26 @@ struct PlayOverlay: Sendable {
             throw CommandFailure(.unusableArguments, "--overlay: \(error.reason).")
         }
         if let timeline { overlay.use(timeline.plugin) }
-        bridge = OverlayBridge([overlay], folder: exists ? name : nil)
+        bridge = OverlayBridge([overlay], folder: folder)
+    }
+
+    /// The folder that was given; nil for the name of a programme.
+    ///
+    /// - Throws: `unusableArguments` for a folder that is not there, or has no page.
+    static func folder(_ name: String) throws(CommandFailure) -> String? {
+        guard Folder.exists(name) else {
+            // No programme is called so.
+            guard !name.contains("/") else {
+                throw CommandFailure(
+                    .unusableArguments, "--overlay: there is no folder “\(name)”; give one that has an index.html.")
+            }
+            return nil
+        }
+        guard FileManager.default.fileExists(atPath: "\(name)/index.html") else {
+            throw CommandFailure(
+                .unusableArguments, "--overlay: the folder “\(name)” has no index.html: put its page there.")
+        }
+        return name
     }
 
     /// Until it is cancelled.

@@ -154,7 +154,7 @@ struct PlayRun: Sendable {
         case .completed: tellEnd("completed")
         case .failed(let error):
             tellEnd("failed", "\(error)")
-            throw CommandFailure(.nothingToPlay, describing: error)
+            throw CommandFailure(.of(error), describing: error)
         }
     }
 

@@ -13,10 +13,33 @@ enum PlayStreams {
         do {
             place = try await SubscribePlace.find(plan)
         } catch {
-            throw .unreachable(address.name, reason: (error as? CommandFailure)?.sentence ?? "\(error)")
+            throw refusal(of: address.name, error)
         }
         let found = StreamAddress(platform: place.uri ?? address.platform, stream: place.stream)
         return try await found.subscribe(
             authentication: place.tokens.authentication, viewing: place.tokens.stream)
+    }
+
+    /// Why a stream was not even asked for, so that it ends the process as it ends `pcast subscribe`.
+    static func refusal(of name: String, _ error: any Error) -> PlaybackError {
+        guard let failure = error as? CommandFailure else {
+            return .noStream(name, status: .failed, reason: "\(error)")
+        }
+        // There is no --token here.
+        if failure == .needsToken {
+            return .noStream(
+                name, status: .unauthorized, reason: "the platform needs a token, as #token=TOKEN behind the address")
+        }
+        let status: RequestStatus? =
+            switch failure.status {
+            case .platformUnreachable: nil
+            case .notAuthorized: .unauthorized
+            case .nothingToPlay: .noStreamPlaying
+            case .unusableArguments: .badRequest
+            default: .failed
+            }
+        let sentence = failure.sentence ?? "nobody knows why"
+        return .noStream(
+            name, status: status, reason: sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence)
     }
 }

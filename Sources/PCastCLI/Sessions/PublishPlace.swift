@@ -26,10 +26,7 @@ struct PublishPlace: Sendable {
         }
         let place = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
         let isLocal = try place.map(PlatformURI.isOnThisComputer) ?? false
-        guard isLocal || !tokens.isEmpty else {
-            throw CommandFailure(
-                .notAuthorized, "That platform needs a token: give --token; “pcast token create” makes one.")
-        }
+        guard isLocal || !tokens.isEmpty else { throw CommandFailure.needsToken }
         return PublishPlace(
             uri: uri, tokens: try TokenPair(tokens, isLocal: isLocal), viewers: nil, running: nil, credentials: nil)
     }

@@ -44,14 +44,28 @@ struct RemoteRun: Sendable {
             return (uri, try TokenPair(tokens, isLocal: PlatformURI.isOnThisComputer(uri)))
         }
         guard let local = running.first(where: { named == nil || $0.isOf(uri: named) }) else {
-            throw CommandFailure(
-                .notAuthorized, "No platform of yours runs there: give --uri and --token, or start “pcast serve”.")
+            throw Self.missing(at: named)
         }
         let application = ApplicationTokens(application: local.application)
         return (
             local.uri,
             TokenPair(authentication: try application.authentication(), stream: try token(application))
         )
+    }
+
+    /// What would have to be given, where nothing tells this user's right to a platform.
+    static func missing(at uri: String?) -> CommandFailure {
+        guard let uri else {
+            return CommandFailure(
+                .nothingToPlay, "No platform of yours runs here: give --uri and --token, or start “pcast serve”.")
+        }
+        do throws(CommandFailure) {
+            guard try PlatformURI.isOnThisComputer(uri) else { return .needsToken }
+        } catch {
+            return error
+        }
+        return CommandFailure(
+            .notAuthorized, "No platform of yours runs at \(uri): start “pcast serve”, or give --token for another's.")
     }
 
     private func work(_ tokens: TokenPair, by pcast: PCast, _ begin: @escaping Begin) async throws -> RunEnd.Cause {

@@ -1,4 +1,5 @@
 import PCast
+import PCastPlayback
 
 /// How a run is said to have ended, and what the process exits with.
 struct RunOutcome: Equatable {
@@ -17,7 +18,7 @@ struct RunOutcome: Equatable {
         case .played: self = Self.asAsked("the playlist has been played", "Ended with the playlist.")
         case .unplayable(let error):
             self.init(
-                reason: "failed", description: "\(error)", status: .nothingToPlay,
+                reason: "failed", description: "\(error)", status: .of(error),
                 sentence: "Nothing of the playlist can be played: \(error).")
         case .session(let status):
             self.init(
@@ -78,6 +79,15 @@ extension ExitStatus {
         case .noStreamPlaying, .gone: .nothingToPlay
         case .badRequest: .unusableArguments
         default: .failed
+        }
+    }
+
+    /// How what cannot be played ends the process: a platform's stream as one that is subscribed to.
+    static func of(_ error: PlaybackError) -> ExitStatus {
+        switch error {
+        case .noStream(_, let status?, _): .of(status)
+        case .noStream: .platformUnreachable
+        default: .nothingToPlay
         }
     }
 }

@@ -37,9 +37,7 @@ struct SubscribePlace: Sendable {
         }
         let isLocal = try PlatformURI.isOnThisComputer(uri)
         let stream = plan.stream ?? plan.tokens.lazy.compactMap { TokenPair.field("originStreamId", of: $0) }.first
-        guard isLocal || !plan.tokens.isEmpty else {
-            throw CommandFailure(.notAuthorized, "That platform needs a token: give --token.")
-        }
+        guard isLocal || !plan.tokens.isEmpty else { throw CommandFailure.needsToken }
         return SubscribePlace(uri: uri, tokens: try TokenPair(plan.tokens, isLocal: isLocal), stream: stream)
     }
 }

@@ -27,7 +27,7 @@ struct TimelineProducer {
     func send(
         _ method: String, event id: String, body: JSONObject? = nil, recordedAt: WallTime? = nil
     ) async throws -> Answer {
-        try await send(method, "/events/\(TimelinePlatform.encoded(id))", body, recordedAt)
+        try await send(method, "/events/\(TimelinePlatform.encoded(id))", body, recordedAt, of: id)
     }
 
     func describe(_ info: JSONObject, recordedAt: WallTime? = nil) async throws -> Answer {
@@ -35,7 +35,7 @@ struct TimelineProducer {
     }
 
     private func send(
-        _ method: String, _ path: String, _ body: JSONObject?, _ recordedAt: WallTime?
+        _ method: String, _ path: String, _ body: JSONObject?, _ recordedAt: WallTime?, of event: String? = nil
     ) async throws -> Answer {
         var address =
             "/timeline/\(TimelinePlatform.encoded(game.league))/\(TimelinePlatform.encoded(game.game))\(path)"
@@ -45,6 +45,16 @@ struct TimelineProducer {
         if let done = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) { return done }
         let reason = (try? JSONDecoder().decode(Failure.self, from: Data(answer.body)))?.reason
         guard let reason, answer.status != 401 else { throw administration.failure(answer) }
+        // The platform's own words are those of REST.
+        if let event, answer.status == 404, method != "POST" { throw Self.unknown(event) }
         throw CommandFailure(.failed, reason)
+    }
+
+    /// Of what was to be changed or withdrawn.
+    static func unknown(_ event: String) -> CommandFailure {
+        CommandFailure(
+            .failed,
+            "There is no event “\(event)” in that game, or not any more: tell of it first, by “pcast timeline add” "
+                + "without --change and --withdraw.")
     }
 }

@@ -18,6 +18,9 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     private var hasHeader = false
     private var isFinished = false
 
+    /// Of the files that can be written.
+    public static let endings = [".mp4", ".mkv", ".webm"]
+
     private static let timeBase = AVRational(num: 1, den: 1_000_000)
 
     /// - Parameters:
@@ -26,7 +29,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     public init(path: String, tracks codecs: [Codec]) throws(CodecError) {
         AVLog.quiet()
         self.path = path
-        let isKnown = [".mp4", ".mkv", ".webm"].contains { path.lowercased().hasSuffix($0) }
+        let isKnown = Self.endings.contains { path.lowercased().hasSuffix($0) }
         guard isKnown, avformat_alloc_output_context2(&format, nil, nil, path) >= 0, format != nil else {
             throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(path)”")
         }

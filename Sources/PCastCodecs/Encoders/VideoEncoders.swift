@@ -19,6 +19,15 @@ public enum VideoEncoders {
         return infos
     }
 
+    /// By which the encoders of a codec are asked for, whether they work on this machine or not. Tries none.
+    public static func names(of codec: Codec) -> [String] {
+        switch codec {
+        case .h264: [X264Encoder.encoderName] + HardwareEncoderModel.all.map(\.name)
+        case .vp8: [VP8Encoder.encoderName]
+        case .opus: []
+        }
+    }
+
     private static var softwareReason: String? {
         avcodec_find_encoder_by_name(X264Encoder.encoderName) == nil ? "FFmpeg was built without it" : nil
     }

@@ -43,15 +43,20 @@ public struct StreamAddress: Hashable, Sendable {
 
     private static func decoded(_ text: Substring) -> String? { String(text).removingPercentEncoding }
 
-    /// For people: without the token.
-    public var name: String { ContentAddress.withoutSecrets(URIReference("\(platform)/\(stream ?? "")")) }
+    /// For people, as it can be given again: without the token.
+    public var name: String {
+        var reference = URIReference("\(platform)/\(stream ?? "")")
+        let isSecure = ["https", "wss"].contains(reference.scheme?.lowercased() ?? "")
+        reference.scheme = isSecure ? "pcasts" : "pcast"
+        return ContentAddress.withoutSecrets(reference)
+    }
 
     /// Watches the stream, by a client of its own that ends with it.
     ///
     /// - Parameters:
     ///   - authentication: opens the session; nil for the address's own token.
     ///   - viewing: lets view the stream; nil for the same.
-    /// - Throws: `unreachable`, with what the platform says.
+    /// - Throws: `noStream`, with what the platform says.
     public func subscribe(
         authentication: String? = nil, viewing: String? = nil
     ) async throws(PlaybackError) -> MediaStream {
@@ -64,7 +69,8 @@ public struct StreamAddress: Hashable, Sendable {
             return stream
         } catch {
             await pcast.shutdown()
-            throw .unreachable(name, reason: error.description)
+            throw .noStream(
+                name, status: error.cause == .connection ? nil : error.status, reason: error.description)
         }
     }
 }

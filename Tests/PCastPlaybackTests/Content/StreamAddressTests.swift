@@ -33,7 +33,8 @@ struct StreamAddressTests {
     @Test("the token is told to nobody")
     func secrets() {
         let source = Source("pcast://user:pass@a.example/abc#token=secret")
-        #expect(source.name == "http://a.example/abc")
+        #expect(source.name == "pcast://a.example/abc")
+        #expect(Source("https://a.example/p/watch/abc#token=secret").name == "pcasts://a.example/p/abc")
         let address = StreamAddress(source.address)
         #expect(!String(describing: address).contains("secret") && !String(reflecting: address).contains("secret"))
         #expect(Source("https://a.example/a.mp4?token=secret").name == "https://a.example/a.mp4")

@@ -1,0 +1,9 @@
+import Foundation
+
+/// A folder that a person names.
+enum Folder {
+    static func exists(_ path: String) -> Bool {
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// What a connection to a server failed with, for people: without the codes and source files that libraries tell.
+enum ConnectionFailure {
+    static func reason(of error: any Error) -> String {
+        switch error {
+        case let error as NIOConnectionError:
+            error.connectionErrors.first.map { reason(of: $0.error) } ?? "no address for \(error.host)"
+        case let error as IOError where error.errnoCode == ECONNREFUSED: WebError.refused
+        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case let error as NIOSSLExtraError where error == NIOSSLExtraError.failedToValidateHostname:
+            "its certificate is for another name: use the name that it is for"
+        case let error as NIOSSLError where isOfCertificate(error):
+            "its certificate is signed by no authority that this machine knows, or has expired: add the authority to "
+                + "the system's (ca-certificates), or name its file in SSL_CERT_FILE"
+        case let error as NIOSSLError: words(of: error)
+        default: "\(error)"
+        }
+    }
+
+    /// The server is there, and cannot show that it is the one that was asked for.
+    static func isOfCertificate(_ error: any Error) -> Bool {
+        switch error {
+        case let error as NIOSSLExtraError: error == NIOSSLExtraError.failedToValidateHostname
+        case let error as NIOSSLError: "\(error)".firstRange(of: "CERTIFICATE_VERIFY_FAILED") != nil
+        default: false
+        }
+    }
+
+    private static func words(of error: NIOSSLError) -> String {
+        switch error {
+        case .failedToLoadCertificate, .noSuchFilesystemObject: return "SSL_CERT_FILE names no file of certificates"
+        default:
+            guard let code = code(of: error) else { return "TLS failed: \(error)" }
+            return "TLS failed: \(code.lowercased().replacing("_", with: " "))"
+        }
+    }
+
+    /// `WRONG_VERSION_NUMBER` of “error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at FILE:LINE”: the
+    /// library tells it as text alone.
+    private static func code(of error: NIOSSLError) -> String? {
+        let text = "\(error)"
+        guard let mark = text.firstRange(of: "OPENSSL_internal:") else { return nil }
+        return String(text[mark.upperBound...].prefix { $0 != " " })
+    }
+}

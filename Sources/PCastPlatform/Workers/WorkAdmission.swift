@@ -40,7 +40,11 @@ struct WorkAdmission: Sendable {
         do throws(AddressRefusal) {
             _ = try await AddressGuard(listed: configuration.networks).judged(host: uri.host, port: uri.port)
         } catch {
-            throw Self.refusal("\(error)")
+            switch error {
+            case .unknown: throw Self.refusal("\(error)")
+            // What a name stands for inside is told to the operator alone.
+            case .forbidden: throw Self.refusal("\(uri.host) is not public, and not listed", detail: "\(error)")
+            }
         }
     }
 
@@ -74,5 +78,7 @@ struct WorkAdmission: Sendable {
         return String(cString: real)
     }
 
-    private static func refusal(_ why: String) -> Refusal { Refusal(.badRequest, "The URI is not used: \(why).") }
+    private static func refusal(_ why: String, detail: String? = nil) -> Refusal {
+        Refusal(.badRequest, "The URI is not used: \(why).", detail: detail)
+    }
 }

@@ -137,4 +137,33 @@ extension Relay {
             alignment: stream.pointee.alignment(from: former, to: layer),
             repairsFormer: !viewer.pointee.layers.isUrgent)
     }
+
+    // MARK: Key frames
+
+    /// Who has waited for a key frame for so long asks once more: of a replica's wish the home shard may not have heard. Later
+    /// nobody does, for a source that grants none is left alone (KEY4).
+    mutating func askOnceMore(stream index: Int, at now: Instant) {
+        askForKeyFrames(stream: index, whereWaited: .seconds(Int64(1))..<(.seconds(Int64(2))), at: now)
+    }
+
+    /// A publisher that was away has not heard of wishes meanwhile.
+    mutating func askAnew(stream index: Int, at now: Instant) {
+        askForKeyFrames(stream: index, whereWaited: .zero..<TimeSpan(nanoseconds: .max), at: now)
+    }
+
+    private mutating func askForKeyFrames(stream index: Int, whereWaited times: Range<TimeSpan>, at now: Instant) {
+        let stream = streams.address(index)
+        var waiting: UInt8 = 0
+        for place in stream.pointee.viewers {
+            let viewer = viewers.address(place)
+            guard viewer.pointee.isWatching, !viewer.pointee.isEnding, viewer.pointee.drain == nil,
+                viewer.pointee.layers.isChanging, let layer = viewer.pointee.layers.wanted,
+                times.contains(viewer.pointee.layers.waited(at: now))
+            else { continue }
+            waiting |= 1 << UInt8(layer)
+        }
+        for layer in stream.pointee.layers.indices where waiting & 1 << UInt8(layer) != 0 {
+            requestKeyFrame(stream: index, layer: layer)
+        }
+    }
 }

@@ -23,32 +23,7 @@ extension Relay {
             lookAtQuality(viewer: viewer, at: now)
             followLosses(viewer: viewer, at: now)
         }
-        askForKeyFrames(stream: index, whereWaited: Self.keyFramePatience, at: now)
-    }
-
-    /// Who has waited for a key frame for so long asks once more: of a replica's wish the home shard may not have heard. Later
-    /// nobody does, for a source that grants none is left alone (KEY4).
-    private static let keyFramePatience: Range<TimeSpan> = .seconds(Int64(1))..<(.seconds(Int64(2)))
-
-    /// A publisher that was away has not heard of wishes meanwhile.
-    mutating func askAnew(stream index: Int, at now: Instant) {
-        askForKeyFrames(stream: index, whereWaited: .zero..<TimeSpan(nanoseconds: .max), at: now)
-    }
-
-    private mutating func askForKeyFrames(stream index: Int, whereWaited times: Range<TimeSpan>, at now: Instant) {
-        let stream = streams.address(index)
-        var waiting: UInt8 = 0
-        for place in stream.pointee.viewers {
-            let viewer = viewers.address(place)
-            guard viewer.pointee.isWatching, !viewer.pointee.isEnding, viewer.pointee.drain == nil,
-                viewer.pointee.layers.isChanging, let layer = viewer.pointee.layers.wanted,
-                times.contains(viewer.pointee.layers.waited(at: now))
-            else { continue }
-            waiting |= 1 << UInt8(layer)
-        }
-        for layer in stream.pointee.layers.indices where waiting & 1 << UInt8(layer) != 0 {
-            requestKeyFrame(stream: index, layer: layer)
-        }
+        askOnceMore(stream: index, at: now)
     }
 
     /// Asks the publisher of a single layer for less, or for all again, as its viewers' links are.

@@ -107,9 +107,8 @@ import Testing
         #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == false)
     }
 
-    @Test("a probe goes at its own rate, takes the media that waits, and is over when it is whole")
-    func probe() throws {
-        var pacer = Pacer(target: .kilobits(500))
+    /// The first probe of a peer that reports, which is none before its report.
+    private static func probeAfterReport() throws -> ProbeCluster {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
         var recorder = TransportFeedbackRecorder()
@@ -121,7 +120,13 @@ import Testing
         let report = recorder.report(at: Self.start + .milliseconds(150))
         estimator.read(try #require(report), at: Self.start + .milliseconds(150))
         let polled = estimator.pollProbe()
-        let cluster = try #require(polled)
+        return try #require(polled)
+    }
+
+    @Test("a probe goes at its own rate, takes the media that waits, and is over when it is whole")
+    func probe() throws {
+        var pacer = Pacer(target: .kilobits(500))
+        let cluster = try Self.probeAfterReport()
         #expect(cluster.rate > .kilobits(1_000))
         var now = Self.start + .milliseconds(200)
         pacer.begin(cluster, at: now)
@@ -144,24 +149,15 @@ import Testing
 
     @Test("a probe that took too long ends, and what waits behind it leaves or has a time")
     func lateProbe() throws {
-        var estimator = BandwidthEstimator(
-            start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: true)
-        var recorder = TransportFeedbackRecorder()
-        for number in 0..<UInt16(30) {
-            estimator.sent(number, size: 500, at: Self.start)
-            recorder.received(number, at: Self.start + .milliseconds(Int64(number)))
-        }
-        let report = recorder.report(at: Self.start + .milliseconds(150))
-        estimator.read(try #require(report), at: Self.start + .milliseconds(150))
-        let polled = estimator.pollProbe()
         var pacer = Pacer(target: .kilobits(500))
-        pacer.begin(try #require(polled), at: Self.start)
+        let cluster = try Self.probeAfterReport()
+        pacer.begin(cluster, at: Self.start)
         let passed = pacer.mayPass(queued: 1, waited: .zero, at: Self.start + .seconds(1))
         let isProbing = pacer.isProbing
         #expect(passed && !isProbing)
-        pacer.begin(try #require(polled), at: Self.start + .seconds(1))
+        pacer.begin(cluster, at: Self.start + .seconds(1))
         pacer.sent(bytes: 50_000, at: Self.start + .seconds(1))
-        pacer.begin(try #require(polled), at: Self.start + .seconds(1))
+        pacer.begin(cluster, at: Self.start + .seconds(1))
         let passedFull = pacer.mayPass(queued: 1, waited: .zero, at: Self.start + .milliseconds(1_510))
         let deadline = pacer.deadline
         #expect(passedFull || deadline != nil)

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -50,6 +51,11 @@ enum {
     CLINUX_TCP_NOTSENT_LOWAT = 25,
     CLINUX_IPV6_RECVPKTINFO = 49,
     CLINUX_IPV6_PKTINFO = 50,
+#ifdef SO_ATTACH_REUSEPORT_CBPF
+    CLINUX_SO_ATTACH_REUSEPORT_CBPF = SO_ATTACH_REUSEPORT_CBPF,
+#else
+    CLINUX_SO_ATTACH_REUSEPORT_CBPF = 51,
+#endif
 };
 
 // struct in6_pktinfo (RFC 3542, section 6).
@@ -137,6 +143,7 @@ enum { CLINUX_EVENTS_PER_WAIT = 64 };
 enum {
     CLINUX_READABLE = EPOLLIN,
     CLINUX_WRITABLE = EPOLLOUT,
+    CLINUX_ONCE = EPOLLONESHOT,
     CLINUX_BROKEN = EPOLLERR | EPOLLHUP,
     CLINUX_ADD = EPOLL_CTL_ADD,
     CLINUX_CHANGE = EPOLL_CTL_MOD,

@@ -4,6 +4,14 @@ import PCastWebRTC
 
 extension Relay {
     public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+    ) {
+        self.waited = waited
+        handle(datagram, from: path, at: now)
+        self.waited = .zero
+    }
+
+    public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
         if let place = place(of: datagram, from: path) {
@@ -195,7 +203,7 @@ extension Relay {
 
     private mutating func receiveControl(_ datagram: UnsafeRawBufferPointer, viewer index: Int, at now: Instant) {
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
-        let wallTime = configuration.clock.wallTime(at: now)
+        let wallTime = configuration.clock.wallTime(at: now - waited)
         let stream = viewers[index].stream
         viewers[index].quality.reports += 1
         viewers[index].quality.silence.observe(at: now)
@@ -203,7 +211,7 @@ extension Relay {
         var budget = NegativeAcknowledgement.maximumCountPerDatagram
         while let control = reader.next(in: bytes) {
             let requests = viewers[index].sender.receive(
-                control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
+                control, in: bytes, budget: &budget, wallTime: wallTime, waited: waited, at: now)
             if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
         }
         let viewer = viewers.address(index)

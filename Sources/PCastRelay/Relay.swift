@@ -44,6 +44,9 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// Viewers who are heard of next, a few; see `expect`.
     var expectedViewers: [Int] = []
 
+    /// How long the datagram that is being taken in has waited to be.
+    var waited = TimeSpan.zero
+
     /// Datagrams of nobody known.
     public internal(set) var strangers = 0
 

@@ -14,7 +14,7 @@ struct SharedAddressTests {
         init() throws {
             let handedOver = handedOver
             first = try EventLoop(
-                name: "first", listen: [TransportAddress("127.0.0.1:0")!], tcpListen: true, shares: true,
+                name: "first", listen: [TransportAddress("127.0.0.1:0")!], tcpListen: true, loops: 2,
                 makeMachine: { _ in
                     var machine = EchoMachine()
                     machine.neighboursMark = 2
@@ -25,7 +25,7 @@ struct SharedAddressTests {
                     handedOver.send(connection)
                 })
             second = try EventLoop(
-                name: "second", beside: first.boundAddresses, makeMachine: { _ in EchoMachine() },
+                name: "second", beside: first, makeMachine: { _ in EchoMachine() },
                 afterTurn: { _, _ in })
         }
 

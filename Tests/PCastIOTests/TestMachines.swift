@@ -7,6 +7,8 @@ import Synchronization
 struct EchoMachine: ~Copyable, DatagramMachine {
     private var waiting: [(bytes: [UInt8], path: NetworkPath)] = []
     var handled: [(bytes: [UInt8], path: NetworkPath, at: Instant)] = []
+    /// How long each had waited.
+    var waits: [TimeSpan] = []
     var closed: [NetworkPath] = []
     var wakes: [Instant] = []
     /// What it was told to expect, and how much it had been given by then.
@@ -23,6 +25,13 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         handled.append((Array(datagram), path, now))
         if echoes { waiting.append((Array(datagram), path)) }
+    }
+
+    mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+    ) {
+        waits.append(waited)
+        handle(datagram, from: path, at: now)
     }
 
     mutating func expect(from paths: Span<NetworkPath>) {

@@ -259,6 +259,20 @@ import Testing
         #expect(estimator.estimate.roundTrip.map { $0 >= .zero && $0 <= .seconds(Int64(5)) } == true)
     }
 
+    @Test("A report that waited to be read makes no round trip longer")
+    func lateReading() {
+        var estimator = BandwidthEstimator(
+            start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
+        let now = Instant(nanoseconds: 1_000_000_000)
+        for number in 0..<UInt16(2) { estimator.sent(number, size: 1_000, at: now) }
+        let bytes: [UInt8] = [
+            0x8F, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 1, 0, 0x20, 2, 4, 0,
+        ]
+        estimator.read(bytes, waited: .milliseconds(10), at: now + .milliseconds(60))
+        // The other one arrived a millisecond later: the report was made then, or afterwards.
+        #expect(estimator.estimate.roundTrip == .milliseconds(50))
+    }
+
     @Test("CC3: a datagram tells of no more packets than are remembered twice")
     func mostReported() {
         var estimator = BandwidthEstimator(

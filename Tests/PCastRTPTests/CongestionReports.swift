@@ -17,10 +17,12 @@ extension TransportFeedbackRecorder {
 
 extension BandwidthEstimator {
     /// Takes in the reports of a datagram.
-    mutating func read(_ bytes: [UInt8], at now: Instant) {
+    mutating func read(_ bytes: [UInt8], waited: TimeSpan = .zero, at now: Instant) {
         var reader = RTCPReader()
         while let packet = reader.next(in: bytes.span) {
-            if case .transportFeedback(let feedback) = packet { receive(feedback, in: bytes.span, at: now) }
+            if case .transportFeedback(let feedback) = packet {
+                receive(feedback, in: bytes.span, waited: waited, at: now)
+            }
         }
     }
 }

@@ -22,6 +22,38 @@ import Testing
         return packets
     }
 
+    /// What may wait to be read, by its first bytes (`DatagramPattern.reports`).
+    private func mayWait(_ bytes: [UInt8]) -> Bool { DatagramPattern.reports.contains { $0.matches(bytes.span) } }
+
+    @Test func whatMayWait() throws {
+        let report = write {
+            $0.receiverReport(ssrc: 1)
+            #expect($0.append(Self.block) == true)
+        }
+        let estimate = write {
+            $0.receiverEstimatedBitrate(senderSSRC: 1, bitrate: .kilobits(500), ssrcs: [7 as UInt32].span)
+        }
+        var recorder = TransportFeedbackRecorder()
+        recorder.received(1, at: Instant(nanoseconds: 1_000_000_000))
+        let told = recorder.report(at: Instant(nanoseconds: 2_000_000_000))
+        let arrivals = try #require(told)
+        for bytes in [report, write { $0.receiverReport(ssrc: 1) }, estimate, arrivals] { #expect(mayWait(bytes)) }
+
+        let urgent: [[UInt8]] = [
+            write { $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: 2) },
+            write { $0.fullIntraRequest(senderSSRC: 1, mediaSSRC: 2, sequenceNumber: 3) },
+            write { $0.goodbye(ssrc: 1) },
+            write {
+                $0.senderReport(
+                    SenderInformation(ssrc: 1, ntpTimestamp: 2, rtpTimestamp: 3, packetCount: 4, octetCount: 5))
+            },
+            // Requests for packets, from who asks for one or for many; media, a check, a handshake, hardly anything.
+            [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 9, 0, 0], [0x80, 102, 0, 1], [0x90, 0xC8 & 0x7F, 0, 1],
+            [0, 1, 0, 8], [22, 254, 253, 0], [0x81], [],
+        ]
+        for bytes in urgent { #expect(!mayWait(bytes), "\(bytes.prefix(4))") }
+    }
+
     private static let block = ReportBlock(
         ssrc: 0x1111_2222, fractionLost: 64, cumulativeLost: -2, highestSequenceNumber: 0x0001_FFFF, jitter: 90,
         lastSenderReport: 0xAABB_CCDD, delaySinceLastSenderReport: 0x0001_8000)

@@ -11,6 +11,9 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// What the operator should know about the sockets, in sentences: buffers that are smaller than asked for (IO9).
     public let warnings: [String]
 
+    /// What may wait; nil where nothing does.
+    let patient: PatientDatagrams?
+
     private let mailbox: LoopMailbox<LoopItem<M>>
     private let thread: WorkerThread
 
@@ -20,7 +23,8 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///   - name: the thread's; Linux shows 15 bytes of it.
     ///   - listen: the addresses of the sockets. Port 0 takes a free one; all sockets have the first one's number.
     ///   - tcpListen: also accept ICE-TCP connections on the same addresses and number (RFC 6544).
-    ///   - shares: lets further loops have the same addresses; see the other initializer.
+    ///   - loops: how many will have the same addresses, this one included; see the other initializer.
+    ///   - patient: datagrams that may wait, where the kernel tells them from others; elsewhere none does.
     ///   - makeMachine: makes the machine, told the bound addresses.
     ///   - beforeSending: called on the loop's thread in each turn, when what has come was told to the machine, before its
     ///     time passes and what it has is sent.
@@ -32,47 +36,52 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///     (`DatagramMachine.neighbour`); it is that loop's from then on (`adopt`).
     /// - Throws: `IOError`; `.addressInUse` when anyone else has an address, even where sharing it would be possible.
     public convenience init(
-        name: String, listen: [TransportAddress], tcpListen: Bool, shares: Bool = false,
-        makeMachine: ([TransportAddress]) -> sending M,
+        name: String, listen: [TransportAddress], tcpListen: Bool, loops: Int = 1,
+        patient: PatientDatagrams? = nil, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil,
         onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil
     ) throws(IOError) {
-        let sockets = try LoopSockets(binding: listen, tcpListen: tcpListen)
-        if shares { sockets.share() }
+        var sockets = try LoopSockets(binding: listen, tcpListen: tcpListen)
+        try sockets.share(among: loops, patient: patient)
         try self.init(
-            name: name, sockets: sockets, makeMachine: makeMachine, beforeSending: beforeSending,
+            name: name, sockets: sockets, patient: patient, makeMachine: makeMachine, beforeSending: beforeSending,
             afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
     }
 
     /// Starts a thread beside that of a loop that shares its addresses: each sender's datagrams come to one of them, by a
     /// choice of the kernel's, which is not whose peer the sender is. Connections come to the first.
     ///
-    /// - Parameter addresses: the first loop's `boundAddresses`.
+    /// - Parameter other: the first loop, which was told how many there will be.
     /// - Throws: `IOError`.
     public convenience init(
-        name: String, beside addresses: [TransportAddress], makeMachine: ([TransportAddress]) -> sending M,
+        name: String, beside other: EventLoop<M>, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void
     ) throws(IOError) {
         try self.init(
-            name: name, sockets: LoopSockets(beside: addresses), makeMachine: makeMachine,
-            beforeSending: beforeSending, afterTurn: afterTurn, onAddressChange: nil, onNeighbour: nil)
+            name: name, sockets: LoopSockets(beside: other.boundAddresses, hasPatient: other.patient != nil),
+            patient: other.patient, makeMachine: makeMachine, beforeSending: beforeSending, afterTurn: afterTurn,
+            onAddressChange: nil, onNeighbour: nil)
     }
 
     private init(
-        name: String, sockets: LoopSockets, makeMachine: ([TransportAddress]) -> sending M,
-        beforeSending: (@Sendable (inout M, Instant) -> Void)?,
+        name: String, sockets: LoopSockets, patient: PatientDatagrams?,
+        makeMachine: ([TransportAddress]) -> sending M, beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
         onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
     ) throws(IOError) {
         boundAddresses = sockets.udp.map(\.address)
         warnings = sockets.udp.compactMap(\.bufferWarning)
+        let patient = sockets.patient.isEmpty ? nil : patient
+        self.patient = patient
         mailbox = try LoopMailbox()
         let driver = try LoopDriver(
-            machine: makeMachine(boundAddresses), sockets: sockets, mailbox: mailbox, beforeSending: beforeSending,
+            machine: makeMachine(boundAddresses), sockets: sockets,
+            pace: patient.map { ReadingPace(interval: $0.interval) },
+            mailbox: mailbox, beforeSending: beforeSending,
             afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
         thread = try WorkerThread(name: name, precedence: .media) { driver.run() }
     }

@@ -29,14 +29,17 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private var sender = DatagramSender()
     private var connections = TCPConnections()
     private var counts = EventLoopStatistics()
+    /// Of each socket, those for what may wait behind the others.
     private var kernelDrops: [UInt32]
+    /// Of what may wait; nil where nothing may.
+    private var pace: ReadingPace?
     private var isClosed = false
 
     /// The last instant that the machine was told; time never goes backwards for it.
     private var lastInstant = MonotonicClock.now()
 
     init(
-        machine: consuming sending M, sockets: LoopSockets, mailbox: LoopMailbox<LoopItem<M>>,
+        machine: consuming sending M, sockets: LoopSockets, pace: ReadingPace?, mailbox: LoopMailbox<LoopItem<M>>,
         beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
@@ -45,6 +48,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         let poller = try Poller()
         try poller.add(mailbox.number, as: .mailbox)
         for (index, socket) in sockets.udp.enumerated() { try poller.add(socket.number, as: .socket(index)) }
+        for (index, socket) in sockets.patient.enumerated() { try poller.addOnce(socket.number, as: .patient(index)) }
         for (index, listener) in sockets.tcp.enumerated() { try poller.add(listener.number, as: .listener(index)) }
         let watch = onAddressChange == nil ? nil : try? AddressWatch()
         if let watch { try poller.add(watch.number, as: .addresses) }
@@ -57,7 +61,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         self.mailbox = mailbox
         self.beforeSending = beforeSending
         self.afterTurn = afterTurn
-        kernelDrops = Array(repeating: 0, count: sockets.udp.count)
+        self.pace = pace
+        kernelDrops = Array(repeating: 0, count: sockets.udp.count + sockets.patient.count)
     }
 
     deinit { expected.deallocate() }
@@ -71,11 +76,17 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     }
 
     private func turn() {
-        let count = poller.wait(until: Instant.earlier(machine.deadline, connections.deadline))
+        let count = poller.wait(
+            until: Instant.earlier(Instant.earlier(machine.deadline, connections.deadline), pace?.due))
         // Datagrams are media, and go before streams and the work of others.
         for index in 0..<count {
-            if case .socket(let socket) = poller.event(index).source { receive(from: socket) }
+            switch poller.event(index).source {
+            case .socket(let socket): receive(from: sockets.udp[socket], counting: socket)
+            case .patient: pace?.arrived(at: tick())
+            case .mailbox, .listener, .connection, .addresses: break
+            }
         }
+        receivePatient()
         for index in 0..<count { handle(poller.event(index)) }
         // After a thread that stood still, what others have told meanwhile may be what a deadline waits for.
         if let beforeSending { beforeSending(&machine, tick()) }
@@ -106,7 +117,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     private func handle(_ event: Poller.Event) {
         switch event.source {
-        case .socket: break
+        case .socket, .patient: break
         case .mailbox:
             let mail = mailbox.take()
             isClosed = mail.isClosed
@@ -155,11 +166,26 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 // MARK: - Datagrams
 
 extension LoopDriver where M: ~Copyable {
-    private func receive(from index: Int) {
-        let socket = sockets.udp[index]
+    /// Reads what may wait, where its time has come.
+    private func receivePatient() {
+        guard pace?.due != nil, pace!.isDue(at: tick()) else { return }
+        var count = 0
+        for (index, socket) in sockets.patient.enumerated() {
+            count += receive(from: socket, counting: sockets.udp.count + index)
+        }
+        guard pace!.read(count, at: tick()) else { return }
+        for (index, socket) in sockets.patient.enumerated() { poller.watchAgain(socket.number, as: .patient(index)) }
+    }
+
+    /// - Parameter index: the socket's among all, whose losses are counted.
+    /// - Returns: how many datagrams there were.
+    @discardableResult
+    private func receive(from socket: UDPSocket, counting index: Int) -> Int {
         var end: Instant?
+        var total = 0
         while true {
             let count = receiver.receive(from: socket)
+            total += count
             let clocks = MonotonicClock.reference()
             end = end ?? clocks.instant + Self.intake
             for position in 0..<count {
@@ -174,7 +200,7 @@ extension LoopDriver where M: ~Copyable {
                     handle(datagram, from: socket, clocks)
                 }
             }
-            if !receiver.isFull || clocks.instant >= end! { return }
+            if !receiver.isFull || clocks.instant >= end! { return total }
         }
     }
 
@@ -204,7 +230,9 @@ extension LoopDriver where M: ~Copyable {
         let arrival = datagram.arrival.map { clocks.instant(at: $0) } ?? clocks.instant
         lastInstant = max(lastInstant, min(arrival, clocks.instant))
         counts.received += 1
-        machine.handle(datagram.bytes, from: Self.path(of: datagram, from: socket), at: lastInstant)
+        machine.handle(
+            datagram.bytes, from: Self.path(of: datagram, from: socket), waited: max(lastInstant - arrival, .zero),
+            at: lastInstant)
     }
 
     private func sendAll() {

@@ -3,6 +3,9 @@ import PCastMedia
 /// The sockets of one event loop; their number never changes while it runs (IO7).
 struct LoopSockets: Sendable {
     private(set) var udp: [UDPSocket] = []
+    /// For what may wait, one beside each of `udp` and at the same address; none where nothing may, or the kernel does not
+    /// tell such datagrams from others.
+    private(set) var patient: [UDPSocket] = []
     private(set) var tcp: [TCPListener] = []
 
     /// A free UDP port need not be free for TCP, or on every address: then another one is tried.
@@ -12,16 +15,32 @@ struct LoopSockets: Sendable {
     /// send would be lost with it, and every viewer would ask for it.
     private static let bufferSize = 32 * 1024 * 1024
 
-    /// Binds for datagrams what other sockets of ours have; see `share`.
-    init(beside addresses: [TransportAddress]) throws(IOError) {
+    /// Binds for datagrams what another loop has, which shares it.
+    init(beside addresses: [TransportAddress], hasPatient: Bool) throws(IOError) {
         precondition(!addresses.isEmpty, "an event loop listens somewhere")
         for address in addresses {
-            udp.append(try UDPSocket(binding: address, bufferSize: Self.bufferSize, joins: true))
+            udp.append(try Self.joining(address))
+            // `SocketChoice` counts them in this order.
+            if hasPatient { patient.append(try Self.joining(address)) }
         }
     }
 
-    /// Lets others bind beside them.
-    func share() { for socket in udp { socket.share() } }
+    /// - Parameter loops: how many will have the addresses, this one included.
+    mutating func share(among loops: Int, patient: PatientDatagrams?) throws(IOError) {
+        guard loops > 1 || patient != nil else { return }
+        for socket in udp {
+            socket.share()
+            guard let patient else { continue }
+            let sibling = try Self.joining(socket.address)
+            // What it is given until then is read a little later than it could be, and nothing worse.
+            guard sibling.choose(by: patient.patterns, loops: loops) else { return self.patient = [] }
+            self.patient.append(sibling)
+        }
+    }
+
+    private static func joining(_ address: TransportAddress) throws(IOError) -> UDPSocket {
+        try UDPSocket(binding: address, bufferSize: bufferSize, joins: true)
+    }
 
     /// Binds every address or none.
     init(binding addresses: [TransportAddress], tcpListen: Bool) throws(IOError) {

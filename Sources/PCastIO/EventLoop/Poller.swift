@@ -7,6 +7,7 @@ struct Poller: ~Copyable {
     enum Source {
         case mailbox
         case socket(Int)
+        case patient(Int)
         case listener(Int)
         case connection(UInt32)
         case addresses
@@ -18,6 +19,7 @@ struct Poller: ~Copyable {
             case .listener(let index): 2 << 32 | UInt64(index)
             case .connection(let number): 3 << 32 | UInt64(number)
             case .addresses: 4 << 32
+            case .patient(let index): 5 << 32 | UInt64(index)
             }
         }
 
@@ -28,6 +30,7 @@ struct Poller: ~Copyable {
             case 1: self = .socket(Int(value))
             case 2: self = .listener(Int(value))
             case 3: self = .connection(value)
+            case 5: self = .patient(Int(value))
             default: self = .addresses
             }
         }
@@ -77,12 +80,28 @@ struct Poller: ~Copyable {
         precondition(control(CLINUX_CHANGE, number, source, writability), "the descriptor is watched")
     }
 
+    /// Watches a descriptor until it is ready once, and tells then; `watchAgain` has it told once more.
+    ///
+    /// - Throws: as `add`.
+    func addOnce(_ number: Int32, as source: Source) throws(IOError) {
+        guard control(CLINUX_ADD, number, source, false, CLINUX_ONCE) else {
+            throw .system(call: "epoll_ctl", errno: Errno.current)
+        }
+    }
+
+    /// At once where it is ready already.
+    func watchAgain(_ number: Int32, as source: Source) {
+        precondition(control(CLINUX_CHANGE, number, source, false, CLINUX_ONCE), "the descriptor is watched")
+    }
+
     func remove(_ number: Int32, as source: Source) {
         precondition(control(CLINUX_REMOVE, number, source, false), "the descriptor is watched")
     }
 
-    private func control(_ operation: Int, _ number: Int32, _ source: Source, _ writability: Bool) -> Bool {
-        let events = CLINUX_READABLE | (writability ? CLINUX_WRITABLE : 0)
+    private func control(
+        _ operation: Int, _ number: Int32, _ source: Source, _ writability: Bool, _ mode: Int = 0
+    ) -> Bool {
+        let events = CLINUX_READABLE | (writability ? CLINUX_WRITABLE : 0) | mode
         return clinux_epoll_control(descriptor.number, Int32(operation), number, UInt32(events), source.token) == 0
     }
 }

@@ -52,6 +52,13 @@ final class UDPSocket: Sendable {
     /// them. Only what was bound alone shares, so that nobody else had the address before.
     func share() { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
 
+    /// Has the kernel give datagrams of some kinds to every second socket at this address; answers false where it does not.
+    ///
+    /// - Parameter loops: how many have two sockets each there.
+    func choose(by patterns: [DatagramPattern], loops: Int) -> Bool {
+        SocketChoice(patterns: patterns, loops: loops, family: address.ip.family).attach(to: descriptor)
+    }
+
     /// Whether a datagram from `local` may leave by this socket. An unspecified address leaves the choice of the
     /// source to the kernel.
     func canSend(from local: TransportAddress) -> Bool {

@@ -7,6 +7,12 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// Takes in one datagram. The bytes are the machine's to overwrite until it returns, and not to keep.
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
 
+    /// Takes in one datagram that came earlier than the machine's time can say, for that never goes backwards.
+    ///
+    /// - Parameter waited: how long before `now` it came. Nothing follows from it but what is measured by it.
+    mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant)
+
     /// Datagrams from these paths come next, in this order. Nothing follows from it; but a machine of thousands of peers
     /// may have brought near what theirs need.
     mutating func expect(from paths: Span<NetworkPath>)
@@ -31,6 +37,10 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
 }
 
 extension DatagramMachine where Self: ~Copyable {
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+    ) { handle(datagram, from: path, at: now) }
+
     public mutating func expect(from paths: Span<NetworkPath>) {}
 
     public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }

@@ -1,5 +1,6 @@
 import PCastIO
 import PCastMedia
+import PCastRTP
 import PCastRelay
 import PCastWebRTC
 import Synchronization
@@ -33,7 +34,8 @@ final class MediaRouter: Sendable {
             maximumPeers: maximumPeers)
         let exchange = ShardExchange(count: shards)
         let first = try EventLoop(
-            name: "pcast-relay", listen: listen, tcpListen: true, shares: shards > 1,
+            name: "pcast-relay", listen: listen, tcpListen: true, loops: shards,
+            patient: PatientDatagrams(DatagramPattern.reports),
             makeMachine: { bound in
                 configuration.advertised = advertise(bound.first?.port ?? 0)
                 configuration.shard = Shard(0, of: shards)
@@ -44,7 +46,7 @@ final class MediaRouter: Sendable {
         for number in 1..<max(shards, 1) {
             configuration.shard = Shard(number, of: shards)
             let loop = try EventLoop(
-                name: "pcast-relay-\(number)", beside: first.boundAddresses,
+                name: "pcast-relay-\(number)", beside: first,
                 makeMachine: { _ in
                     Relay(configuration: configuration, generator: SystemRandomNumberGenerator())
                 }, beforeSending: Self.beforeSending(of: number, exchange),

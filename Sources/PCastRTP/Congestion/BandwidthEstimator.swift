@@ -190,7 +190,11 @@ public struct BandwidthEstimator: Sendable {
     // MARK: What comes back
 
     /// The peer's time for packets, from the datagram that the message was read from.
-    public mutating func receive(_ feedback: TransportFeedback, in datagram: Span<UInt8>, at now: Instant) {
+    ///
+    /// - Parameter waited: how long before `now` it came.
+    public mutating func receive(
+        _ feedback: TransportFeedback, in datagram: Span<UInt8>, waited: TimeSpan = .zero, at now: Instant
+    ) {
         guard reportsArrivals else { return }
         // A datagram's messages have one time. Two dozen of them may each tell of 65,535 packets (CC3).
         if lastReport != now { unread = Self.mostReported }
@@ -198,7 +202,7 @@ public struct BandwidthEstimator: Sendable {
         unread -= feedback.packetCount
         if let lastReport, now - lastReport > Self.silence { compareAnew() }
         lastReport = now
-        var tally = Tally()
+        var tally = Tally(cameAt: now - waited)
         let reference = referenceTimes.unwrap(feedback.referenceTime)
         var run: Run?
         var reader = TransportFeedback.Reader(feedback)
@@ -230,6 +234,8 @@ public struct BandwidthEstimator: Sendable {
 
     /// What one report told.
     private struct Tally {
+        /// When the report came.
+        let cameAt: Instant
         var lost = 0
         var expected = 0
         var lastArrival: TimeSpan?
@@ -280,7 +286,7 @@ public struct BandwidthEstimator: Sendable {
         }
         let waited = max((tally.lastArrival ?? arrival) - arrival, .zero)
         tally.lastArrival = max(tally.lastArrival ?? arrival, arrival)
-        let roundTrip = min(max(now - packet.sentAt - waited, .zero), Self.longestRoundTrip)
+        let roundTrip = min(max(tally.cameAt - packet.sentAt - waited, .zero), Self.longestRoundTrip)
         tally.roundTrip = min(tally.roundTrip ?? roundTrip, roundTrip)
     }
 

@@ -217,15 +217,20 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
     // MARK: Control in
 
     /// Takes in a control packet of the peer's, as far as it concerns what we send.
+    ///
+    /// - Parameters:
+    ///   - wallTime: when it came.
+    ///   - waited: how long before `now` that was.
     public mutating func receive(
-        _ packet: RTCPPacket, in datagram: Span<UInt8>, budget: inout Int, wallTime: WallTime, at now: Instant
+        _ packet: RTCPPacket, in datagram: Span<UInt8>, budget: inout Int, wallTime: WallTime,
+        waited: TimeSpan = .zero, at now: Instant
     ) -> Requests {
         var requests = Requests()
         switch packet {
         case .receiverReport(_, let blocks), .senderReport(_, let blocks):
             read(blocks, in: datagram, wallTime, at: now)
         case .transportFeedback(let feedback):
-            bandwidth.receive(feedback, in: datagram, at: now)
+            bandwidth.receive(feedback, in: datagram, waited: waited, at: now)
             followEstimate(at: now)
         case .receiverEstimatedBitrate(let limit):
             receiverLimit = limit.bitrate

@@ -1,0 +1,107 @@
+import PCastMedia
+import Testing
+
+@testable import PCastIO
+
+/// On real sockets: the kernel tells the datagrams apart.
+@Suite("Datagrams that may wait", .timeLimit(.minutes(5)))
+struct PatientDatagramsTests {
+    /// What begins with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
+    private static let patient = PatientDatagrams([DatagramPattern(mask: 0xE0FF, value: 0x80C9)])
+    private static let report: [UInt8] = [0x81, 0xC9, 0, 1]
+    private static let request: [UInt8] = [0x81, 0xCD, 0, 2]
+
+    private static func loop(
+        _ addresses: String..., loops: Int = 1, patient: PatientDatagrams = patient
+    ) throws -> EventLoop<EchoMachine> {
+        try EventLoop(
+            name: "patient", listen: addresses.map { TransportAddress($0)! }, tcpListen: false, loops: loops,
+            patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+    }
+
+    @Test("What is urgent is taken in before what may wait and came first", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func order(address: String) async throws {
+        let loop = try Self.loop(address)
+        #expect(loop.patient == Self.patient)
+        let peer = TestSocket.udp(address)
+        let target = loop.boundAddresses[0]
+        nonisolated(unsafe) let sender = peer
+        // While it works nothing is received: all of them are there when it comes back.
+        try await loop.call { _, _ in
+            for _ in 0..<4 { sender.send(Self.report, to: target) }
+            sender.send(Self.request, to: target)
+            // Too short to be told from others.
+            sender.send([0x81], to: target)
+        }
+        for _ in 0..<6 {
+            let answer = try #require(peer.receive())
+            #expect(answer.from == target)
+        }
+        let handled = try await loop.call { machine, _ in machine.handled.map(\.bytes) }
+        #expect(handled == [Self.request, [0x81]] + Array(repeating: Self.report, count: 4))
+    }
+
+    @Test("Of many, those that follow wait for the clock; what they waited is told, and none is lost")
+    func many() async throws {
+        let interval = TimeSpan.milliseconds(200)
+        let loop = try Self.loop("127.0.0.1:0", patient: PatientDatagrams(Self.patient.patterns, interval: interval))
+        let peer = TestSocket.udp()
+        let target = loop.boundAddresses[0]
+        nonisolated(unsafe) let sender = peer
+        let count = 2 * ReadingPace.many
+        try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
+        for _ in 0..<count { _ = try #require(peer.receive()) }
+        for _ in 0..<3 {
+            peer.send(Self.report, to: target)
+            // Which is answered at once, and has the machine's time go on.
+            peer.send(Self.request, to: target)
+        }
+        let answers = (0..<6).compactMap { _ in peer.receive()?.bytes }
+        let (times, waits) = try await loop.call { machine, _ in
+            (machine.handled.suffix(6).map(\.at), machine.waits.suffix(6))
+        }
+        // A thread of a full machine may be away for longer than the interval, and find all of them; then nothing waited.
+        let waited = waits.max() ?? .zero
+        if waited > .milliseconds(20) {
+            #expect(answers == Array(repeating: Self.request, count: 3) + Array(repeating: Self.report, count: 3))
+            #expect(times[3].nanoseconds % interval.nanoseconds < interval.nanoseconds / 2)
+        }
+        #expect(answers.filter { $0 == Self.report }.count == 3 && answers.count == 6)
+    }
+
+    @Test("Of two loops one gets all that comes from a sender, urgent or not", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func twoLoops(address: String) async throws {
+        let first = try Self.loop(address, loops: 2)
+        let second = try EventLoop(
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+        let peers = (0..<64).map { _ in TestSocket.udp(address) }
+        for peer in peers {
+            for bytes in [Self.report, Self.request, Self.report] { peer.send(bytes, to: first.boundAddresses[0]) }
+            for _ in 0..<3 { _ = try #require(peer.receive()) }
+        }
+        var senders: [Set<TransportAddress>] = []
+        for loop in [first, second] {
+            senders.append(try await loop.call { machine, _ in Set(machine.handled.map(\.path.remote)) })
+        }
+        #expect(senders[0].isDisjoint(with: senders[1]))
+        // By chance alone all 64 come to the same one once in 9 x 10^18 times.
+        #expect(!senders[0].isEmpty && !senders[1].isEmpty)
+    }
+
+    @Test("A kernel that refuses to tell them apart has everything read as it comes")
+    func refused() async throws {
+        // Longer than any program that it takes.
+        let patterns = (0..<2_000).map { DatagramPattern(mask: 0xFFFF, value: 0xC000 | UInt16($0)) }
+        let loop = try Self.loop("127.0.0.1:0", "[::1]:0", patient: PatientDatagrams(patterns))
+        #expect(loop.patient == nil)
+        let peer = TestSocket.udp()
+        for bytes in [Self.report, Self.request, [0xC0, 7]] {
+            peer.send(bytes, to: loop.boundAddresses[0])
+            #expect(peer.receive()?.bytes == bytes)
+        }
+        // Nobody else shares the address either.
+        #expect(throws: IOError.addressInUse(loop.boundAddresses[0])) {
+            try Self.loop(loop.boundAddresses[0].description)
+        }
+    }
+}

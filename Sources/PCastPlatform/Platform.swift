@@ -141,11 +141,11 @@ public struct Platform: Sendable {
     }
 
     /// Tells sessions the time, and ends sessions and streams that stay away for too long, as long as the platform runs;
-    /// gives back the memory of those that were many.
+    /// gives back the memory of those that were many, or whose handshakes were.
     private static func endAbsent(
         _ registry: SessionRegistry, _ directory: StreamDirectory, _ clock: SessionClock
     ) async {
-        var ebb = EbbMark()
+        var tide = TideMark()
         while (try? await Task.sleep(for: .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
             await clock.advance(to: now)
@@ -155,7 +155,7 @@ public struct Platform: Sendable {
             await directory.endAbsent(at: now)
             let counts = await directory.counts
             let here = await registry.counts.all + counts.streams + counts.viewers
-            if ebb.isTime(with: here, at: now) { Heap.trim() }
+            if tide.isTime(with: here, at: now) { Heap.trim() }
         }
     }
 

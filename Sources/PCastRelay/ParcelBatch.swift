@@ -7,8 +7,8 @@ import PCastMedia
 public final class ParcelBatch: @unchecked Sendable {
     /// One thing that is handed over; bytes lie in the batch.
     enum Parcel {
-        /// What came from a peer of the other's.
-        case datagram(Range<Int>, from: NetworkPath)
+        /// What came from a peer of the other's, and when it did.
+        case datagram(Range<Int>, from: NetworkPath, at: Instant)
         /// What came from nobody known: a peer of the other's, perhaps, that has moved.
         case adrift(Range<Int>, from: NetworkPath)
         case path(NetworkPath, PathClaim)

@@ -20,13 +20,15 @@ extension Relay {
     public mutating func take(_ batch: ParcelBatch, from neighbour: Int, at now: Instant) {
         for parcel in batch.parcels {
             switch parcel {
-            case .datagram(let range, let path):
+            case .datagram(let range, let path, let arrival):
                 let datagram = batch.bytes(range)
                 guard let place = place(of: datagram, from: path) else {
                     strangers += 1
                     continue
                 }
+                waited = max(now - arrival, .zero)
                 receive(datagram, from: path, of: place, at: now)
+                waited = .zero
             case .adrift(let range, let path): _ = handleMoved(batch.bytes(range), from: path, at: now)
             case .path(let path, let claim): note(claim, of: neighbour, to: path)
             case .media, .control, .news, .ended: takeFromHome(parcel, of: batch, at: now)
@@ -55,9 +57,13 @@ extension Relay {
     // MARK: Datagrams
 
     /// Hands over what is of a neighbour's peer; answers whether it was.
-    mutating func handOver(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> Bool {
+    mutating func handOver(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Bool {
         guard let owner = neighbour(of: datagram) ?? neighbours.paths[path] else { return false }
-        neighbours.give(UnsafeRawBufferPointer(datagram), to: owner) { .datagram($0, from: path) }
+        neighbours.give(UnsafeRawBufferPointer(datagram), to: owner) {
+            .datagram($0, from: path, at: now - waited)
+        }
         return true
     }
 

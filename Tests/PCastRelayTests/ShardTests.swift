@@ -26,6 +26,22 @@ struct ShardTests {
         #expect(network.relay.parcelsLost == 0 && network.neighbour?.parcelsLost == 0)
     }
 
+    @Test("What is measured by a report goes by when that came, be it read later, or handed over", arguments: 1...2)
+    func readLate(shards: Int) throws {
+        let network = VirtualNetwork(shards: shards)
+        network.readingDelay = .milliseconds(5)
+        let publisher = try network.publish(.vp8)
+        let viewers = try (0..<4).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(150, from: publisher, by: network)
+        // The link takes 20 ms; of these the relay is told that reports came 5 ms before they did.
+        for viewer in viewers {
+            let measured = try #require(network.relay.statistics(of: viewer.id)?.roundTrip)
+            #expect(abs((measured - .milliseconds(15)).nanoseconds) < 500_000, "\(measured)")
+        }
+    }
+
     @Test("A peer that moves, and lands elsewhere then, goes on", arguments: [true, false])
     func moving(movesPublisher: Bool) throws {
         let network = VirtualNetwork(shards: 2)
@@ -91,7 +107,9 @@ struct ShardTests {
         let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
         func fill(_ count: Int) {
             for _ in 0..<count {
-                bytes.withUnsafeBytes { neighbours.give($0, to: 1) { .datagram($0, from: path) } }
+                bytes.withUnsafeBytes {
+                    neighbours.give($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+                }
             }
         }
         let fitting = ParcelBatch.byteCapacity / 1_000 * Neighbours.maximumBatches
@@ -117,7 +135,9 @@ struct ShardTests {
         func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255)] }
         var waiting: [ParcelBatch] = []
         for number in 0..<1_000 {
-            bytes(number).withUnsafeBytes { neighbours.give($0, to: 1) { .datagram($0, from: path) } }
+            bytes(number).withUnsafeBytes {
+                neighbours.give($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+            }
             while let (shard, batch) = neighbours.poll() {
                 #expect(shard == 1)
                 waiting.append(batch)
@@ -133,7 +153,7 @@ struct ShardTests {
         var read: [[UInt8]] = []
         while !waiting.isEmpty {
             let batch = waiting.removeFirst()
-            for case .datagram(let range, _) in batch.parcels { read.append(Array(batch.bytes(range))) }
+            for case .datagram(let range, _, _) in batch.parcels { read.append(Array(batch.bytes(range))) }
             neighbours.takeBack(batch)
             while let (_, batch) = neighbours.poll() { waiting.append(batch) }
         }

@@ -71,6 +71,8 @@ final class VirtualNetwork {
     private(set) var peers: [any NetworkPeer] = []
     /// For peers that come from now on.
     var link = Link()
+    /// How long before it reads it a relay is told that a datagram came.
+    var readingDelay = TimeSpan.zero
     /// Sees each datagram that the relay sends, before it may be lost.
     var onSending: (([UInt8], NetworkPath) -> Void)?
     /// The same of each that a peer sends, in the peer's own words.
@@ -216,9 +218,9 @@ final class VirtualNetwork {
         let landsBeside = neighbour != nil && path.transport == .udp && Self.isOdd(path.remote)
         withCopy(of: bytes) {
             if landsBeside {
-                neighbour?.handle($0, from: path, at: now)
+                neighbour?.handle($0, from: path, waited: readingDelay, at: now)
             } else {
-                relay.handle($0, from: path, at: now)
+                relay.handle($0, from: path, waited: readingDelay, at: now)
             }
         }
     }

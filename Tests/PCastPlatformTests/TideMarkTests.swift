@@ -3,10 +3,10 @@ import Testing
 
 @testable import PCastPlatform
 
-@Suite("The mark of the ebb")
-struct EbbMarkTests {
+@Suite("The mark of the tide")
+struct TideMarkTests {
     private func times(_ counts: [(second: Double, count: Int)]) -> [Double] {
-        var mark = EbbMark()
+        var mark = TideMark()
         return counts.filter { entry in
             mark.isTime(with: entry.count, at: Instant(nanoseconds: 0) + TimeSpan(seconds: entry.second))
         }.map(\.second)
@@ -21,8 +21,17 @@ struct EbbMarkTests {
         #expect(told == [4, 6, 36])
     }
 
+    @Test("It is told once when many have come and nobody comes any more, and again when as many more have")
+    func flood() {
+        let told = times([
+            (0, 0), (1, 150), (2, 200), (3, 500), (7, 500), (8, 500), (9, 500), (20, 650), (30, 650), (31, 700),
+            (35, 690), (36, 695), (37, 700), (99, 700),
+        ])
+        #expect(told == [8, 37])
+    }
+
     @Test("Few are not worth it")
     func few() {
-        #expect(times([(0, EbbMark.least - 1), (1, 0), (2, EbbMark.least - 1), (99, 0)]) == [])
+        #expect(times([(0, TideMark.least - 1), (1, 0), (2, TideMark.least - 1), (99, 0)]) == [])
     }
 }

@@ -44,7 +44,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil
     ) throws(IOError) {
         var sockets = try LoopSockets(binding: listen, tcpListen: tcpListen)
-        try sockets.share(among: loops, patient: patient)
+        sockets.share(among: loops, patient: patient)
         try self.init(
             name: name, sockets: sockets, patient: patient, makeMachine: makeMachine, beforeSending: beforeSending,
             afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)

@@ -25,15 +25,18 @@ struct LoopSockets: Sendable {
         }
     }
 
+    /// Lets other loops bind beside them, and has what may wait come by sockets of its own where the system does that.
+    ///
     /// - Parameter loops: how many will have the addresses, this one included.
-    mutating func share(among loops: Int, patient: PatientDatagrams?) throws(IOError) {
+    mutating func share(among loops: Int, patient: PatientDatagrams?) {
         guard loops > 1 || patient != nil else { return }
+        for socket in udp { socket.share() }
+        guard let patient else { return }
         for socket in udp {
-            socket.share()
-            guard let patient else { continue }
-            let sibling = try Self.joining(socket.address)
-            // What it is given until then is read a little later than it could be, and nothing worse.
-            guard sibling.choose(by: patient.patterns, loops: loops) else { return self.patient = [] }
+            // What it is given before the kernel chooses is read a little later than it could be, and nothing worse.
+            guard let sibling = try? Self.joining(socket.address),
+                sibling.choose(by: patient.patterns, loops: loops)
+            else { return self.patient = [] }
             self.patient.append(sibling)
         }
     }

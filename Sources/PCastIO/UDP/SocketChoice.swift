@@ -13,7 +13,7 @@ struct SocketChoice {
     let loops: Int
     let family: IPAddress.Family
 
-    /// Has the kernel choose so from now on; answers false where it refuses, as before Linux 4.5 and in some sandboxes.
+    /// Has the kernel choose so from now on; answers false where it refuses, as before Linux 4.5, and in some sandboxes.
     func attach(to descriptor: Descriptor) -> Bool {
         var instructions = program
         guard instructions.count <= Int(BPF_MAXINSNS) else { return false }

@@ -38,6 +38,12 @@ class BrowserError(Exception):
     """Chromium refused a command, a page threw, or a condition did not come true in time."""
 
 
+class DocumentGone(BrowserError):
+    """The document that was asked gave way to another one before it answered."""
+
+    MESSAGES = ("Inspected target navigated or closed", "Execution context was destroyed.")
+
+
 class Chromium:
     """One browser with a profile of its own; a context manager."""
 
@@ -98,7 +104,9 @@ class Chromium:
             answer = self._receive(deadline, method)
             if answer.get("id") == number:
                 if "error" in answer:
-                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                    reason = answer["error"]["message"]
+                    kind = DocumentGone if reason in DocumentGone.MESSAGES else BrowserError
+                    raise kind(f"{method}: {reason}")
                 return answer["result"]
             self._deliver(answer)
 
@@ -226,10 +234,13 @@ class Page:
         return answer["result"].get("value")
 
     def wait(self, expression, timeout, what=None):
-        """Waits until the expression is true, and returns its value."""
+        """Waits until the expression is true, of whichever document is there then, and returns its value."""
         deadline = time.monotonic() + timeout
         while True:
-            value = self.evaluate(expression)
+            try:
+                value = self.evaluate(expression)
+            except DocumentGone:
+                value = None
             if value:
                 return value
             if time.monotonic() > deadline:

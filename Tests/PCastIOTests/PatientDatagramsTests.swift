@@ -1,3 +1,4 @@
+import Dispatch
 import PCastMedia
 import Testing
 
@@ -87,6 +88,37 @@ struct PatientDatagramsTests {
         #expect(senders[0].isDisjoint(with: senders[1]))
         // By chance alone all 64 come to the same one once in 9 x 10^18 times.
         #expect(!senders[0].isEmpty && !senders[1].isEmpty)
+    }
+
+    @Test("Each of two loops takes in first what is urgent", arguments: ["127.0.0.1:0", "[::1]:0"])
+    func twoLoopsInOrder(address: String) async throws {
+        let first = try Self.loop(address, loops: 2)
+        let second = try EventLoop(
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+        let target = first.boundAddresses[0]
+        // No more than one reading takes in.
+        nonisolated(unsafe) let peers = (0..<DatagramReceiver.batchSize).map { _ in TestSocket.udp(address) }
+        // While both work neither receives: all of them are there when they come back.
+        let (stands, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        try second.submit { _, _ in
+            stands.signal()
+            goesOn.wait()
+        }
+        try await first.call { _, _ in
+            stands.wait()
+            for peer in peers {
+                peer.send(Self.report, to: target)
+                peer.send(Self.request, to: target)
+            }
+            goesOn.signal()
+        }
+        for peer in peers { for _ in 0..<2 { _ = try #require(peer.receive()) } }
+        for loop in [first, second] {
+            let handled = try await loop.call { machine, _ in machine.handled.map(\.bytes) }
+            let count = handled.count / 2
+            #expect(
+                handled == Array(repeating: Self.request, count: count) + Array(repeating: Self.report, count: count))
+        }
     }
 
     @Test("A kernel that refuses to tell them apart has everything read as it comes")

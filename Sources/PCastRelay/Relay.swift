@@ -35,6 +35,8 @@ public struct Relay: ~Copyable, DatagramMachine {
 
     var handshakes = HandshakeQueue()
     var deadlines = DeadlineHeap()
+    /// What may be done `Viewer.calm` sooner, when the thread is awake for something else.
+    var calmDeadlines = DeadlineHeap()
     var events = EventQueue()
     /// Streams and peers that have something to send.
     var busyStreams: [Int] = []
@@ -76,13 +78,19 @@ public struct Relay: ~Copyable, DatagramMachine {
     // MARK: Time
 
     public var deadline: Instant? {
-        Instant.earlier(Instant.earlier(deadlines.first, handshakes.deadline), offersDeadline)
+        Instant.earlier(Instant.earlier(deadlines.first, calmDeadlines.first), ownDeadline)
     }
+
+    public var opportunity: Instant? {
+        Instant.earlier(Instant.earlier(deadlines.first, calmDeadlines.first.map { $0 - Viewer.calm }), ownDeadline)
+    }
+
+    private var ownDeadline: Instant? { Instant.earlier(handshakes.deadline, offersDeadline) }
 
     public mutating func advance(to now: Instant) {
         shakeHands(at: now)
         forgetOffers(until: now)
-        while let (instant, place) = deadlines.pop(until: now) {
+        while let (instant, place) = deadlines.pop(until: now) ?? calmDeadlines.pop(until: now + Viewer.calm) {
             switch place {
             case .publisher(let index):
                 guard streams.contains(index), streams[index].scheduled == instant else { continue }
@@ -112,18 +120,18 @@ public struct Relay: ~Copyable, DatagramMachine {
                 if isDue { follow(viewer: index, at: now) } else { schedule(viewer: index) }
             }
         }
-        if deadlines.count > 64 + 8 * peerCount { forgetOldDeadlines() }
+        if deadlines.count > 64 + 8 * peerCount { deadlines = withoutOld(deadlines) }
+        if calmDeadlines.count > 64 + 8 * peerCount { calmDeadlines = withoutOld(calmDeadlines) }
     }
 
-    private mutating func forgetOldDeadlines() {
-        var deadlines = deadlines
-        deadlines.filter { instant, place in
+    private func withoutOld(_ heap: consuming DeadlineHeap) -> DeadlineHeap {
+        heap.filter { instant, place in
             switch place {
             case .publisher(let index): streams.contains(index) && streams[index].scheduled == instant
             case .viewer(let index): viewers.contains(index) && viewers[index].scheduled == instant
             }
         }
-        self.deadlines = deadlines
+        return heap
     }
 
     /// Puts a peer's next deadline into the heap, if it comes before the one that stands there. One that has something
@@ -136,12 +144,16 @@ public struct Relay: ~Copyable, DatagramMachine {
     }
 
     mutating func schedule(viewer index: Int) {
-        guard !viewers[index].hasControl, !viewers[index].hasTurn, let deadline = viewers[index].deadline else {
-            return
-        }
+        guard !viewers[index].hasControl, !viewers[index].hasTurn else { return }
+        let (calm, paced) = (viewers[index].calmDeadline, viewers[index].pacingDeadline)
+        guard let deadline = Instant.earlier(calm, paced) else { return }
         if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
         viewers[index].scheduled = deadline
-        deadlines.insert(deadline, .viewer(index))
+        if deadline == paced {
+            deadlines.insert(deadline, .viewer(index))
+        } else {
+            calmDeadlines.insert(deadline, .viewer(index))
+        }
     }
 
     mutating func noteControl(_ place: PeerPlace) {

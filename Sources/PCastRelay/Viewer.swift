@@ -71,21 +71,19 @@ struct Viewer: ~Copyable {
         return stale
     }
 
-    var deadline: Instant? {
+    /// Until when what is not paced waits at most for something else that wakes the thread: thousands would do so one by one.
+    var calmDeadline: Instant? {
         mutating get {
-            var calm = Instant.earlier(transport.deadline, deadlines.next)
-            guard transport.canSend else { return calm.map(Self.nextTick) }
-            calm = Instant.earlier(calm, sender.unpacedDeadline)
-            return Instant.earlier(calm.map(Self.nextTick), sender.pacingDeadline)
+            let due = Instant.earlier(transport.deadline, deadlines.next)
+            guard transport.canSend else { return due.map { $0 + Self.calm } }
+            return Instant.earlier(due, sender.unpacedDeadline).map { $0 + Self.calm }
         }
     }
 
-    /// What is not paced waits for the next tick that all viewers have: thousands would wake the thread one by one.
-    private static func nextTick(_ instant: Instant) -> Instant {
-        Instant(nanoseconds: (instant.nanoseconds + tick.nanoseconds - 1) / tick.nanoseconds * tick.nanoseconds)
-    }
+    var pacingDeadline: Instant? { mutating get { transport.canSend ? sender.pacingDeadline : nil } }
 
-    private static let tick = TimeSpan.milliseconds(10)
+    /// For so long; between two pictures there is less.
+    static let calm = TimeSpan.milliseconds(40)
 
     /// Whether anything but the pacer wants to go on now.
     mutating func hasDeadline(at now: Instant) -> Bool {

@@ -148,7 +148,7 @@ final class ForwardingStage {
     /// The relay writes a batch, and answers whether it has more.
     private func turn() -> Bool {
         batch.removeAll()
-        if let deadline = relay.deadline, deadline <= now { relay.advance(to: now) }
+        if let opportunity = relay.opportunity, opportunity <= now { relay.advance(to: now) }
         let hasMore = relay.poll(into: &batch, at: now)
         while relay.pollEvent() != nil {}
         return hasMore

@@ -162,6 +162,28 @@ struct EventLoopTests {
         #expect(try await loop.call { machine, _ in machine.deadline } == nil)
     }
 
+    @Test("what may be done sooner is done when the thread is awake for something else, and wakes nobody")
+    func opportunity() async throws {
+        let loop = try EventLoop.echo("127.0.0.1:0")
+        let wanted = try await loop.call { machine, now in
+            machine.deadline = now + .seconds(600)
+            machine.earlier = now + .milliseconds(5)
+            return machine.earlier!
+        }
+        let peer = TestSocket.udp()
+        while true {
+            let before = MonotonicClock.now()
+            peer.send([1], to: loop.boundAddresses[0])
+            _ = try #require(peer.receive())
+            let wakes = try await loop.call { machine, _ in machine.wakes }
+            if let wake = wakes.first {
+                // Not by itself either: it is when something came, or the question whether it was.
+                #expect(wake >= wanted && wake >= before)
+                break
+            }
+        }
+    }
+
     @Test("after a thread that stood still, what others have told meanwhile is taken in before a deadline is judged")
     func standstill() async throws {
         let loop = try EventLoop.echo(

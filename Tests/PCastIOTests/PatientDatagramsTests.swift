@@ -45,7 +45,8 @@ struct PatientDatagramsTests {
     @Test("Of many, those that follow wait for the clock; what they waited is told, and none is lost")
     func many() async throws {
         let interval = TimeSpan.milliseconds(200)
-        let loop = try Self.loop("127.0.0.1:0", patient: PatientDatagrams(Self.patient.patterns, interval: interval))
+        let patient = PatientDatagrams(Self.patient.patterns, interval: interval, patience: interval * 2)
+        let loop = try Self.loop("127.0.0.1:0", patient: patient)
         let peer = TestSocket.udp()
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
@@ -53,22 +54,51 @@ struct PatientDatagramsTests {
         // What is sent by the loop's own thread is all there when it reads.
         try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
         for _ in 0..<count { _ = try #require(peer.receive()) }
-        try await loop.call { _, _ in
+        let sent = try await loop.call { _, _ in
             for _ in 0..<3 {
                 sender.send(Self.report, to: target)
                 sender.send(Self.request, to: target)
             }
+            return MonotonicClock.now()
         }
         for _ in 0..<6 { _ = try #require(peer.receive()) }
         let (handled, waits) = try await loop.call { machine, _ in (machine.handled, machine.waits) }
         #expect(handled.count == count + 6)
-        let expected = Array(repeating: Self.request, count: 3) + Array(repeating: Self.report, count: 3)
-        #expect(handled.suffix(6).map(\.bytes) == expected)
-        // However late the thread is, it is not before the next whole multiple of the interval.
-        let tick = (handled[count - 1].at.nanoseconds / interval.nanoseconds + 1) * interval.nanoseconds
-        for (read, waited) in zip(handled, waits).suffix(3) {
-            #expect(read.at.nanoseconds >= tick && waited > .zero && waited <= read.at - handled[count - 1].at)
+        // However late the thread is, it is not before the interval is over.
+        let first = handled[count - 1].at
+        let later = zip(handled, waits).dropFirst(count).filter { $0.0.bytes == Self.report }
+        #expect(later.count == 3)
+        for (read, waited) in later {
+            #expect(read.at - first >= interval && waited <= read.at - first)
+            // The kernel's clock and the machine's are compared by reading both.
+            #expect(waited >= read.at - sent - .milliseconds(1))
         }
+    }
+
+    @Test("Of many, a thread that is awake for something else reads what waits, after it has answered that")
+    func company() async throws {
+        let patient = PatientDatagrams(Self.patient.patterns, interval: .milliseconds(20), patience: .seconds(600))
+        let loop = try Self.loop("127.0.0.1:0", patient: patient)
+        let (peer, other) = (TestSocket.udp(), TestSocket.udp())
+        let target = loop.boundAddresses[0]
+        nonisolated(unsafe) let sender = peer
+        let count = 2 * ReadingPace.many
+        try await loop.call { _, _ in for _ in 0..<count { sender.send(Self.report, to: target) } }
+        for _ in 0..<count { _ = try #require(peer.receive()) }
+        peer.send(Self.report, to: target)
+        var handled = 0
+        while handled == 0 {
+            other.send(Self.request, to: target)
+            _ = try #require(other.receive())
+            handled = try await loop.call { machine, _ in
+                machine.handled.dropFirst(count).count { $0.bytes == Self.report }
+            }
+        }
+        let (read, polled) = try await loop.call { machine, _ in (machine.handled, machine.polled) }
+        let position = try #require(read.lastIndex { $0.bytes == Self.report })
+        #expect(read[position].at - read[count - 1].at >= patient.interval)
+        // What had come before it was answered by then.
+        #expect(polled.contains(position))
     }
 
     @Test("Of two loops one gets all that comes from a sender, urgent or not", arguments: ["127.0.0.1:0", "[::1]:0"])

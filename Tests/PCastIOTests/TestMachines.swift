@@ -16,6 +16,9 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     /// How much it had been given when it was asked for what it has, each number once.
     var polled: [Int] = []
     var deadline: Instant?
+    /// Nil: the same.
+    var earlier: Instant?
+    var opportunity: Instant? { earlier ?? deadline }
     var echoes = true
     /// What begins with it is of the machine beside this one.
     var neighboursMark: UInt8?
@@ -41,6 +44,7 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func advance(to now: Instant) {
         wakes.append(now)
         deadline = nil
+        earlier = nil
     }
 
     mutating func send(_ bytes: [UInt8], to path: NetworkPath) { waiting.append((bytes, path)) }

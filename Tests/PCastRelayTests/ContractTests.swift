@@ -1,4 +1,5 @@
 import PCastMedia
+import PCastRTP
 import PCastWebRTC
 import Testing
 
@@ -72,6 +73,46 @@ struct ContractTests {
             video.send(from: publisher, by: network)
         }
         #expect(viewers.allSatisfy { firsts[$0.addresses[0]] == 20 })
+    }
+
+    @Test("what is due for viewers is done along with pictures: forty of them wake the thread no oftener than one")
+    func company() throws {
+        let one = try wakes(viewers: 1)
+        #expect(try wakes(viewers: 40) == one)
+        // For the publisher's sake alone: what it is like is looked at each second.
+        #expect(one < 200)
+    }
+
+    /// How often the relay wakes in ten seconds of 30 pictures each, where viewers report and are reported to.
+    private func wakes(viewers count: Int) throws -> Int {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        let viewers = try (0..<count).map { _ in try network.scriptViewer() }
+        #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        var frames = 0
+        func second() {
+            for _ in 0..<30 {
+                // One after the other, as they came.
+                let viewer = viewers[frames % count]
+                viewer.report { $0.receiverReport(ssrc: 9) }
+                network.settle(viewer)
+                video.send(from: publisher, by: network)
+                frames += 1
+            }
+            let information = SenderInformation(
+                ssrc: 0x1111, ntpTimestamp: VirtualNetwork.clock.wallTime(at: network.now).ntpTimestamp,
+                rtpTimestamp: video.timestamp, packetCount: 1, octetCount: 1)
+            publisher.report { $0.senderReport(information) }
+            network.settle(publisher)
+        }
+        for _ in 0..<2 { second() }
+        let told = viewers.map(\.control.count)
+        network.wakes = 0
+        for _ in 0..<10 { second() }
+        for (viewer, before) in zip(viewers, told) { #expect(viewer.control.count >= before + 2) }
+        return network.wakes
     }
 
     @Test("more peers than configured are refused, and one that leaves makes room")

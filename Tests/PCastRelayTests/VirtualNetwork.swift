@@ -68,6 +68,8 @@ final class VirtualNetwork {
     private var eventTimes: [Instant] = []
     /// How often a deadline did not move on when it had come and what was due was sent.
     private(set) var spins = 0
+    /// How often a deadline of the relay's came.
+    var wakes = 0
     private(set) var peers: [any NetworkPeer] = []
     /// For peers that come from now on.
     var link = Link()
@@ -184,12 +186,13 @@ final class VirtualNetwork {
     }
 
     private func advance() {
-        if let deadline = relay.deadline, deadline <= now {
+        if let deadline = relay.deadline, deadline <= now { wakes += 1 }
+        if let opportunity = relay.opportunity, opportunity <= now {
             relay.advance(to: now)
             settleRelay()
-            if let next = relay.deadline, next <= now { spins += 1 }
+            if let next = relay.opportunity, next <= now { spins += 1 }
         }
-        if let deadline = neighbour?.deadline, deadline <= now {
+        if let opportunity = neighbour?.opportunity, opportunity <= now {
             neighbour?.advance(to: now)
             settleRelay()
         }

@@ -139,7 +139,7 @@ final class MemoryBroadcast {
         while hasMore {
             batch.removeAll()
             relayOutMeter.begin()
-            if let deadline = relay.deadline, deadline <= now { relay.advance(to: now) }
+            if let opportunity = relay.opportunity, opportunity <= now { relay.advance(to: now) }
             hasMore = relay.poll(into: &batch, at: now)
             count(&relayOutMeter, \.relayOut, packets: batch.count)
             for index in 0..<batch.count { deliver(batch[index]) }

@@ -80,7 +80,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         mailbox = try LoopMailbox()
         let driver = try LoopDriver(
             machine: makeMachine(boundAddresses), sockets: sockets,
-            pace: patient.map { ReadingPace(interval: $0.interval) },
+            pace: patient.map { ReadingPace(interval: $0.interval, patience: $0.patience) },
             mailbox: mailbox, beforeSending: beforeSending,
             afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
         thread = try WorkerThread(name: name, precedence: .media) { driver.run() }

@@ -86,7 +86,6 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             case .mailbox, .listener, .connection, .addresses: break
             }
         }
-        receivePatient()
         for index in 0..<count { handle(poller.event(index)) }
         // After a thread that stood still, what others have told meanwhile may be what a deadline waits for.
         if let beforeSending { beforeSending(&machine, tick()) }
@@ -94,8 +93,10 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         finishTurn()
     }
 
+    /// What may wait is read when media have left, so that they do not wait for it.
     private func finishTurn() {
         sendAll()
+        receivePatient()
         afterTurn(&machine, tick())
         sendAll()
     }
@@ -107,9 +108,9 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     }
 
     private func expire() {
-        if let deadline = machine.deadline {
+        if let opportunity = machine.opportunity {
             let now = tick()
-            if now >= deadline { machine.advance(to: now) }
+            if now >= opportunity { machine.advance(to: now) }
         }
         guard let deadline = connections.deadline, tick() >= deadline else { return }
         for path in connections.closeOverdue(at: lastInstant, poller) { machine.pathClosed(path, at: lastInstant) }
@@ -169,18 +170,20 @@ extension LoopDriver where M: ~Copyable {
     /// Reads what may wait, where its time has come.
     private func receivePatient() {
         guard pace?.due != nil, pace!.isDue(at: tick()) else { return }
-        var count = 0
+        var (count, hasMore) = (0, false)
         for (index, socket) in sockets.patient.enumerated() {
-            count += receive(from: socket, counting: sockets.udp.count + index)
+            let read = receive(from: socket, counting: sockets.udp.count + index)
+            count += read.count
+            hasMore = hasMore || read.hasMore
         }
-        guard pace!.read(count, at: tick()) else { return }
+        guard pace!.read(count, hasMore: hasMore, at: tick()) else { return }
         for (index, socket) in sockets.patient.enumerated() { poller.watchAgain(socket.number, as: .patient(index)) }
     }
 
     /// - Parameter index: the socket's among all, whose losses are counted.
-    /// - Returns: how many datagrams there were.
+    /// - Returns: how many datagrams there were, and whether there may be more.
     @discardableResult
-    private func receive(from socket: UDPSocket, counting index: Int) -> Int {
+    private func receive(from socket: UDPSocket, counting index: Int) -> (count: Int, hasMore: Bool) {
         var end: Instant?
         var total = 0
         while true {
@@ -200,7 +203,8 @@ extension LoopDriver where M: ~Copyable {
                     handle(datagram, from: socket, clocks)
                 }
             }
-            if !receiver.isFull || clocks.instant >= end! { return total }
+            guard receiver.isFull else { return (total, false) }
+            if clocks.instant >= end! { return (total, true) }
         }
     }
 

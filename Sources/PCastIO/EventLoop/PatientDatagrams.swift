@@ -8,13 +8,18 @@ public import PCastMedia
 public struct PatientDatagrams: Hashable, Sendable {
     /// What they begin with.
     public let patterns: [DatagramPattern]
-    /// How long they wait at most where the thread is not late itself. Reading falls on whole multiples of it, as
-    /// machines' own timers may.
+    /// They are not read more often than this.
     public let interval: TimeSpan
+    /// How long they wait at most where the thread is not late itself. A thread that is awake for something else sooner
+    /// reads them then.
+    public let patience: TimeSpan
 
-    public init(_ patterns: [DatagramPattern], interval: TimeSpan = .milliseconds(10)) {
-        precondition(!patterns.isEmpty && interval > .zero)
+    public init(
+        _ patterns: [DatagramPattern], interval: TimeSpan = .milliseconds(10), patience: TimeSpan = .milliseconds(40)
+    ) {
+        precondition(!patterns.isEmpty && interval > .zero && patience >= interval)
         self.patterns = patterns
         self.interval = interval
+        self.patience = patience
     }
 }

@@ -1,44 +1,55 @@
 import PCastMedia
 
-/// When a loop reads what may wait: at once where little comes, and not more often than an interval allows; by the clock
-/// alone where much does.
+/// When a loop reads what may wait: at once where little comes; where much does, when the thread is awake for something
+/// else, and by the clock where nothing else wakes it.
 ///
 /// After what network drivers do with interrupts (NAPI): who finds much each time it looks need not be told that there is
-/// something.
+/// something. To wake a thread costs as much as several reports, and what they ask for is at hand after a picture was sent.
 struct ReadingPace {
     /// So many at a time are much.
     static let many = 8
+    /// For so many times the patience after much was read the clock goes on telling: receivers report several pictures at
+    /// a time, so that between two readings with much there are some with little.
+    static let memory: Int64 = 5
 
+    /// It is not read more often.
     let interval: TimeSpan
+    /// Nor less often, of much.
+    let patience: TimeSpan
 
-    /// When it is to be read; nil while the kernel is to tell that something came.
+    /// When the thread is to be awake for it; nil while the kernel is to tell that something came.
     private(set) var due: Instant?
     private var lastRead: Instant?
+    private var lastMany: Instant?
 
-    init(interval: TimeSpan) { self.interval = interval }
+    init(interval: TimeSpan, patience: TimeSpan) {
+        self.interval = interval
+        self.patience = patience
+    }
 
     /// The kernel tells that something is there, which it does once; when it is to be read stands in `due`.
     mutating func arrived(at now: Instant) {
         guard due == nil else { return }
-        guard let lastRead, now - lastRead < interval else { return due = now }
-        due = tick(after: lastRead)
+        due = lastRead.map { max(now, $0 + interval) } ?? now
     }
 
-    /// Whether it is to be read now.
-    func isDue(at now: Instant) -> Bool { due.map { $0 <= now } ?? false }
+    /// Whether a thread that is awake reads it now.
+    func isDue(at now: Instant) -> Bool {
+        guard let due else { return false }
+        return now >= due || lastRead.map { now - $0 >= interval } ?? true
+    }
 
     /// It was read.
     ///
-    /// - Parameter count: how many there were.
+    /// - Parameters:
+    ///   - count: how many there were.
+    ///   - hasMore: there may be more.
     /// - Returns: whether the kernel is to tell again.
-    mutating func read(_ count: Int, at now: Instant) -> Bool {
+    mutating func read(_ count: Int, hasMore: Bool = false, at now: Instant) -> Bool {
         lastRead = now
-        due = count >= Self.many ? tick(after: now) : nil
+        if count >= Self.many { lastMany = now }
+        let isMuch = lastMany.map { now - $0 < patience * Self.memory } ?? false
+        due = isMuch ? now + (hasMore ? interval : patience) : nil
         return due == nil
-    }
-
-    /// The next whole multiple of the interval.
-    private func tick(after instant: Instant) -> Instant {
-        Instant(nanoseconds: (instant.nanoseconds / interval.nanoseconds + 1) * interval.nanoseconds)
     }
 }

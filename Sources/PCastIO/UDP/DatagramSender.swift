@@ -74,6 +74,7 @@ struct DatagramSender: ~Copyable {
         hasWaited = false
         var index = 0
         var current: UDPSocket?
+        var local: TransportAddress?
         while index < batch.count {
             let path = batch[index].path
             guard path.transport == .udp else {
@@ -84,13 +85,17 @@ struct DatagramSender: ~Copyable {
                 in: batch, from: index, limit: routes.allowsSegmentation(on: path, at: now) ? Self.maximumSegments : 1,
                 byteLimit: Self.maximumMessageSize)
             index += run.count
-            guard let socket = sockets.first(where: { $0.canSend(from: path.local) }) else {
-                counts.errors += run.count
-                continue
+            if path.local != local {
+                guard let socket = sockets.first(where: { $0.canSend(from: path.local) }) else {
+                    counts.errors += run.count
+                    continue
+                }
+                if let current, current !== socket { flush(current, at: now) }
+                current = socket
+                local = path.local
             }
-            if let current, current !== socket || pending == Self.messageCapacity { flush(current, at: now) }
-            current = socket
-            append(run, from: batch, to: socket)
+            if pending == Self.messageCapacity { flush(current!, at: now) }
+            append(run, from: batch, to: current!)
         }
         if let current { flush(current, at: now) }
     }

@@ -17,7 +17,7 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// may have brought near what theirs need.
     mutating func expect(from paths: Span<NetworkPath>)
 
-    /// Lets time pass; called when `deadline` has come, and harmless at any other time.
+    /// Lets time pass; called when `deadline` or an `opportunity` has come, and harmless at any other time.
     mutating func advance(to now: Instant)
 
     /// Appends datagrams that wait to be sent. Answers true when the batch was full and more wait: the driver sends
@@ -34,6 +34,10 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// When `advance(to:)` wants to be called next. Asking changes nothing; but it is asked each turn, and a machine of
     /// kilobytes is not copied for that.
     var deadline: Instant? { mutating get }
+
+    /// From when `advance(to:)` has something to do for a thread that is awake anyway. Before `deadline` where the machine
+    /// has what may wait for company: thousands of peers would wake the thread one by one.
+    var opportunity: Instant? { mutating get }
 }
 
 extension DatagramMachine where Self: ~Copyable {
@@ -44,4 +48,6 @@ extension DatagramMachine where Self: ~Copyable {
     public mutating func expect(from paths: Span<NetworkPath>) {}
 
     public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
+
+    public var opportunity: Instant? { mutating get { deadline } }
 }

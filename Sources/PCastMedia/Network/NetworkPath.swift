@@ -18,4 +18,8 @@ public struct NetworkPath: Hashable, Sendable {
         self.local = local
         self.remote = remote
     }
+
+    /// By who is at the other end, as hardly two paths of one machine have that in common: paths are looked up for each
+    /// datagram.
+    public func hash(into hasher: inout Hasher) { hasher.combine(remote) }
 }

@@ -207,7 +207,7 @@ let package = Package(
         tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastNetwork", "PCastMedia"]),
         tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastNetwork", "PCastMedia"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastMedia"]),
-        tests("Relay", ["PCastRelay", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
+        tests("Relay", ["PCastRelay", "PCastIO", "PCastNetwork", "PCastWebRTC", "PCastRTP", "PCastMedia"]),
         tests("IO", ["PCastIO", "PCastNetwork", "PCastMedia"]),
         tests(
             "Web",
@@ -218,7 +218,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
-        tests("Codecs", ["PCastCodecs", "PCastNetwork", "PCastMedia"]),
+        tests("Codecs", ["PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia"]),
         tests("Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastNetwork", "PCastMedia", "CALSA"]),
         // A program with a window that the tests of windows command: a display is named by a process's environment.
@@ -239,7 +239,8 @@ let package = Package(
         tests(
             "CLI",
             [
-                "PCastCLI", "PCast", "PCastPlatform", "PCastPlayback", "PCastMedia", "PCastJSON", "PCastEdgeAuth",
+                "PCastCLI", "PCast", "PCastPlatform", "PCastPlayback", "PCastIO", "PCastMedia", "PCastJSON",
+                "PCastEdgeAuth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         tests(

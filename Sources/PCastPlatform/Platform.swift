@@ -146,7 +146,8 @@ public struct Platform: Sendable {
         _ registry: SessionRegistry, _ directory: StreamDirectory, _ clock: SessionClock
     ) async {
         var tide = TideMark()
-        while (try? await Task.sleep(for: .milliseconds(250))) != nil {
+        // Where nobody has a session, nothing that waits is in a hurry.
+        while (try? await Task.sleep(for: clock.isIdle ? .seconds(1) : .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
             await clock.advance(to: now)
             for expired in await registry.endAbsent(at: now) {

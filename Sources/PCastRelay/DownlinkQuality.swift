@@ -30,7 +30,7 @@ struct DownlinkQuality {
     ///   - wanted: what the stream has at the moment; nil while nobody knows.
     ///   - wantedInFull: what it would have; nil where it is not lowered.
     mutating func evidence(
-        _ sender: borrowing MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
+        _ sender: inout MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
     ) -> HopLimit.Evidence {
         video.observe(sender.video?.pointee.receiverReport, sent: Int(sender.video?.pointee.stream.packetsSent ?? 0))
         audio.observe(sender.audio?.pointee.receiverReport, sent: Int(sender.audio?.pointee.stream.packetsSent ?? 0))
@@ -49,11 +49,13 @@ extension Viewer {
     /// What its link leaves of the stream, where the link was found to be narrow; a layer that it begins with is no matter
     /// of the network.
     var qualitySelection: ViewerQuality.Selection {
-        guard selection.cause == .link, sender.estimate.isLimited else { return .full }
-        switch selection.choice {
-        case .layer: return .reduced
-        case .audioOnly: return .audioOnly
-        case .nothing: return .nothing
+        mutating get {
+            guard selection.cause == .link, sender.estimate.isLimited else { return .full }
+            switch selection.choice {
+            case .layer: return .reduced
+            case .audioOnly: return .audioOnly
+            case .nothing: return .nothing
+            }
         }
     }
 }

@@ -21,12 +21,15 @@ extension Relay {
     /// near for several at a time.
     public mutating func expect(from paths: Span<NetworkPath>) {
         guard viewers.count > Self.nearViewers else { return }
-        expectedViewers.removeAll(keepingCapacity: true)
-        for index in paths.indices {
-            guard case .viewer(let place)? = self.paths[paths[index]], viewers.contains(place) else { continue }
+        var expected = [Int]()
+        swap(&expected, &expectedViewers)
+        expected.removeAll(keepingCapacity: true)
+        self.paths.expect(from: paths) { place in
+            guard case .viewer(let place) = place, viewers.contains(place) else { return }
             Nearness.bring(viewers.address(place), MemoryLayout<Viewer>.size)
-            expectedViewers.append(place)
+            expected.append(place)
         }
+        swap(&expected, &expectedViewers)
         bringExpectedNear(.objects)
         bringExpectedNear(.tables)
         bringExpectedNear(.keys)

@@ -68,7 +68,7 @@ extension Relay {
         let publisher = stream.pointee.quality.machine
         let sharedLimit = stream.pointee.quality.sharedLimit
         let evidence = viewer.pointee.quality.evidence(
-            viewer.pointee.sender, hasLayers: stream.pointee.layers.count > 1, wanted: stream.pointee.quality.bitrate,
+            &viewer.pointee.sender, hasLayers: stream.pointee.layers.count > 1, wanted: stream.pointee.quality.bitrate,
             wantedInFull: sharedLimit.wantedInFull)
         let observation = ViewerQuality.Observation(
             publisher: publisher.quality, hasVideo: publisher.hasVideo, hasAudio: publisher.hasAudio,

@@ -46,7 +46,7 @@ extension Relay {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
             message.messageClass == .request
-        else { return paths[path] ?? probedPaths[path] }
+        else { return paths.place(of: path) ?? probedPaths[path] }
         guard let range = message.recipientRange(in: bytes) else { return nil }
         let fragment = String(decoding: datagram[range], as: UTF8.self)
         return fragments[fragment]

@@ -20,7 +20,7 @@ public struct Relay: ~Copyable, DatagramMachine {
     /// Peers by the fragment that they name in checks, and by the paths that they passed checks on. Each peer has at
     /// most two of the former (ICE12) and `ICELiteAgent.maximumPaths` of the latter; see `PeerRoutes`.
     var fragments: [String: PeerPlace] = [:]
-    var paths: [NetworkPath: PeerPlace] = [:]
+    var paths = PathIndex()
     /// Where peers may have moved to, while they are asked; one each.
     var probedPaths: [NetworkPath: PeerPlace] = [:]
     /// By what a peer is found that comes from nowhere known.

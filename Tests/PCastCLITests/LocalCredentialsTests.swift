@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 import Testing
 
 @testable import PCastCLI
@@ -34,11 +35,12 @@ struct LocalCredentialsTests {
     @Test("Credentials of a process that died are passed over and removed")
     func stale() throws {
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
-        let child = Process()
-        child.executableURL = URL(fileURLWithPath: "/bin/true")
-        try child.run()
-        child.waitUntilExit()
-        let file = try LocalCredentialsFile.write(credentials(pid: child.processIdentifier), in: directory)
+        let null = try Descriptor.null()
+        let child = try SpawnedProcess(
+            "/bin/true", [], environment: [:], isApart: false, input: null, output: null, messages: null)
+        let number = try #require(child.processID)
+        #expect(child.wait() == .exit(0))
+        let file = try LocalCredentialsFile.write(credentials(pid: number), in: directory)
         #expect(LocalCredentialsFile.running(in: directory).isEmpty)
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }

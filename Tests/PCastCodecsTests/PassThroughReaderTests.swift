@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PCastCodecs
+import PCastIO
 import PCastMedia
 import PCastNetwork
 import Testing
@@ -149,19 +150,18 @@ import Testing
     func live(_ pictures: Int) throws {
         let address = "srt://127.0.0.1:\(try Self.freePort())"
         let encoding = "-c:v libx264 -bf \(pictures) -g 25 -preset veryfast -c:a aac -shortest -f mpegts"
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(Program.path("ffmpeg")))
-        process.arguments =
-            "-v error -re \(Self.sources) \(encoding) \(address)?mode=listener".split(separator: " ").map(String.init)
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
+        let words = "-v error -re \(Self.sources) \(encoding) \(address)?mode=listener".split(separator: " ")
+        let null = try Descriptor.null()
+        let process = try SpawnedProcess(
+            try #require(Program.path("ffmpeg")), words.map(String.init),
+            environment: ProcessInfo.processInfo.environment, isApart: false, input: null, output: null, messages: null)
         defer {
-            process.terminate()
-            process.waitUntilExit()
+            process.send(SIGTERM)
+            _ = process.wait()
         }
         // It listens a little later than it starts; each attempt waits for it.
         var reader: MediaReader?
-        for _ in 0..<20 where reader == nil && process.isRunning {
+        for _ in 0..<20 where reader == nil {
             reader = try? MediaReader(uri: address, passesThrough: true)
         }
         let opened = try #require(reader)

@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 
 /// Files of one test, and the programs that make and judge them.
 enum TemporaryFolder {
@@ -22,17 +23,9 @@ enum Program {
 
     /// Runs it and answers what it printed; nil when it failed.
     static func run(_ name: String, _ arguments: [String]) throws -> String? {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: path(name) ?? "/nonexistent")
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return process.terminationStatus == 0 ? String(decoding: data, as: UTF8.self) : nil
+        let process = try FinishedProcess(
+            running: path(name) ?? "/nonexistent", arguments, environment: ProcessInfo.processInfo.environment)
+        return process.hasSucceeded ? process.text : nil
     }
 
     /// Makes a file with FFmpeg's own programs.

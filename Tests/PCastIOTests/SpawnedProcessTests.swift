@@ -36,6 +36,22 @@ struct SpawnedProcessTests {
         withExtendedLifetime(theirs) {}
     }
 
+    @Test("What a program writes until its end is there, from the outputs that are asked for")
+    func finished() throws {
+        func run(_ words: String, _ hearing: FinishedProcess.Hearing) throws -> FinishedProcess {
+            try FinishedProcess(
+                running: "/bin/sh", ["-c", words], environment: ["X": "y"], folder: "/usr", hearing: hearing)
+        }
+        let words = "pwd; echo $X >&2; cat; exit 3"
+        #expect(try run(words, .output).text == "/usr\n")
+        #expect(try run(words, .messages).text == "y\n")
+        let both = try run(words, .both)
+        #expect(both.text == "/usr\ny\n" && both.end == .exit(3) && !both.hasSucceeded)
+        let long = try run("head -c 1000000 /dev/zero | tr '\\0' x", .output)
+        #expect(long.text.utf8.count == 1_000_000 && long.hasSucceeded)
+        #expect(throws: IOError.self) { try FinishedProcess(running: "/nonexistent", [], environment: [:]) }
+    }
+
     @Test("What is written to a program that is gone is refused")
     func broken() throws {
         var pair: (ours: ProcessSocket, theirs: Descriptor)? = try ProcessSocket.pair()

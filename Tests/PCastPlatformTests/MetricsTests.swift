@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 import PCastMedia
 import PCastRelay
 import Testing
@@ -23,17 +24,10 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("metrics")
         try text.write(to: file, atomically: true, encoding: .utf8)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(Self.promtool))
-        process.arguments = ["check", "metrics"]
-        process.standardInput = try FileHandle(forReadingFrom: file)
-        let said = Pipe()
-        process.standardOutput = said
-        process.standardError = said
-        try process.run()
-        let words = String(decoding: said.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return process.terminationStatus == 0 ? words : words + "exit status \(process.terminationStatus)"
+        let process = try FinishedProcess(
+            running: "/bin/sh", ["-c", #""$0" check metrics <"$1""#, try #require(Self.promtool), file.path],
+            environment: ProcessInfo.processInfo.environment, hearing: .both)
+        return process.hasSucceeded ? process.text : process.text + "\(process.end)"
     }
 
     @Test("promtool has nothing to say against names, units and help", .enabled(if: promtool != nil))

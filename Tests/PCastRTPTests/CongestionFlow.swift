@@ -22,6 +22,7 @@ struct CongestionFlow {
     var reportLoss = 0.0
 
     private(set) var estimator: BandwidthEstimator
+    var estimate: BandwidthEstimate { mutating get { estimator.estimate } }
     private var pacer: Pacer
     private var recorder = TransportFeedbackRecorder()
     private var reports: [Report] = []

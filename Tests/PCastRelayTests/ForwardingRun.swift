@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 
 /// One run of `PCastForwarding`, which stands beside the tests.
 struct ForwardingRun {
@@ -65,20 +66,12 @@ struct ForwardingRun {
     }
 
     private static func output(of arguments: [String], environment: [String: String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: arguments[0])
-        process.arguments = Array(arguments.dropFirst())
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw Failure(command: arguments.joined(separator: " "), output: output)
+        let process = try FinishedProcess(
+            running: arguments[0], Array(arguments.dropFirst()),
+            environment: ProcessInfo.processInfo.environment.merging(environment) { $1 })
+        guard process.hasSucceeded else {
+            throw Failure(command: arguments.joined(separator: " "), output: process.text)
         }
-        return output
+        return process.text
     }
 }

@@ -1,22 +1,16 @@
 import Foundation
+import PCastIO
 
 /// A program of the system, run to its end.
 enum SystemProgram {
     /// - Throws: `BenchFailure` with what it said when it did not end well.
     static func run(_ name: String, _ arguments: [String]) throws {
-        let process = Process()
-        let complaint = Pipe()
-        process.executableURL = try url(of: name)
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = complaint
-        try process.run()
-        let text = String(decoding: complaint.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
+        let process = try FinishedProcess(
+            running: url(of: name).path, arguments, environment: ProcessInfo.processInfo.environment,
+            hearing: .messages)
+        guard process.hasSucceeded else {
             let command = ([name] + arguments).joined(separator: " ")
-            throw BenchFailure("“\(command)”: \(text.trimmingCharacters(in: .whitespacesAndNewlines))")
+            throw BenchFailure("“\(command)”: \(process.text.trimmingCharacters(in: .whitespacesAndNewlines))")
         }
     }
 

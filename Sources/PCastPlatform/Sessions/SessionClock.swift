@@ -21,6 +21,9 @@ final class SessionClock: Sendable {
         entries.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(session)) }
     }
 
+    /// Whether nobody waits to be told.
+    var isIdle: Bool { entries.withLock { $0.isEmpty } }
+
     /// Tells those whose time has come.
     func advance(to now: Instant) async {
         let due = entries.withLock { entries in

@@ -93,11 +93,13 @@ public struct BandwidthEstimator: Sendable {
 
     /// What is known at the moment.
     public var estimate: BandwidthEstimate {
-        BandwidthEstimate(
-            target: Bitrate(kilobits: target), acknowledged: acknowledged.bitrate, lossRate: loss.rate,
-            roundTrip: reportedRoundTrip ?? measuredRoundTrip, queueDelay: queue.value,
-            isApplicationLimited: application.isLimited,
-            isLimited: isLimited, isCongested: isFull)
+        mutating get {
+            BandwidthEstimate(
+                target: Bitrate(kilobits: target), acknowledged: acknowledged.bitrate, lossRate: loss.rate,
+                roundTrip: reportedRoundTrip ?? measuredRoundTrip, queueDelay: queue.value,
+                isApplicationLimited: application.isLimited,
+                isLimited: isLimited, isCongested: isFull)
+        }
     }
 
     private var isLimited: Bool { wasLowered && target < wanted.kilobits }

@@ -3,8 +3,9 @@ public import PCastRTP
 
 /// What the path to the peer carries, and how what leaves follows it.
 extension MediaSender {
-    /// What is known of the path to the peer.
-    public var estimate: BandwidthEstimate { bandwidth.estimate }
+    /// What is known of the path to the peer. Asked of every viewer several times a second, and so `mutating`: nothing is asked
+    /// of a copy.
+    public var estimate: BandwidthEstimate { mutating get { bandwidth.estimate } }
 
     /// Whether more was sent than the path carries, and waits on it.
     public var isCongested: Bool { mutating get { bandwidth.isCongested } }

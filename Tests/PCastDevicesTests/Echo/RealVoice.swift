@@ -1,5 +1,6 @@
 import Foundation
 import PCastCodecs
+import PCastIO
 
 /// A voice of flite, a small speech synthesizer that speaks in pieces of recorded speech.
 struct RealVoice {
@@ -27,11 +28,8 @@ struct RealVoice {
     func speak(seconds: Double, level: Double = 3_000) throws -> [Double] {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).wav")
         defer { try? FileManager.default.removeItem(at: file) }
-        let process = Process()
-        process.executableURL = URL(filePath: Self.program)
-        process.arguments = ["-voice", name, "-t", Self.text, "-o", file.path]
-        try process.run()
-        process.waitUntilExit()
+        _ = try FinishedProcess(
+            running: Self.program, ["-voice", name, "-t", Self.text, "-o", file.path], environment: [:])
         let speech = try Self.samples(ofWave: Data(contentsOf: file))
         let count = Int(seconds * 48_000)
         let line = (0..<count).map { speech[$0 % speech.count] }

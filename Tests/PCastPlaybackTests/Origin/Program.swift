@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 
 /// A program of the system.
 enum Program {
@@ -10,20 +11,11 @@ enum Program {
 
     /// - Parameter arguments: separated by single spaces.
     static func runFFmpeg(_ arguments: String, in folder: String) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: ffmpeg ?? "/nonexistent")
-        process.arguments =
-            ["-v", "error", "-nostdin", "-y"] + arguments.split(separator: " ").map(String.init)
-        process.currentDirectoryURL = URL(fileURLWithPath: folder)
-        process.standardInput = FileHandle.nullDevice
-        let errors = Pipe()
-        process.standardError = errors
-        try process.run()
-        let text = errors.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw ProgramFailure(arguments: arguments, errors: String(decoding: text, as: UTF8.self))
-        }
+        let process = try FinishedProcess(
+            running: ffmpeg ?? "/nonexistent",
+            ["-v", "error", "-nostdin", "-y"] + arguments.split(separator: " ").map(String.init),
+            environment: ProcessInfo.processInfo.environment, folder: folder, hearing: .messages)
+        guard process.hasSucceeded else { throw ProgramFailure(arguments: arguments, errors: process.text) }
     }
 }
 

@@ -128,8 +128,11 @@ struct OverlayNotificationTests {
         // By types.
         listeners.center.post(OverlayNotification(.bridgeMute(true)), subject: overlay)
         #expect(await typed.next() == .bridgeMute(true))
-        // That others have heard it does not mean that the overlay has.
-        await overlay.settled()
+        // That others have heard it does not mean that those have who pass it on to the overlays.
+        while otherPlugin.received.count < 2 {
+            await other.settled()
+            await Task.yield()
+        }
         // By an overlay itself.
         overlay.post(.playerVolume(30))
         #expect(await typed.next() == .playerVolume(30))

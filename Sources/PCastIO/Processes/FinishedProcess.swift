@@ -2,8 +2,8 @@ import Glibc
 
 /// A program of the system that was run to its end, and what it wrote.
 ///
-/// Not by Foundation's `Process`, which looks at each open descriptor of this process by copying directory entries of the full
-/// size, and reads beyond its buffer where there are more than about 1350.
+/// Not by Foundation's `Process`, whose search for the highest open descriptor ended a run of the tests that had 1360: it copied
+/// from beyond the end of the directory's buffer.
 public struct FinishedProcess: Sendable {
     /// Which of its outputs are kept.
     public enum Hearing: Sendable { case output, messages, both }

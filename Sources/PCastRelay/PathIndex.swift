@@ -2,11 +2,12 @@ import PCastMedia
 
 /// Which peer what comes by a path is of.
 ///
-/// Who is told beforehand whose datagrams come next looks each of them up once: the table of thousands lies in no nearer cache.
+/// Who is told beforehand whose datagrams come next looks them up together, and each once: the table of thousands lies in no
+/// nearer cache.
 struct PathIndex {
-    private(set) var places: [NetworkPath: PeerPlace] = [:]
+    private(set) var places = PathTable()
     /// What was looked up for datagrams that come next, in their order; of no use once a place has changed.
-    private var expected: [(path: NetworkPath, place: PeerPlace)] = []
+    private var expected: [PathTable.Entry] = []
     private var next = 0
 
     subscript(path: NetworkPath) -> PeerPlace? {
@@ -27,11 +28,13 @@ struct PathIndex {
     /// - Parameter known: called for each that belongs to a peer.
     mutating func expect(from paths: Span<NetworkPath>, known: (PeerPlace) -> Void) {
         forgetExpected()
-        for index in paths.indices {
-            guard let place = places[paths[index]] else { continue }
-            expected.append((paths[index], place))
+        var found: [PathTable.Entry] = []
+        swap(&found, &expected)
+        places.look(up: paths) { path, place in
+            found.append(PathTable.Entry(path: path, place: place))
             known(place)
         }
+        swap(&found, &expected)
     }
 
     /// Whose a datagram is that has come.

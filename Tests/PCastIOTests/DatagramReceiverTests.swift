@@ -38,11 +38,31 @@ struct DatagramReceiverTests {
             for index in 0..<count {
                 guard let datagram = receiver.datagram(index) else { continue }
                 #expect(datagram.remote == source.address)
-                #expect(datagram.local == .loopbackV4)
                 #expect(datagram.arrival != nil)
                 all.append(Array(datagram.bytes))
             }
         }
+    }
+
+    @Test(
+        "IO5: of many addresses the kernel says which was meant; a socket that has one does not have it told each time",
+        arguments: [("0.0.0.0", "127.0.0.3"), ("127.0.0.3", "127.0.0.3"), ("::", "::1"), ("::1", "::1")])
+    func destinations(bound: String, meant: String) throws {
+        let (bound, meant) = (try #require(IPAddress(bound)), try #require(IPAddress(meant)))
+        let target = try UDPSocket(binding: TransportAddress(ip: bound, port: 0), bufferSize: 1 << 20)
+        let source = try UDPSocket(
+            binding: TransportAddress(ip: meant.family == .v4 ? .loopbackV4 : meant, port: 0), bufferSize: 1 << 20)
+        let remote = TransportAddress(ip: meant, port: target.address.port)
+        var batch = DatagramBatch()
+        let added = batch.append(Self.content(0, 9), to: NetworkPath(local: source.address, remote: remote))
+        #expect(added)
+        var sender = DatagramSender()
+        sender.send(batch, over: [source], at: now)
+        var receiver = DatagramReceiver()
+        #expect(receiver.receive(from: target) == 1)
+        let datagram = receiver.datagram(0)
+        #expect(datagram?.remote == source.address)
+        #expect(datagram?.local == (bound.isUnspecified ? meant : nil))
     }
 
     private static let sizes = [1200, 1200, 1200, 700, 1, 0, 900, 900] + Array(repeating: 1000, count: 40)

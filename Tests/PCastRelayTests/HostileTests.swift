@@ -47,7 +47,7 @@ struct HostileTests {
         let publisher = try network.publish(.vp8)
         let viewer = try network.view()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        let paths = network.relay.paths.places.count
+        let paths = network.relay.paths.places.entries.count
         let fragments = network.relay.fragments.count
         let strangers = network.relay.strangers
         var answers = 0
@@ -62,7 +62,7 @@ struct HostileTests {
         network.run(for: .milliseconds(200))
         #expect(viewer.video.count == 40)
         #expect(network.relay.strangers == strangers + 20_000 && answers == 0)
-        #expect(network.relay.paths.places.count == paths && network.relay.fragments.count == fragments)
+        #expect(network.relay.paths.places.entries.count == paths && network.relay.fragments.count == fragments)
         #expect(network.relay.busyPeers.isEmpty && network.relay.deadlines.count < 300)
     }
 
@@ -72,7 +72,7 @@ struct HostileTests {
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected })
         let fragment = try #require(network.relay.fragments.keys.first)
-        let places = network.relay.paths.places
+        let places = network.relay.paths.places.entries
         var bytesOut = 0
         var bytesIn = 0
         network.onSending = { bytes, path in
@@ -83,7 +83,7 @@ struct HostileTests {
             bytesIn += request.count
             network.inject(request, from: anyPath(network))
         }
-        #expect(network.relay.paths.places == places)
+        #expect(network.relay.paths.places.entries == places)
         #expect(bytesOut <= bytesIn)
     }
 

@@ -10,7 +10,7 @@ struct LifeTests {
     private func expectEmpty(_ network: VirtualNetwork) {
         #expect(network.relay.peerCount == 0)
         #expect(network.relay.places.isEmpty && network.relay.streamPlaces.isEmpty)
-        #expect(network.relay.fragments.isEmpty && network.relay.paths.places.isEmpty)
+        #expect(network.relay.fragments.isEmpty && network.relay.paths.places.entries.isEmpty)
         #expect(network.relay.busyPeers.isEmpty && network.relay.busyStreams.isEmpty)
     }
 
@@ -121,7 +121,7 @@ struct LifeTests {
                     local: VirtualNetwork.relayAddress,
                     remote: TransportAddress(ip: publisher.addresses[0].ip, port: port)))
         }
-        #expect(network.relay.paths.places.count <= 2 * ICELiteAgent.maximumPaths)
+        #expect(network.relay.paths.places.entries.count <= 2 * ICELiteAgent.maximumPaths)
         for _ in 0..<50 { _ = try network.relay.restart(publisher.id, remote: remote, at: network.now) }
         #expect(network.relay.fragments.count == 3 && network.relay.fragments[ours.key] == nil)
     }

@@ -269,6 +269,6 @@ struct MovingTests {
         network.relay.end(publisher.id, reason: .ended, at: network.now)
         network.settleRelay()
         #expect(network.relay.sources == SourceIndex() && network.relay.probedPaths.isEmpty)
-        #expect(network.relay.paths.places.isEmpty && network.relay.fragments.isEmpty)
+        #expect(network.relay.paths.places.entries.isEmpty && network.relay.fragments.isEmpty)
     }
 }

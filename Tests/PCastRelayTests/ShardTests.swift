@@ -83,7 +83,7 @@ struct ShardTests {
         let publisher = try network.publish(.vp8)
         let viewer = try network.viewBeside()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        let path = try #require(network.relay.paths.places.keys.first)
+        let path = try #require(network.relay.paths.places.entries.first?.path)
         let place = try #require(network.relay.paths[path])
         func claim(_ claim: ParcelBatch.PathClaim) {
             let batch = ParcelBatch()

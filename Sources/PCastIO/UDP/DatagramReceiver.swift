@@ -13,7 +13,7 @@ struct DatagramReceiver: ~Copyable {
         let bytes: UnsafeMutableRawBufferPointer
         let remote: TransportAddress
 
-        /// The address that it was sent to (IO5); nil when the kernel did not say.
+        /// The address that it was sent to (IO5); nil when the kernel did not say, as where the socket has no other.
         let local: IPAddress?
 
         /// When the kernel took it in (CC6), or the first of its message; nil when it did not say.

@@ -36,7 +36,7 @@ final class UDPSocket: Sendable {
         let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_DGRAM)
         if joins { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
         bufferSizes = Self.setBuffers(of: descriptor, to: bufferSize)
-        Self.setOptions(of: descriptor, family: wanted.ip.family)
+        Self.setOptions(of: descriptor, for: wanted.ip)
         self.coalesces = coalesces && descriptor.set(Int32(CLINUX_SOL_UDP), Int32(CLINUX_UDP_GRO), 1)
         guard SocketAddress.with(wanted, { bind(descriptor.number, $0, $1) }) == 0 else {
             throw Errno.binding("bind", wanted)
@@ -104,15 +104,16 @@ final class UDPSocket: Sendable {
         return body()
     }
 
-    private static func setOptions(of descriptor: Descriptor, family: IPAddress.Family) {
-        if family == .v4 {
-            descriptor.set(Int32(IPPROTO_IP), IP_PKTINFO, 1)
+    private static func setOptions(of descriptor: Descriptor, for ip: IPAddress) {
+        if ip.family == .v4 {
+            // Who has one address is sent to at no other.
+            if ip.isUnspecified { descriptor.set(Int32(IPPROTO_IP), IP_PKTINFO, 1) }
             // What cannot become fragments needs no number that tells them apart, which costs the kernel a twentieth of
             // what it takes to send a message (RFC 6864, section 4.1). IPv6 numbers fragments alone.
             descriptor.set(Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         } else {
             descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)
-            descriptor.set(Int32(IPPROTO_IPV6), Int32(CLINUX_IPV6_RECVPKTINFO), 1)
+            if ip.isUnspecified { descriptor.set(Int32(IPPROTO_IPV6), Int32(CLINUX_IPV6_RECVPKTINFO), 1) }
         }
         descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_RXQ_OVFL), 1)
         descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_TIMESTAMPNS), 1)

@@ -18,7 +18,7 @@ struct AcknowledgedBitrate: Sendable {
     private var kilobits: Double?
     private var variance = 50.0
     /// Bytes of the last spans of 25 ms, each at its number modulo four.
-    private var burst = SIMD4<Int>(repeating: 0)
+    private var burst = InlineArray<4, Int>(repeating: 0)
     /// The last span's number, by a clock that may stand before its zero; nil before the first packet.
     private var newestBurst: Int64?
     private static let burstSpan = TimeSpan.milliseconds(100)
@@ -31,7 +31,8 @@ struct AcknowledgedBitrate: Sendable {
     /// The same, or what arrived in the last tenth of a second if that was more: of a sudden burst the filter knows later.
     var fastest: Bitrate? {
         guard let bitrate else { return nil }
-        return max(bitrate, Bitrate(bitsPerSecond: Int64(Double(burst.wrappedSum() * 8) / Self.burstSpan.seconds)))
+        let bytes = burst.indices.reduce(0) { $0 + burst[$1] }
+        return max(bitrate, Bitrate(bitsPerSecond: Int64(Double(bytes * 8) / Self.burstSpan.seconds)))
     }
 
     /// A packet arrived, by the peer's clock.
@@ -47,13 +48,13 @@ struct AcknowledgedBitrate: Sendable {
     }
 
     private mutating func count(_ size: Int, at arrival: TimeSpan) {
-        let spans = Int64(burst.scalarCount)
+        let spans = Int64(burst.count)
         let length = Self.burstSpan.nanoseconds / spans
         // Rounded down below zero as well: a reference time has a sign, and half of all clocks stand there.
         let number = (arrival.nanoseconds >= 0 ? arrival.nanoseconds : arrival.nanoseconds - length + 1) / length
         let newest = newestBurst ?? number
         if abs(number - newest) >= Self.clockStep {
-            burst = SIMD4(repeating: 0)
+            burst = InlineArray(repeating: 0)
             newestBurst = number
         } else {
             for passed in newest..<max(newest, number) { burst[Self.place(passed + 1, of: spans)] = 0 }

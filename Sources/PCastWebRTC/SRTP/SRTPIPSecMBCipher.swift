@@ -3,9 +3,9 @@ import COpenSSL
 
 /// AES-GCM over libipsec-mb (RFC 7714).
 ///
-/// The round keys and hash keys for RTP, 1 kB, are made with its first packet and kept. Those for RTCP are made for each
-/// packet: that takes as long as the encryption of one, there are a few of them in a second, and a viewer's receiver, which
-/// gets nothing else, needs no memory then.
+/// The round keys and hash keys, 1 kB, are made with the first packet that needs them and kept: those for RTP, and those for
+/// RTCP that is received, as a viewer reports ten times a second. Those for RTCP that is sent, once a second, are made for
+/// each packet.
 final class SRTPIPSecMBCipher {
     private static let tagLength = SRTPGCMCipher.tagLength
     /// What is never encrypted of RTCP: the first header and the SSRC of its sender.
@@ -14,17 +14,20 @@ final class SRTPIPSecMBCipher {
     private static let maximumClearSize = 2048
 
     private let functions: pcast_imb_gcm
+    private let direction: EVPCipherContext.Direction
     private let crypt: pcast_imb_crypt
     private let rtpKey: [UInt8]
     private let rtcpKey: [UInt8]
     private let rtpSalt: SRTPInitializationVector
     private let rtcpSalt: SRTPInitializationVector
-    private var expanded: UnsafeMutableRawPointer?
+    private var expandedRTP: UnsafeMutableRawPointer?
+    private var expandedRTCP: UnsafeMutableRawPointer?
 
     init(
         _ functions: pcast_imb_gcm, rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys, direction: EVPCipherContext.Direction
     ) {
         self.functions = functions
+        self.direction = direction
         crypt = direction == .encrypt ? functions.encrypt : functions.decrypt
         rtpKey = rtp.encryption
         rtcpKey = rtcp.encryption
@@ -32,7 +35,10 @@ final class SRTPIPSecMBCipher {
         rtcpSalt = SRTPInitializationVector(salt: rtcp.salt)
     }
 
-    deinit { expanded?.deallocate() }
+    deinit {
+        expandedRTP?.deallocate()
+        expandedRTCP?.deallocate()
+    }
 
     func sealRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
@@ -84,7 +90,7 @@ final class SRTPIPSecMBCipher {
             UnsafeMutableRawBufferPointer(rebasing: associated[clearEnd...])
                 .copyMemory(from: UnsafeRawBufferPointer(rebasing: packet[(packet.count - SRTCPTrailer.size)...]))
             apply(
-                nil, rtcpSalt.gcm(ssrc: ssrc, index: UInt64(index)),
+                rtcpKeys(), rtcpSalt.gcm(ssrc: ssrc, index: UInt64(index)),
                 UnsafeRawBufferPointer(rebasing: packet[clearEnd..<end]), to: packet.baseAddress! + clearEnd,
                 associated: UnsafeRawBufferPointer(associated), tag: tag)
         }
@@ -92,24 +98,44 @@ final class SRTPIPSecMBCipher {
 
     /// See `Nearness`; not before the first packet.
     func bringKeysNear() {
-        if let expanded { Nearness.bring(expanded, Int(PCAST_IMB_KEY_SIZE)) }
+        if let expandedRTP { Nearness.bring(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
     }
 
-    /// The key of which those for control packets are made each time.
-    func bringControlKeyNear() {
-        rtcpKey.withUnsafeBytes { if let start = $0.baseAddress { Nearness.bring(start, $0.count) } }
+    /// What a control packet of 250 bytes or less needs of its keys: the round keys, and the last of the hash keys.
+    func bringControlKeysNear() {
+        guard let expandedRTCP else { return }
+        Nearness.bring(expandedRTCP, Self.roundKeysSize)
+        Nearness.bring(expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.nearHashKeysSize), Self.nearHashKeysSize)
     }
 
     /// Bytes that it takes itself, about.
     static let size = 128
 
+    /// Eleven of sixteen bytes for AES-128.
+    private static let roundKeysSize = 176
+    private static let nearHashKeysSize = 256
+
     private func rtpKeys() -> UnsafeRawPointer {
-        if let expanded { return UnsafeRawPointer(expanded) }
+        if let expandedRTP { return UnsafeRawPointer(expandedRTP) }
+        let keys = expand(rtpKey)
+        expandedRTP = keys
+        return UnsafeRawPointer(keys)
+    }
+
+    /// Nil where they are made for each packet.
+    private func rtcpKeys() -> UnsafeRawPointer? {
+        if let expandedRTCP { return UnsafeRawPointer(expandedRTCP) }
+        guard direction == .decrypt else { return nil }
+        let keys = expand(rtcpKey)
+        expandedRTCP = keys
+        return UnsafeRawPointer(keys)
+    }
+
+    private func expand(_ key: [UInt8]) -> UnsafeMutableRawPointer {
         let keys = UnsafeMutableRawPointer.allocate(
             byteCount: Int(PCAST_IMB_KEY_SIZE), alignment: Int(PCAST_IMB_KEY_ALIGNMENT))
-        functions.expand(rtpKey, keys)
-        expanded = keys
-        return UnsafeRawPointer(keys)
+        functions.expand(key, keys)
+        return keys
     }
 
     private func isAuthentic(
@@ -121,7 +147,7 @@ final class SRTPIPSecMBCipher {
         }
     }
 
-    /// - Parameter keys: those for RTP; nil has them made of the key for RTCP.
+    /// - Parameter keys: nil has them made of the key for RTCP.
     private func apply(
         _ keys: UnsafeRawPointer?, _ vector: SRTPInitializationVector, _ input: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer, associated: UnsafeRawBufferPointer, tag: UnsafeMutableRawPointer

@@ -104,7 +104,7 @@ public final class SRTPReceiver {
         guard let vectorCipher else { return }
         switch step {
         case .tables: Nearness.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
-        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringControlKeyNear() }
+        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringControlKeysNear() }
         case .own, .objects: break
         }
     }

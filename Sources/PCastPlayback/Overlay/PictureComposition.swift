@@ -9,12 +9,15 @@ import Synchronization
 /// there at every moment in between, also while the picture that is shown stands.
 public final class PictureComposition: Sendable {
     private struct State {
-        var animation = VideoScaleAnimation()
         /// What is shown, before it is composed.
         var last: VideoFrame?
         var shownAt: Instant?
-        var isStepping = false
         nonisolated(unsafe) let squeezer = PictureSqueezer()
+    }
+
+    private struct Motion {
+        var animation = VideoScaleAnimation()
+        var isStepping = false
     }
 
     /// Between two pictures of an animation.
@@ -24,6 +27,8 @@ public final class PictureComposition: Sendable {
     private let sink: @Sendable (VideoFrame) -> Void
     /// Held while a picture is given to the sink, which takes one at a time.
     private let state = Mutex(State())
+    /// Apart, and held by nobody who calls others: whoever moves the picture may hold a lock that the sink waits for.
+    private let motion = Mutex(Motion())
     private let queue = DispatchQueue(label: "pcast.player.composition")
 
     /// - Parameter sink: gets what is to be seen, from one thread at a time.
@@ -36,25 +41,29 @@ public final class PictureComposition: Sendable {
         }
     }
 
-    /// Goes there from wherever it is.
+    /// Goes there from wherever it is. Waits for no picture.
     func animate(to scale: VideoScale) {
-        state.withLock { state in
-            state.animation.begin(scale, at: MonotonicClock.now())
-            guard !state.isStepping else { return }
-            state.isStepping = true
-            queue.async { [weak self] in self?.step() }
+        let wasStepping = motion.withLock { motion in
+            motion.animation.begin(scale, at: MonotonicClock.now())
+            defer { motion.isStepping = true }
+            return motion.isStepping
         }
+        if !wasStepping { queue.async { [weak self] in self?.step() } }
     }
 
     /// Draws the picture anew until it has come where it goes.
     private func step() {
-        let goesOn = state.withLock { state in
-            let now = MonotonicClock.now()
-            let isOver = state.animation.isOver(at: now)
+        let animation = motion.withLock { $0.animation }
+        let now = MonotonicClock.now()
+        let isOver = animation.isOver(at: now)
+        state.withLock { state in
             // In between, pictures that come are drawn as they come.
             if isOver || state.shownAt.map({ now - $0 >= Self.leastInterval }) ?? true { draw(&state, at: now) }
-            state.isStepping = !isOver
-            return !isOver
+        }
+        let goesOn = motion.withLock { motion in
+            // Meanwhile it may have been sent elsewhere.
+            motion.isStepping = !isOver || motion.animation != animation
+            return motion.isStepping
         }
         if goesOn { queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.step() } }
     }
@@ -62,7 +71,7 @@ public final class PictureComposition: Sendable {
     private func draw(_ state: inout State, at now: Instant) {
         guard let frame = state.last else { return }
         state.shownAt = now
-        let place = state.animation.frame(at: now)
+        let place = motion.withLock { $0.animation.frame(at: now) }
         guard place != .full else { return sink(frame) }
         let (width, height) = (Double(frame.dimensions.width), Double(frame.dimensions.height))
         let target = PictureRectangle(

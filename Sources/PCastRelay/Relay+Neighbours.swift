@@ -16,9 +16,13 @@ extension Relay {
     /// back.
     public var isHoldingParcels: Bool { neighbours.isHolding }
 
+    /// Parcels that are looked at before the first of them.
+    private static var foresight: Int { 8 }
+
     /// Takes in what a neighbour has handed over. The batch is to be given back to the neighbour (`takeBack`).
     public mutating func take(_ batch: ParcelBatch, from neighbour: Int, at now: Instant) {
-        for parcel in batch.parcels {
+        for (index, parcel) in batch.parcels.enumerated() {
+            if index % Self.foresight == 0 { expect(batch.parcels[index...].prefix(Self.foresight)) }
             switch parcel {
             case .datagram(let range, let path, let arrival):
                 let datagram = batch.bytes(range)
@@ -34,6 +38,19 @@ extension Relay {
             case .media, .control, .news, .ended: takeFromHome(parcel, of: batch, at: now)
             case .keyFrameWanted, .takers, .links: takeFromReplica(parcel, of: batch, at: neighbour, at: now)
             }
+        }
+    }
+
+    /// As the loop does with what comes by a socket.
+    private mutating func expect(_ parcels: ArraySlice<ParcelBatch.Parcel>) {
+        withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.foresight) { paths in
+            var count = 0
+            for case .datagram(_, let path, _) in parcels {
+                paths.initializeElement(at: count, to: path)
+                count += 1
+            }
+            guard count > 1 else { return }
+            expect(from: Span(_unsafeElements: UnsafeBufferPointer(rebasing: paths[..<count])))
         }
     }
 

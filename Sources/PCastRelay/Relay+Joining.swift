@@ -18,6 +18,8 @@ extension Relay {
         let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
             ordinal == 0 && terms.media.contains(type) ? .receive : nil
         }
+        // What is neither audio nor video has no direction.
+        try Self.accept(answer.problems.filter { $0.isOfOtherKind || offer.media[$0.index].direction.sends })
         try enterPublisher(peer, stream, answer.session, credentials, terms, now, at: now)
         return answer.description
     }
@@ -67,6 +69,12 @@ extension Relay {
             case .audio: return audioFormat.map { .send($0, from: audio) }
             }
         }
+        let served = answer.session.media.map(\.type.rawValue)
+        try Self.accept(
+            answer.problems.filter { problem in
+                !problem.isOfOtherKind && !served.contains(problem.kind)
+                    && offer.media[problem.index].direction.receives
+            })
         try enterViewer(peer, stream, answer.session, credentials, terms, now, at: now)
         return answer.description
     }
@@ -113,6 +121,7 @@ extension Relay {
         remember(fragment: credentials.ufrag, place)
         return TrickleFragment(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
+            isICELite: true, iceOptions: transportDescription(credentials).iceOptions,
             sections: [.init(mid: nil, candidates: configuration.candidates, hasEndOfCandidates: true)])
     }
 
@@ -143,6 +152,10 @@ extension Relay {
     }
 
     // MARK: Pieces
+
+    private static func accept(_ problems: [SectionProblem]) throws(RelayError) {
+        guard problems.isEmpty else { throw .unacceptable(problems) }
+    }
 
     /// Refuses who says of all its media that they flow the other way, or not at all: whatever the codecs, it came to
     /// the wrong door. Who has no media has none in common, which is another matter.
@@ -218,7 +231,7 @@ extension Relay {
                 to: offer, originSessionID: generator.next() >> 1, transport: transportDescription(credentials),
                 capabilities: capabilities, intent: intent)
         } catch {
-            throw .description(error)
+            throw RelayError(error, in: offer)
         }
     }
 
@@ -248,5 +261,25 @@ extension Relay {
         precondition(places[peer] == nil, "a peer's number is used once")
         places[peer] = place
         fragments[fragment] = place
+    }
+}
+
+extension RelayError {
+    /// What is wrong with a peer's description.
+    init(_ error: SDPError, in description: SessionDescription) {
+        guard case .unusableFingerprint(let index) = error else {
+            self = .description(error)
+            return
+        }
+        let media = description.media[index]
+        let names = media.fingerprints.map { "\($0.algorithm) of \($0.bytes.count) bytes" }
+        self = .unacceptable([SectionProblem(media, at: index, .fingerprint(offered: names))])
+    }
+}
+
+extension SectionProblem {
+    /// Whether the section is neither audio nor video.
+    fileprivate var isOfOtherKind: Bool {
+        if case .kind = reason { true } else { false }
     }
 }

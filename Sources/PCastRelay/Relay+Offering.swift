@@ -77,8 +77,9 @@ extension Relay {
         do {
             session = try outstanding.offer.accept(answer)
         } catch {
-            throw .description(error)
+            throw RelayError(error, in: answer)
         }
+        guard session.problems.isEmpty else { throw .unacceptable(session.problems) }
         for index in session.media.indices {
             // The log of a track has one format, so that the first is the one that it is sent in.
             session.media[index].acceptablePayloads = [session.media[index].format]

@@ -7,6 +7,9 @@ public enum RelayError: Error, Hashable, Sendable {
     case description(SDPError)
     /// Nothing of what was offered is known here, or, for a viewer, none of it plays the stream.
     case noCommonCodec
+    /// These sections would leave a track out that the publisher means to send, or that the viewer means to receive and
+    /// the stream has: half a session that looks like a whole one (RFC 9725, section 4.4.3). Never empty.
+    case unacceptable([SectionProblem])
     /// No media flow the way that they have to: a publisher sends, a viewer receives.
     case wrongDirection
     case unknownStream(StreamID)

@@ -12,11 +12,14 @@ public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
     public var isSecureByProxy = false
     /// The port of this server that the connection came to.
     public let localPort: Int?
+    /// The client's connection.
+    let channel: any Channel
 
     public init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
         remoteAddress = source.channel.remoteAddress
         clientAddress = TransportAddress(source.channel.remoteAddress)?.ip
+        channel = source.channel
         localPort = source.channel.localAddress?.port
     }
 

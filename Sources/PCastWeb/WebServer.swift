@@ -35,7 +35,7 @@ public struct WebServer: Sendable {
     private let binding: Binding
     private let security: Security?
     private let gate: (any ConnectionGate)?
-    private let responder: RouterResponder<WebRequestContext>
+    private let responder: ExpectationResponder<RouterResponder<WebRequestContext>>
     private let webSocketPath: String
     private let opensWebSocket: @Sendable (String) -> Bool
     private let webSocket: @Sendable (WebSocketConnection) async throws -> Void
@@ -56,7 +56,7 @@ public struct WebServer: Sendable {
         self.binding = binding
         self.security = security
         self.gate = gate
-        responder = router.buildResponder()
+        responder = ExpectationResponder(next: router.buildResponder())
         self.webSocketPath = webSocketPath
         self.opensWebSocket = opensWebSocket
         self.webSocket = webSocket

@@ -93,6 +93,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     }
 
     private static func wrapHTTP(_ channel: any Channel, isSecure: Bool) throws -> HTTPChannel {
+        try channel.pipeline.syncOperations.addHandler(ConnectionPersistenceHandler())
         try channel.pipeline.syncOperations.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
         try channel.pipeline.syncOperations.addHandler(IdleConnectionHandler())
         return try NIOAsyncChannel(

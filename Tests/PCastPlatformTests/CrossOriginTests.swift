@@ -25,7 +25,7 @@ import Testing
     @Test(
         "WH2: answers expose their headers, on errors too",
         arguments: [
-            ("POST", "/whip", 401), ("POST", "/whep/stream-x", 401), ("GET", "/whip", 405),
+            ("POST", "/whip", 401), ("POST", "/whep/stream-x", 401), ("GET", "/whip", 204), ("PUT", "/whip", 405),
             ("DELETE", "/whip/resource/x", 404), ("DELETE", "/whep/resource/x", 404), ("GET", "/whip/a/b/c", 404),
         ])
     func wh2Exposed(method: String, path: String, status: Int) async throws {

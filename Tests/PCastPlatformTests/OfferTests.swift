@@ -12,13 +12,13 @@ import Testing
         }
     }
 
-    @Test("An offer without a codec in common is 406") func noCommonCodec() async throws {
+    @Test("An offer without a codec in common is 422") func noCommonCodec() async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let foreign = try Offers.foreignCodecs()
-            #expect(try await platform.post("/whep", foreign).status == 406)
+            #expect(try await platform.post("/whep", foreign).status == 422)
             #expect(
-                try await platform.post("/whip", foreign.replacing("recvonly", with: "sendonly")).status == 406)
+                try await platform.post("/whip", foreign.replacing("recvonly", with: "sendonly")).status == 422)
             #expect(try await platform.figure("pcast_viewers") == 0)
             #expect(try await platform.figure("pcast_streams") == 1)
         }

@@ -166,7 +166,9 @@ struct SDPParsingTests {
             + "a=fingerprint:sha-256 xy:zz\r\na=fmtp:400 a=b\r\na=ssrc:1\r\na=ssrc:99999999999 cname:a\r\n"
         let media = try SessionDescription(parsing: text).media[0]
         #expect(media.bandwidth == 2_000 && media.packetTime == 20)
-        #expect(media.rids.isEmpty && media.extensions.isEmpty && media.fingerprints.isEmpty)
+        #expect(media.rids.isEmpty && media.extensions.isEmpty)
+        // Not left out, or the session's would take its place.
+        #expect(media.fingerprints == [FingerprintAttribute(algorithm: "sha-256", bytes: [])])
         #expect(media.sources == [SourceAttributes(ssrc: 1)] && media.formatParameters.isEmpty)
     }
 

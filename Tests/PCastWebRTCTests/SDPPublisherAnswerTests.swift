@@ -22,7 +22,8 @@ struct SDPPublisherAnswerTests {
                 "a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid",
                 "a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id",
                 "a=extmap:11 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id", "a=recvonly", "a=rtcp-mux",
-                "a=rtcp-rsize", "a=rtpmap:96 VP8/90000", "a=rtcp-fb:96 transport-cc", "a=rtcp-fb:96 ccm fir",
+                "a=rtcp-mux-only", "a=rtcp-rsize", "a=rtpmap:96 VP8/90000", "a=rtcp-fb:96 transport-cc",
+                "a=rtcp-fb:96 ccm fir",
                 "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96",
             ])
         #expect(
@@ -30,7 +31,8 @@ struct SDPPublisherAnswerTests {
                 "m=audio 9 UDP/TLS/RTP/SAVPF 63 111", "a=setup:passive", "a=mid:1",
                 "a=extmap:14 urn:ietf:params:rtp-hdrext:ssrc-audio-level",
                 "a=extmap:4 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
-                "a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid", "a=recvonly", "a=rtcp-mux", "a=rtcp-rsize",
+                "a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid", "a=recvonly", "a=rtcp-mux",
+                "a=rtcp-mux-only", "a=rtcp-rsize",
                 "a=rtpmap:63 red/48000/2", "a=fmtp:63 111/111",
                 "a=rtpmap:111 opus/48000/2", "a=rtcp-fb:111 transport-cc",
                 "a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1",
@@ -169,7 +171,7 @@ struct SDPPublisherAnswerTests {
         #expect(answer.session.media[0].rids.isEmpty && !answer.lines.contains { $0.hasPrefix("a=simulcast") })
     }
 
-    @Test("SDP3: refused sections stay in place with port 0 and leave the group")
+    @Test("SDP3: sections that are left out stay in place: inactive, or with port 0 and out of the group")
     func sdp3Refused() throws {
         let offer = try SessionDescription(
             parsing: SDPSamples.chromiumPublisherOffer
@@ -178,15 +180,17 @@ struct SDPPublisherAnswerTests {
         let answer = try Answer(
             to: offer, originSessionID: 1, transport: .test, capabilities: MediaCapabilities()
         ) { type, _ in type == .audio ? .receive : nil }
-        #expect(answer.description.bundle == ["1"])
+        #expect(answer.description.bundle == ["0", "1"])
         #expect(answer.description.media.map(\.mid) == ["0", "1", "2"])
-        #expect(answer.description.media.map(\.port) == [0, 9, 0])
+        #expect(answer.description.media.map(\.port) == [9, 9, 0])
         #expect(
             answer.lines(ofSection: 0) == [
-                "m=video 0 UDP/TLS/RTP/SAVPF 96", "a=mid:0", "a=inactive", "a=rtpmap:96 VP8/90000",
+                "m=video 9 UDP/TLS/RTP/SAVPF 96", "a=setup:passive", "a=mid:0", "a=inactive", "a=rtcp-mux",
+                "a=rtcp-mux-only", "a=rtcp-rsize", "a=rtpmap:96 VP8/90000",
             ])
         #expect(answer.lines(ofSection: 2) == ["m=application 0 UDP/DTLS/SCTP webrtc-datachannel", "a=mid:2"])
         #expect(answer.session.media.map(\.index) == [1])
+        #expect(answer.problems.map(\.index) == [2] && answer.problems[0].reason == .kind("application"))
     }
 
     @Test("SDP3: an offer of nothing we want is answered with all sections refused")
@@ -199,7 +203,7 @@ struct SDPPublisherAnswerTests {
         #expect(!answer.lines.contains { $0.hasPrefix("a=group") })
     }
 
-    @Test("Sections outside the bundle, or without rtcp-mux, are refused")
+    @Test("Sections outside the bundle, or without rtcp-mux, are not accepted")
     func oneTransport() throws {
         let apart = SDPSamples.chromiumPublisherOffer.replacing("BUNDLE 0 1", with: "BUNDLE 0")
         #expect(try Answer.toPublisher(apart).session.media.map(\.mid) == ["0"])

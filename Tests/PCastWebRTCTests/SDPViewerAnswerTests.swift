@@ -32,7 +32,7 @@ struct SDPViewerAnswerTests {
         #expect(answer.lines(ofSection: 0)[0] == "m=video 9 UDP/TLS/RTP/SAVPF 96 97")
     }
 
-    @Test("SDP4: a stream takes its own profile first, then a wider one, and never a narrower")
+    @Test("SDP4: a stream takes its own profile first, then a wider one, then the widest of those below")
     func sdp4Profiles() throws {
         func payloadType(_ profile: H264Profile, _ text: String = SDPSamples.chromiumViewerOffer) throws -> UInt8? {
             let stream = H264Format(profile: profile, level: .level31)
@@ -40,8 +40,8 @@ struct SDPViewerAnswerTests {
         }
         #expect(try payloadType(.constrainedBaseline) == 102)
         #expect(try payloadType(.main) == 116)
-        #expect(try payloadType(.high) == nil)
-        #expect(try payloadType(.constrainedHigh) == nil)
+        #expect(try payloadType(.high) == 116)
+        #expect(try payloadType(.constrainedHigh) == 116)
         let wide = SDPSamples.gstreamerViewerOffer.replacing("42e01f", with: "64001f")
         #expect(try payloadType(.constrainedBaseline, wide) == 96 && payloadType(.high, wide) == 96)
     }
@@ -49,7 +49,9 @@ struct SDPViewerAnswerTests {
     @Test("SDP4: a missing packetization-mode means 0, which a stream of fragments cannot use")
     func sdp4PacketizationMode() throws {
         let text = SDPSamples.gstreamerViewerOffer.replacing("packetization-mode=1;", with: "")
-        #expect(try Answer.toViewer(text, of: .h264(.stream)).description.media[0].port == 0)
+        let none = try Answer.toViewer(text, of: .h264(.stream))
+        #expect(none.session.media.map(\.type) == [.audio] && none.problems.map(\.reason) == [.packetizationMode])
+        #expect(none.description.media[0].direction == .inactive)
         let whole = H264Format(profile: .constrainedBaseline, level: .level31, packetizationMode: 0)
         let answer = try Answer.toViewer(text, of: .h264(whole))
         #expect(answer.session.media[0].packetizationMode == 0)

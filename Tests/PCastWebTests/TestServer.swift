@@ -1,5 +1,6 @@
 import Hummingbird
 import Logging
+import NIOCore
 import PCastWeb
 import Testing
 
@@ -18,6 +19,16 @@ struct TestServer: Sendable {
         router.get("/hello") { _, _ in "hello" }
         router.post("/length") { request, _ in
             "\(try await request.body.collect(upTo: 1024).readableBytes)"
+        }
+        router.post("/refused") { _, _ in Response(status: .forbidden) }
+        router.get("/stream") { _, _ in
+            Response(
+                status: .ok,
+                body: ResponseBody { writer in
+                    try await writer.write(ByteBuffer(string: "one "))
+                    try await writer.write(ByteBuffer(string: "two"))
+                    try await writer.finish(nil)
+                })
         }
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let server = WebServer(

@@ -1,5 +1,6 @@
 import PCastMedia
 import PCastSignaling
+import PCastWebRTC
 
 /// Why a door stayed shut: what its visitor is told, and, for the log alone, which restriction it was.
 struct Refusal: Error, Sendable {
@@ -24,13 +25,28 @@ struct Refusal: Error, Sendable {
     let detail: String
     /// When it is worth while to ask again; nil where that is not known.
     let retryAfter: TimeSpan?
+    /// The sections of the visitor's description that cannot be accepted.
+    let sections: [SectionProblem]
 
-    init(_ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil) {
+    init(
+        _ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil,
+        sections: [SectionProblem] = []
+    ) {
         self.kind = kind
+        self.sections = sections
         self.message = message
         self.detail = detail ?? message
         self.retryAfter = retryAfter
     }
+
+    /// Nothing of a description can be used, or only a part of what it is about.
+    static func unacceptable(_ sections: [SectionProblem]) -> Refusal {
+        let told = sections.prefix(toldSections).map(\.description).joined(separator: " ")
+        return Refusal(.unsupported, told, sections: Array(sections.prefix(toldSections)))
+    }
+
+    /// The most sections that are named.
+    private static let toldSections = 8
 
     static let noToken = Refusal(.unauthorized, "A token is needed: send it as “Authorization: Bearer …”.")
 

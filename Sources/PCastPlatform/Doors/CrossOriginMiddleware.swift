@@ -22,7 +22,8 @@ struct CrossOriginMiddleware: RouterMiddleware {
         }
         response.headers[.accessControlAllowOrigin] = "*"
         response.headers[.accessControlExposeHeaders] =
-            "Location, Link, ETag, Accept-Patch, PCast-Stream-Id, PCast-Ignored-Capabilities"
+            "Location, Link, ETag, Accept-Patch, Accept-Post, Allow, Retry-After, WWW-Authenticate, PCast-Stream-Id, "
+            + "PCast-Ignored-Capabilities"
         return response
     }
 

@@ -40,7 +40,7 @@ enum DoorResponse {
         case .unauthorized: text(.unauthorized, refusal.message, [.wwwAuthenticate: "Bearer"])
         case .noStreamPlaying: text(.notFound, refusal.message)
         case .gone: text(.notFound, refusal.message)
-        case .unsupported: text(.notAcceptable, refusal.message)
+        case .unsupported: ProblemDetails(.unprocessableContent, refusal).response
         case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: refusal.retryAfterText])
         case .notReady: text(.serviceUnavailable, refusal.message, [.retryAfter: "1"])
         case .rateLimited: text(.tooManyRequests, refusal.message, [.retryAfter: refusal.retryAfterText])

@@ -5,11 +5,7 @@ import PCastWeb
 extension Request {
     /// The token that came with the request: as bearer, or as `?token=`.
     var token: String? {
-        if let authorization = headers[.authorization] {
-            let parts = authorization.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-            return String(parts[1])
-        }
+        if let authorization = headers[.authorization] { return authorization.credentials(of: "bearer") }
         return uri.queryParameters["token"].map(String.init)
     }
 
@@ -19,15 +15,26 @@ extension Request {
 
     /// Whether the body is of this media type, parameters aside.
     func hasBody(ofType type: String) -> Bool {
-        headers[.contentType]?.prefix { $0 != ";" }.lowercased().trimmingSpaces == type
+        headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercased().trimmingSpaces } == type
     }
 }
 
 extension String {
+    /// Without spaces and tabs around it.
     var trimmingSpaces: String {
         var text = Substring(self)
-        while text.last == " " { text.removeLast() }
-        while text.first == " " { text.removeFirst() }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
         return String(text)
+    }
+
+    /// What follows the scheme in the value of `Authorization`: one or more spaces are between them, and the scheme's
+    /// case does not matter (RFC 9110, section 11.4). Nil for another scheme, and where nothing follows.
+    ///
+    /// - Parameter scheme: in lower case.
+    func credentials(of scheme: String) -> String? {
+        let parts = trimmingSpaces.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }
+        return String(parts[1]).trimmingSpaces
     }
 }

@@ -35,6 +35,9 @@ extension WebRTCDoor {
         group.on(path, method: .options) { _, _ in
             CrossOriginMiddleware.preflight(allow: Self.methods, accept: "application/json")
         }
+        for method: HTTPRequest.Method in [.put, .patch, .trace] {
+            group.on(path, method: method) { _, _ in DoorResponse.methodNotAllowed("GET, HEAD, POST, DELETE, OPTIONS") }
+        }
     }
 
     // MARK: GET
@@ -114,7 +117,7 @@ extension WebRTCDoor {
 extension WebRTCResource {
     /// The video's m-section by its place, as the extension counts them.
     fileprivate var videoSection: String {
-        String(participation.answer.media.firstIndex { $0.kind == .video } ?? 0)
+        String(participation.answer.media.firstIndex { $0.kind == .video && $0.direction.sends } ?? 0)
     }
 }
 

@@ -38,7 +38,8 @@ struct WebRTCDoor: Sendable {
 
     /// The largest offer or fragment; browsers' are a tenth of it.
     private static let bodyLimit = 64 * 1024
-    private static let resourceMethods = "PATCH, DELETE, OPTIONS"
+    private static let endpointMethods = "GET, HEAD, POST, OPTIONS"
+    private static let resourceMethods = "GET, HEAD, PATCH, DELETE, OPTIONS"
 
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/\(kind.rawValue)")
@@ -47,10 +48,13 @@ struct WebRTCDoor: Sendable {
                 await respond { () throws(Refusal) in try await join(request, context) }
             }
             group.on(path, method: .options) { _, _ in
-                CrossOriginMiddleware.preflight(allow: "POST, OPTIONS", accept: MediaTypeName.description)
+                CrossOriginMiddleware.preflight(allow: Self.endpointMethods, accept: MediaTypeName.description)
             }
-            for method: HTTPRequest.Method in [.get, .head, .put, .patch, .delete] {
-                group.on(path, method: method) { _, _ in DoorResponse.methodNotAllowed("POST, OPTIONS") }
+            for method: HTTPRequest.Method in [.get, .head] {
+                group.on(path, method: method) { _, _ in Self.endpoint(kind) }
+            }
+            for method: HTTPRequest.Method in [.put, .patch, .delete, .trace] {
+                group.on(path, method: method) { _, _ in DoorResponse.methodNotAllowed(Self.endpointMethods) }
             }
         }
         if kind == .whep { addLayerRoutes(to: group) }
@@ -71,12 +75,30 @@ struct WebRTCDoor: Sendable {
                 return StreamEvents.response(await directory.news(of: resource.participation.peer))
             }
         }
-        for method: HTTPRequest.Method in [.put, .post, .patch, .delete] {
+        for method: HTTPRequest.Method in [.put, .post, .patch, .delete, .trace] {
             group.on(events, method: method) { _, _ in DoorResponse.methodNotAllowed("GET, HEAD") }
         }
-        for method: HTTPRequest.Method in [.get, .head, .put, .post] {
+        for method: HTTPRequest.Method in [.get, .head] {
+            group.on(resource, method: method) { _, context in
+                await respond { () throws(Refusal) in
+                    _ = try await find(context)
+                    return Response(status: .noContent, headers: [.acceptPatch: MediaTypeName.trickle])
+                }
+            }
+        }
+        for method: HTTPRequest.Method in [.put, .post, .trace] {
             group.on(resource, method: method) { _, _ in DoorResponse.methodNotAllowed(Self.resourceMethods) }
         }
+    }
+
+    /// The answer to GET and HEAD at an endpoint, which has no representation (RFC 9725, section 4.1). Players tell a WHEP
+    /// endpoint by the media type (draft-ietf-wish-whep, section 4.2).
+    private static func endpoint(_ kind: Kind) -> Response {
+        let accept: HTTPFields = [.acceptPost: MediaTypeName.description]
+        guard kind == .whep else { return Response(status: .noContent, headers: accept) }
+        return Response(
+            status: .ok, headers: accept + [.contentType: MediaTypeName.description],
+            body: ResponseBody(byteBuffer: ByteBuffer()))
     }
 
     func respond(_ body: () async throws(Refusal) -> Response) async -> Response {
@@ -157,12 +179,17 @@ struct WebRTCDoor: Sendable {
 
     private func body(_ request: Request) async throws(Refusal) -> String {
         var request = request
+        let tooLarge = Refusal(.tooLarge, "The body is too large: \(Self.bodyLimit / 1024) KiB are taken.")
+        // A client that waits for permission to send it gets none.
+        if request.headers[.expect] != nil, let length = request.headers[.contentLength].flatMap({ Int($0) }),
+            length > Self.bodyLimit
+        {
+            throw tooLarge
+        }
         do {
             return String(buffer: try await request.collectBody(upTo: Self.bodyLimit))
         } catch {
-            throw error is NIOTooManyBytesError
-                ? Refusal(.tooLarge, "The body is too large: \(Self.bodyLimit / 1024) KiB are taken.")
-                : Refusal(.badRequest, "The body was cut.")
+            throw error is NIOTooManyBytesError ? tooLarge : Refusal(.badRequest, "The body was cut.")
         }
     }
 
@@ -189,26 +216,28 @@ struct WebRTCDoor: Sendable {
         } catch {
             throw Refusal(.badRequest, "The fragment cannot be read: \(error).")
         }
-        let condition = request.headers[.ifMatch]
+        let fields = request.headers[values: .ifMatch]
+        let condition = fields.isEmpty ? nil : EntityTagCondition(fields) ?? .tags([])
         if let ufrag = fragment.iceUfrag, ufrag != resource.remoteUfrag {
             return try await restart(name, resource, fragment, condition: condition)
         }
-        switch condition {
-        case resource.entityTag, "*": break
-        // Older clients leave the condition out; that is harmless until there was a restart (WH3).
-        case nil where !resource.hasRestarted: break
-        case nil: return DoorResponse.text(.preconditionRequired, "Send the session's ETag as If-Match.")
-        default: return DoorResponse.text(.preconditionFailed, "The session has restarted since.")
+        // Older clients leave the condition out. That is harmless until there was a restart.
+        if condition == nil, resource.hasRestarted {
+            return DoorResponse.text(.preconditionRequired, "Send the session's ETag as If-Match.")
         }
-        // A lite agent answers checks and makes none, so candidates mean nothing to it (ICE8).
-        return Response(status: .noContent, headers: [.eTag: resource.entityTag])
+        guard condition?.matches(resource.entityTag) ?? true else {
+            return DoorResponse.text(.preconditionFailed, "The session has restarted since.")
+        }
+        // A lite agent answers checks and makes none, so candidates mean nothing to it. The answer has no ETag
+        // (RFC 9725, section 4.3.2).
+        return Response(status: .noContent)
     }
 
     private func restart(
-        _ name: String, _ resource: WebRTCResource, _ fragment: TrickleFragment, condition: String?
+        _ name: String, _ resource: WebRTCResource, _ fragment: TrickleFragment, condition: EntityTagCondition?
     ) async throws(Refusal) -> Response {
         // RFC 9725 writes the star in quotes in its example, and clients copy that.
-        guard condition == "*" || condition == "\"*\"" else {
+        guard condition == .any || condition == .tags(["\"*\""]) else {
             let status: HTTPResponse.Status = condition == nil ? .preconditionRequired : .preconditionFailed
             return DoorResponse.text(status, "A restart comes with “If-Match: *”.")
         }

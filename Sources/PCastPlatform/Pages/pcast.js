@@ -32,6 +32,15 @@ export class Refusal extends Error {
   }
 }
 
+/** The refusal that a response is: the detail of its problem report (RFC 9457) where it has one, else its text. */
+async function refusal(response) {
+  let text = await response.text();
+  if (/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) {
+    try { text = JSON.parse(text).detail ?? ""; } catch { /* as it came */ }
+  }
+  return new Refusal(response.status, text.slice(0, 400));
+}
+
 /**
  * One WHIP or WHEP session: posts the offer, trickles candidates, restarts ICE when the path is lost, tells when the
  * platform ends it, and deletes its resource.
@@ -76,7 +85,7 @@ export class Session {
       body: connection.localDescription.sdp,
       referrerPolicy: "no-referrer",
     });
-    if (response.status !== 201) throw new Refusal(response.status, (await response.text()).slice(0, 200));
+    if (response.status !== 201) throw await refusal(response);
     this.#resource = new URL(response.headers.get("Location"), response.url).href;
     this.#tag = response.headers.get("ETag");
     this.streamID = response.headers.get("PCast-Stream-Id");
@@ -112,7 +121,7 @@ export class Session {
         headers: { "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*", ...this.#authorization() },
         body: [...this.#credentials(), ""].join("\r\n"),
       });
-      if (response.status !== 200) throw new Refusal(response.status, (await response.text()).slice(0, 200));
+      if (response.status !== 200) throw await refusal(response);
       this.#tag = response.headers.get("ETag");
       const fragment = await response.text();
       let answer = connection.currentRemoteDescription.sdp;

@@ -193,7 +193,8 @@ function refuse(error) {
     tell(token ? "The token is not valid any more" : "Publishing needs a token",
       "Ask whoever runs the platform for a new link: /publish#token=…", "locked");
   } else {
-    tell("The platform refused", error.message);
+    const isOfMedia = error instanceof Refusal && error.status === 422;
+    tell(isOfMedia ? "The platform cannot take what this browser sends" : "The platform refused", error.message);
   }
 }
 

@@ -105,7 +105,7 @@ function refuse(error) {
     case 404:
       if (isReturning) return over();
       return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
-    case 406: return stop("bad", "failed", "This browser cannot play the stream's codec", error.message);
+    case 422: return stop("bad", "failed", "This browser cannot play the stream", error.message);
     default: return again("The platform refused", `${error.message} Trying again by itself.`);
   }
 }

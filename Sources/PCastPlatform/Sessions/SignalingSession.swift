@@ -382,7 +382,7 @@ actor SignalingSession {
             response.status = RequestStatus.ok.wire
         } catch {
             logger.info("description refused", metadata: ["why": "\(error.detail)"])
-            response.status = error.wire
+            response = PCastSetRemoteDescriptionResponse(refusal: error.wire, because: error.message)
         }
         return response
     }

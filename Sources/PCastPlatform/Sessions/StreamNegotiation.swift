@@ -15,7 +15,10 @@ struct StreamNegotiation: Sendable {
         if create.hasSetRemoteDescription {
             let offer = try SessionDescription(described: create.setRemoteDescription.sessionDescription)
             self.offer = offer
-            isPublishing = offer.media.contains { $0.direction.sends }
+            // A data channel has no direction.
+            isPublishing = offer.media.contains { media in
+                media.kind.mediaType != nil && !media.isRejected && media.direction.sends
+            }
             options = create.options
             return
         }

@@ -236,8 +236,8 @@ actor StreamDirectory {
         guard let participant = participants[peer] else { return }
         participants[peer]?.answer = answer
         guard participant.isPublisher else { return }
-        streams[participant.streamID]?.codecs = answer.media.filter { !$0.isRejected }
-            .compactMap { $0.payloadFormats.first?.codec }
+        streams[participant.streamID]?.codecs = answer.media
+            .filter { !$0.isRejected && $0.direction != .inactive }.compactMap { $0.payloadFormats.first?.codec }
             .sorted { $0.mediaType == .video && $1.mediaType == .audio }
     }
 
@@ -334,7 +334,11 @@ actor StreamDirectory {
         case .description(let problem):
             Refusal(.badRequest, "The session description cannot be used: \(problem).")
         case .noCommonCodec:
-            Refusal(.unsupported, "None of the codecs offered can be used: H.264, VP8 and Opus are spoken here.")
+            Refusal(
+                .unsupported,
+                "Nothing of the description can be used. H.264, VP8 and Opus are supported, and a viewer has to offer "
+                    + "a track that the stream has, in its codec.")
+        case .unacceptable(let sections): .unacceptable(sections)
         case .wrongDirection:
             Refusal(
                 .badRequest,

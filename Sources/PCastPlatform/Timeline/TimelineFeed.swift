@@ -62,10 +62,7 @@ struct TimelineFeed: Sendable {
         let address = admission.address(of: peer, fields: request.fields)
         try admission.takeJoin(from: address, at: MonotonicClock.now())
         let visitor = Visitor(address: address, host: request.host, origin: request.origin)
-        let bearer = request.fields("authorization").first.flatMap { field -> String? in
-            let parts = field.split(separator: " ", maxSplits: 1)
-            return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
-        }
+        let bearer = request.fields("authorization").first?.credentials(of: "bearer")
         let key = try access.follow(game, token: bearer ?? query["token"], visitor: visitor)
         let channel: TimelineChannel?
         do throws(TimelineFailure) {

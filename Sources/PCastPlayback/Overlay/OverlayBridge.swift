@@ -82,7 +82,7 @@ public final class OverlayBridge: Sendable {
             return .init(405, headers: ["Allow": "PUT"])
         }
         guard let authorization = request.authorization, authorization.lowercased().hasPrefix("bearer "),
-            Self.isSame(String(authorization.dropFirst(7)), place.overlay.controllerToken)
+            Self.isSame(String(authorization.dropFirst(7).drop { $0 == " " }), place.overlay.controllerToken)
         else { return .init(401, headers: ["WWW-Authenticate": "Bearer"]) }
         let word = request.body.map { String(decoding: $0, as: UTF8.self) } ?? ""
         guard let status = OverlayStatus(rawValue: word.filter { !$0.isWhitespace }) else {

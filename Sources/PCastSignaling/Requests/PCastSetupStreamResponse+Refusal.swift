@@ -1,6 +1,21 @@
+/// The option of an answer that says why nothing was done.
+private let reasonMark = "refused-because="
+private let longestReason = 400
+
+extension PCastSetRemoteDescriptionResponse {
+    /// An answer that changes nothing.
+    ///
+    /// - Parameters:
+    ///   - status: the word of the protocol.
+    ///   - reason: in words for people.
+    public init(refusal status: String, because reason: String) {
+        self.init()
+        self.status = status
+        options = ["\(reasonMark)\(reason.prefix(longestReason))"]
+    }
+}
+
 extension PCastSetupStreamResponse {
-    private static let reasonMark = "refused-because="
-    private static let longestReason = 400
 
     /// An answer that sets nothing up.
     ///
@@ -14,12 +29,12 @@ extension PCastSetupStreamResponse {
         self.init()
         self.status = status
         createStreamResponse.status = status
-        createStreamResponse.options = ["\(Self.reasonMark)\(reason.prefix(Self.longestReason))"]
+        createStreamResponse.options = ["\(reasonMark)\(reason.prefix(longestReason))"]
     }
 
     /// Why nothing was set up, in the platform's words; nil where it has none.
     public var refusalReason: String? {
-        createStreamResponse.options.first { $0.hasPrefix(Self.reasonMark) }
-            .map { String($0.dropFirst(Self.reasonMark.count).prefix(Self.longestReason)) }
+        createStreamResponse.options.first { $0.hasPrefix(reasonMark) }
+            .map { String($0.dropFirst(reasonMark.count).prefix(longestReason)) }
     }
 }

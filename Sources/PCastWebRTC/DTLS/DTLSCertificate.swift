@@ -60,6 +60,10 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
         return BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil
     }
 
+    /// In order of preference. OpenSSL lets this list also decide on which curves a peer's certificate may be, and
+    /// FFmpeg 8 with GnuTLS makes its own on secp224r1.
+    static let groups = "X25519:P-256:P-384:P-521:secp224r1"
+
     private static func context(
         _ key: OpaquePointer, _ certificate: OpaquePointer
     ) throws(DTLSError) -> OpaquePointer {
@@ -75,7 +79,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
         let isComplete =
             SSL_CTX_use_certificate(context, certificate) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1
             && SSL_CTX_set_cipher_list(context, ciphers) == 1
-            && pcast_ssl_ctx_set_groups(context, "X25519:P-256") == 1
+            && pcast_ssl_ctx_set_groups(context, groups) == 1
             && SSL_CTX_set_tlsext_use_srtp(context, SRTPProfile.openSSLPreference) == 0
         guard isComplete else {
             SSL_CTX_free(context)

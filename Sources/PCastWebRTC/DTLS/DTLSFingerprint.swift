@@ -7,6 +7,15 @@ public struct DTLSFingerprint: Hashable, Sendable {
         case sha384 = "sha-384"
         case sha512 = "sha-512"
 
+        /// The bytes of the hash.
+        fileprivate var size: Int {
+            switch self {
+            case .sha256: 32
+            case .sha384: 48
+            case .sha512: 64
+            }
+        }
+
         fileprivate var digest: OpaquePointer? {
             switch self {
             case .sha256: EVP_sha256()
@@ -19,9 +28,11 @@ public struct DTLSFingerprint: Hashable, Sendable {
     public let algorithm: Algorithm
     public let bytes: [UInt8]
 
-    /// What a description says; nil for a hash that is not trusted here.
+    /// What a description says; nil for a hash that is not trusted here, and for one that is not of its length.
     public init?(_ attribute: FingerprintAttribute) {
-        guard let algorithm = Algorithm(rawValue: attribute.algorithm) else { return nil }
+        guard let algorithm = Algorithm(rawValue: attribute.algorithm), attribute.bytes.count == algorithm.size else {
+            return nil
+        }
         self.algorithm = algorithm
         bytes = attribute.bytes
     }

@@ -54,9 +54,7 @@ struct ApplicationRequest {
 
     /// The credentials of HTTP Basic; nil for another scheme, or none that can be read.
     static func basic(_ authorization: String) -> (id: String, secret: String)? {
-        let parts = authorization.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "basic", let decoded = Base64.decode(String(parts[1]))
-        else { return nil }
+        guard let decoded = authorization.credentials(of: "basic").flatMap({ Base64.decode($0) }) else { return nil }
         let text = String(decoding: decoded, as: UTF8.self)
         guard let colon = text.firstIndex(of: ":") else { return nil }
         return (String(text[..<colon]), String(text[text.index(after: colon)...]))

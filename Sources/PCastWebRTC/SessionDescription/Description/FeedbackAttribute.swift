@@ -11,8 +11,9 @@ public struct FeedbackAttribute: Hashable, Sendable {
     }
 
     init?(parsing text: SDPText) {
-        let (target, rest) = text.divided(at: " ")
-        guard let value = rest?.trimmed.string, !value.isEmpty else { return nil }
+        let (target, rest) = text.firstPiece
+        let value = (rest?.pieces() ?? []).map(\.string).joined(separator: " ")
+        guard !value.isEmpty else { return nil }
         guard !target.matches("*") else {
             self.init(payloadType: nil, value: value)
             return

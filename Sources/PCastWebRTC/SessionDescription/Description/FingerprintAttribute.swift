@@ -13,15 +13,21 @@ public struct FingerprintAttribute: Hashable, Sendable {
     /// The longest hash read, SHA-512's.
     static let maximumSize = 64
 
-    init?(parsing text: SDPText) {
+    /// Reads the attribute's value. One that cannot be read has no bytes, and vouches for nothing: were it left out, the
+    /// session's fingerprint would take its place (RFC 8122, section 5).
+    init(parsing text: SDPText) {
         let fields = text.pieces()
-        guard fields.count == 2, let algorithm = fields[0].token else { return nil }
+        let algorithm = fields.first?.token ?? "none"
+        self.init(algorithm: algorithm, bytes: fields.count == 2 ? Self.bytes(fields[1]) ?? [] : [])
+    }
+
+    private static func bytes(_ text: SDPText) -> [UInt8]? {
         var bytes: [UInt8] = []
-        for pair in fields[1].split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false) {
-            guard pair.count == 2, let byte = Self.byte(pair), bytes.count < Self.maximumSize else { return nil }
+        for pair in text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false) {
+            guard pair.count == 2, let byte = byte(pair), bytes.count < maximumSize else { return nil }
             bytes.append(byte)
         }
-        self.init(algorithm: algorithm, bytes: bytes)
+        return bytes
     }
 
     private static func byte(_ pair: SDPText) -> UInt8? {

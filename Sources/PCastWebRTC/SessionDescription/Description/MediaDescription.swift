@@ -52,6 +52,8 @@ public struct MediaDescription: Hashable, Sendable {
     public var isBundleOnly = false
     /// RTP and RTCP share the port (RFC 5761).
     public var multiplexesRTCP = false
+    /// RTP and RTCP never have ports of their own (RFC 8858).
+    public var requiresRTCPMultiplexing = false
     /// Reduced-size RTCP (RFC 5506).
     public var allowsReducedSizeRTCP = false
 
@@ -89,6 +91,9 @@ public struct MediaDescription: Hashable, Sendable {
     public var rids: [RestrictionIdentifier] = []
     /// The `a=simulcast` line.
     public var simulcast: SimulcastDescription?
+
+    /// The SCTP port of data channels (RFC 8841, section 5).
+    public var sctpPort: UInt16?
 
     /// `b=AS`, in kilobits a second.
     public var bandwidth: UInt32?

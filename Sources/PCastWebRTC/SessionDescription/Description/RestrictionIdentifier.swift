@@ -20,11 +20,13 @@ public struct RestrictionIdentifier: Hashable, Sendable {
     }
 
     init?(parsing text: SDPText) {
-        let fields = text.split(separator: UInt8(ascii: " "), maxSplits: 2)
-        guard fields.count >= 2, Self.isIdentifier(fields[0]) else { return nil }
-        guard let direction = Direction(rawValue: fields[1].string) else { return nil }
-        let restrictions = fields.count > 2 ? FormatParameters(parsing: fields[2]) : [:]
-        self.init(id: fields[0].string, direction: direction, restrictions: restrictions)
+        let (id, rest) = text.firstPiece
+        guard Self.isIdentifier(id), let (word, restrictions) = rest?.firstPiece,
+            let direction = Direction(rawValue: word.string)
+        else { return nil }
+        self.init(
+            id: id.string, direction: direction, restrictions: restrictions.map { FormatParameters(parsing: $0) } ?? [:]
+        )
     }
 
     /// Letters, digits, `-` and `_` (RFC 8851, section 10), no more than a two-byte header extension carries.

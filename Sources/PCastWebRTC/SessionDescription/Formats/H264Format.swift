@@ -48,11 +48,12 @@ public struct H264Format: Hashable, Sendable {
     /// The preferred kind: what every browser decodes, in packets of any size.
     var isConstrainedBaselineInFragments: Bool { profile == .constrainedBaseline && packetizationMode == 1 }
 
-    /// Whether a receiver of this format plays `stream`. Levels are compared apart: a peer that allows asymmetry says
-    /// nothing of its decoder's limit by the level it offers.
-    func plays(_ stream: H264Format) -> Bool {
-        profile >= stream.profile && packetizationMode >= stream.packetizationMode
-    }
+    /// Whether a receiver of this format can be sent `stream`.
+    ///
+    /// The profile does not decide: browsers list Baseline and decode High, and relays send High to whoever takes H.264.
+    /// Levels are compared apart: a peer that allows asymmetry says nothing of its decoder's limit by the level it offers.
+    /// A receiver of whole NAL units cannot put fragments together (RFC 6184, section 6.2).
+    func plays(_ stream: H264Format) -> Bool { packetizationMode >= stream.packetizationMode }
 
     /// Our `fmtp` for this offered format.
     ///

@@ -1,7 +1,7 @@
 /// What a `profile-level-id` says about the coding tools of an H.264 stream (RFC 6184, table 5).
 ///
 /// In the order of decoders: one of a profile plays every profile before it, as streams made for WebRTC have neither
-/// interlaced nor bidirectional pictures.
+/// interlaced nor bidirectional pictures. Most play those after it too, whatever profiles they list.
 public enum H264Profile: UInt8, Hashable, Comparable, Sendable, CaseIterable {
     /// Also what is labelled Baseline: no WebRTC encoder uses the tools that would tell the two apart.
     case constrainedBaseline

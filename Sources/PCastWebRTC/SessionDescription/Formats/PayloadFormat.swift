@@ -12,7 +12,7 @@ public struct PayloadFormat: Hashable, Sendable {
     public var redPayloadType: UInt8?
     /// Of the RTP timestamps.
     public var clockRate: ClockRate
-    /// 2 for Opus, whatever it carries (RFC 7587, section 7); 1 for video.
+    /// 2 for Opus, whatever it carries (RFC 7587, section 7), unless the peer wrote 1 or nothing; 1 for video.
     public var channels: UInt8
     /// The `fmtp` line.
     public var parameters: FormatParameters
@@ -44,6 +44,8 @@ public struct PayloadFormat: Hashable, Sendable {
         }
         let parameters = media.formatParameters[map.payloadType] ?? [:]
         self.init(codec: codec, payloadType: map.payloadType, parameters: parameters)
+        // An answer repeats what the peer wrote, or the peer would not find its own format in it.
+        channels = map.channels
         if codec == .h264 {
             guard let format = H264Format(parameters: parameters) else { return nil }
             h264 = format
@@ -53,11 +55,12 @@ public struct PayloadFormat: Hashable, Sendable {
     /// With RTP and RTCP on one port, 64–95 would be taken for RTCP (RFC 5761, section 4).
     static func isUsable(_ payloadType: UInt8) -> Bool { payloadType < 64 || (96...127).contains(payloadType) }
 
+    /// Opus is Opus whatever the peer says of its channels: RFC 7587 demands 2, and some write `opus/48000`.
     private static func codec(_ map: RTPMap) -> Codec? {
         let name = map.encoding.asciiLowercased
         return Codec.allCases.first { codec in
             codec.rawValue.asciiLowercased == name && codec.clockRate.hertz == Int64(map.clockRate)
-                && map.channels == (codec == .opus ? 2 : 1)
+                && (map.channels == 1 || (codec == .opus && map.channels == 2))
         }
     }
 

@@ -5,11 +5,16 @@ struct ExtensionNegotiation {
     private(set) var answer: [ExtensionMapping] = []
     private(set) var map = RTPHeaderExtensionMap()
 
-    /// - Parameter direction: the media's, seen from our side.
+    /// - Parameters:
+    ///   - mid: the section's. Its extension is left out where packets cannot carry it: there is none, or it is longer
+    ///     than the 16 bytes of a one-byte header extension (RFC 8285, section 4.2).
+    ///   - direction: the media's, seen from our side.
     init(
-        offered: [ExtensionMapping], wanted: Set<RTPHeaderExtension>, direction: MediaDirection,
+        offered: [ExtensionMapping], wanted: Set<RTPHeaderExtension>, mid: String?, direction: MediaDirection,
         allowsMixed: Bool
     ) {
+        var wanted = wanted
+        if mid.flatMap({ RTPStreamIdentifier($0) }) == nil { wanted.remove(.mid) }
         map.allowsTwoByte = allowsMixed
         for mapping in offered {
             guard let id = Self.usable(mapping.id, allowsMixed: allowsMixed),

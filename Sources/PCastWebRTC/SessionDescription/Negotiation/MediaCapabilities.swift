@@ -48,10 +48,26 @@ public struct MediaCapabilities: Sendable {
         return best?.format
     }
 
-    /// How well a format that plays the stream fits it: a level that holds the pictures first, as decoders in hardware
-    /// stay black beyond theirs, then the narrowest profile.
+    /// How well a format fits the stream. A profile that holds the stream's comes first, the narrowest of them, or else
+    /// the widest: Safari stays black where High comes under Baseline, and takes it as Constrained High. Of those that
+    /// hold it, one of a level that holds the pictures is preferred, as decoders in hardware stay black beyond theirs.
     private static func distance(from stream: H264Format, to format: H264Format) -> Int {
+        let count = H264Profile.allCases.count
         let profiles = Int(format.profile.rawValue) - Int(stream.profile.rawValue)
-        return format.level < stream.level ? profiles + H264Profile.allCases.count : profiles
+        let level = format.level < stream.level ? count : 0
+        return profiles >= 0 ? profiles + level : 2 * count - 2 * profiles * count + level
+    }
+
+    /// Why none of a section's formats can be used.
+    func reason(
+        against media: MediaDescription, of type: MediaType, carrying stream: CarriedFormat?
+    ) -> SectionProblem.Reason {
+        let wanted = stream.map { [$0.codec] } ?? codecs.filter { $0.mediaType == type }
+        let offersH264 = media.codecNames.contains { $0.asciiLowercased == "h264" }
+        if wanted.contains(.h264), offersH264 {
+            let isUsable = media.payloadFormats.contains { $0.codec == .h264 }
+            return isUsable ? .packetizationMode : .profile(offered: media.h264Parameters)
+        }
+        return .codec(offered: media.codecNames, usable: wanted.map(\.rawValue))
     }
 }

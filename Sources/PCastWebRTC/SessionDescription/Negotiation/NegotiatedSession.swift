@@ -6,6 +6,14 @@ public struct NegotiatedSession: Sendable {
     public var localSetup: SetupRole
     /// The accepted sections, in their order.
     public var media: [NegotiatedMedia]
+    /// The sections of a peer's answer to our offer that it accepts and in which nothing can flow.
+    public var problems: [SectionProblem] = []
+
+    init(remoteTransport: RemoteTransport, localSetup: SetupRole, media: [NegotiatedMedia]) {
+        self.remoteTransport = remoteTransport
+        self.localSetup = localSetup
+        self.media = media
+    }
 
     /// Whether our side sends the ClientHello. It shall wait for the first valid ICE check.
     public var isDTLSClient: Bool { localSetup == .active }

@@ -6,6 +6,7 @@ extension Offer {
     public func accept(_ answer: SessionDescription) throws(SDPError) -> NegotiatedSession {
         guard answer.media.count == description.media.count else { throw .answerDoesNotMatchOffer }
         var media: [NegotiatedMedia] = []
+        var problems: [SectionProblem] = []
         for index in answer.media.indices {
             let (offered, answered) = (description.media[index], answer.media[index])
             guard offered.kind == answered.kind, answered.mid == nil || offered.mid == answered.mid else {
@@ -16,11 +17,31 @@ extension Offer {
             let negotiated = NegotiatedMedia(
                 offered: offered, answered: answered, at: index, of: type, allowsMixedExtensions: allowsMixed)
             if let negotiated { media.append(negotiated) }
+            if let reason = Self.obstacle(offered, answered, negotiated, answer) {
+                problems.append(SectionProblem(answered, at: index, reason))
+            }
         }
-        let sections = media.isEmpty ? Array(answer.media.indices) : media.map(\.index)
-        let remote = try RemoteTransport(answer, sections: sections)
-        return NegotiatedSession(
+        let remote = try RemoteTransport(answer, sections: media.map(\.index), BundleGroup(answer))
+        var session = NegotiatedSession(
             remoteTransport: remote, localSetup: try Self.localSetup(remote), media: media)
+        session.problems = problems
+        return session
+    }
+
+    /// What keeps media from flowing in a section that the peer's answer accepts.
+    private static func obstacle(
+        _ offered: MediaDescription, _ answered: MediaDescription, _ negotiated: NegotiatedMedia?,
+        _ answer: SessionDescription
+    ) -> SectionProblem.Reason? {
+        guard offered.direction.intersection(answered.direction.reversed) != .inactive else { return nil }
+        guard negotiated != nil else {
+            return .codec(offered: answered.codecNames, usable: offered.payloadFormats.map(\.codec.rawValue).unique)
+        }
+        if answer.media.filter({ $0.port != 0 }).count > 1 {
+            guard let bundle = answer.bundle, !bundle.isEmpty else { return .noBundle }
+            guard let mid = answered.mid ?? offered.mid, bundle.contains(mid) else { return .notBundled }
+        }
+        return answered.multiplexesRTCP ? nil : .noRTCPMultiplexing
     }
 
     /// An answer without the attribute comes from a peer that starts the handshake; `actpass` is none (RFC 8842).
@@ -43,7 +64,8 @@ extension NegotiatedMedia {
         let extensions = ExtensionNegotiation(
             offered: answered.extensions.filter { mapping in
                 offered.extensions.contains { $0.id == mapping.id && $0.uri == mapping.uri }
-            }, wanted: Set(RTPHeaderExtension.allCases), direction: direction, allowsMixed: allowsMixedExtensions)
+            }, wanted: Set(RTPHeaderExtension.allCases), mid: offered.mid, direction: direction,
+            allowsMixed: allowsMixedExtensions)
         let formats = Self.common(
             offered.payloadFormats, answered.payloadFormats,
             hasTransportSequenceNumbers: extensions.map.id(of: .transportSequenceNumber) != nil)
@@ -93,5 +115,14 @@ extension NegotiatedMedia {
     ) -> Bool {
         guard !direction.sends else { return answer.parameters["stereo"] == "1" }
         return offered.payloadFormats.contains { $0.parameters["stereo"] == "1" }
+    }
+}
+
+extension [String] {
+    /// Each once, in their order.
+    var unique: [String] {
+        var result: [String] = []
+        for each in self where !result.contains(each) { result.append(each) }
+        return result
     }
 }

@@ -45,6 +45,7 @@ public struct Offer: Sendable {
                 format.parameters["x-google-start-bitrate"] = String(start.bitsPerSecond / 1_000)
             }
             format.append(to: &media, prefersRedundancy: section.prefersRedundancy)
+            for narrower in narrowerFormats(than: section.format, capabilities) { narrower.append(to: &media) }
         }
         media.extensions = extensions(for: section, capabilities: capabilities)
         if section.direction.sends {
@@ -60,6 +61,22 @@ public struct Offer: Sendable {
         media.simulcast = SimulcastDescription(send: layers.map { [SimulcastDescription.Encoding(rid: $0)] })
         media.sources = []
         media.sourceGroups = []
+    }
+
+    /// The stream's H.264 under the names of narrower profiles, the widest first: browsers list those and decode it.
+    private static func narrowerFormats(
+        than stream: CarriedFormat?, _ capabilities: MediaCapabilities
+    ) -> [PayloadFormat] {
+        guard let h264 = stream?.h264 else { return [] }
+        let profiles = H264Profile.allCases.filter { $0 < h264.profile }.reversed()
+        return profiles.enumerated().map { place, profile in
+            let format = H264Format(
+                profile: profile, level: h264.level, packetizationMode: h264.packetizationMode)
+            let type = UInt8(104 + 2 * place)
+            return PayloadFormat(
+                codec: .h264, payloadType: type, rtxPayloadType: type + 1, parameters: format.parameters,
+                feedback: capabilities.feedback, h264: format)
+        }
     }
 
     private static func format(

@@ -19,17 +19,23 @@ public struct RemoteTransport: Sendable {
 
     /// Takes the transport of the accepted sections, which share one.
     ///
-    /// A bundled section may leave its attributes to the one that the group names first (RFC 9143, section 7.1.3).
-    init(_ description: SessionDescription, sections: [Int]) throws(SDPError) {
-        let bundle = description.bundle ?? []
-        let shared = description.media.filter { media in media.mid.map { bundle.contains($0) } ?? false }
-        let own = sections.map { description.media[$0] }
-        let holders = own + shared
+    /// It is that of the section which the BUNDLE group names first, accepted or not (RFC 9143, section 7.1.3). What
+    /// that one does not say, the others do, as older peers write it.
+    ///
+    /// - Parameter sections: the accepted ones; any will do where there is none.
+    init(_ description: SessionDescription, sections: [Int], _ bundle: BundleGroup) throws(SDPError) {
+        let own = sections.isEmpty ? Array(description.media.indices) : sections
+        let order = bundle.indices + own.filter { !bundle.contains($0) }
+        let holders = order.map { description.media[$0] }
         guard let holder = holders.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
             let ufrag = holder.iceUfrag, let pwd = holder.icePwd
         else { throw .missingICECredentials }
-        guard let certified = holders.first(where: { !$0.fingerprints.isEmpty }) else {
+        guard let index = order.first(where: { !description.media[$0].fingerprints.isEmpty }) else {
             throw .missingFingerprint
+        }
+        let certified = description.media[index]
+        guard certified.fingerprints.contains(where: { DTLSFingerprint($0) != nil }) else {
+            throw .unusableFingerprint(section: index)
         }
         iceUfrag = ufrag
         icePwd = pwd

@@ -7,18 +7,23 @@ struct SectionAnswer {
     private(set) var media: MediaDescription
     private(set) var negotiated: NegotiatedMedia
 
+    /// What flows in a section, seen from our side.
+    static func direction(of offer: MediaDescription, _ intent: MediaIntent) -> MediaDirection {
+        let wanted = intent.source == nil ? intent.direction.intersection(.receiveOnly) : intent.direction
+        return offer.direction.reversed.intersection(wanted)
+    }
+
     /// Nil when no format suits both.
     init?(
         to offer: MediaDescription, at index: Int, of type: MediaType, allowsMixedExtensions: Bool,
         capabilities: MediaCapabilities, intent: MediaIntent
     ) {
-        let wanted = intent.source == nil ? intent.direction.intersection(.receiveOnly) : intent.direction
-        let direction = offer.direction.reversed.intersection(wanted)
+        let direction = Self.direction(of: offer, intent)
         let carried = direction.sends ? intent.format : nil
         guard let offered = capabilities.preferred(of: offer.payloadFormats, carrying: carried) else { return nil }
 
         var extensions = ExtensionNegotiation(
-            offered: offer.extensions, wanted: capabilities.headerExtensions, direction: direction,
+            offered: offer.extensions, wanted: capabilities.headerExtensions, mid: offer.mid, direction: direction,
             allowsMixed: allowsMixedExtensions)
         var feedback = offered.feedback.intersection(capabilities.feedback).withOneEstimator(
             hasTransportSequenceNumbers: extensions.map.id(of: .transportSequenceNumber) != nil)

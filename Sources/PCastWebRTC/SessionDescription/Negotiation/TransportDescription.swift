@@ -37,7 +37,10 @@ public struct TransportDescription: Sendable {
         media.setup = setup
         media.candidates = candidates
         media.hasEndOfCandidates = hasAllCandidates
+        guard media.carriesRTP else { return }
         media.multiplexesRTCP = true
+        // RFC 9725, section 4.4.1 demands it of both sides.
+        media.requiresRTCPMultiplexing = true
         media.allowsReducedSizeRTCP = true
     }
 }

@@ -21,12 +21,21 @@ public struct TrickleFragment: Hashable, Sendable {
     public var iceUfrag: String?
     /// The password; a restart brings a new one.
     public var icePwd: String?
+    /// The side only answers ICE checks (RFC 8445, section 2.5).
+    public var isICELite: Bool
+    /// The same as in the description (RFC 9725, section 4.3.3).
+    public var iceOptions: [String]
     /// Those before the first `m=` line have no mid.
     public var sections: [Section]
 
-    public init(iceUfrag: String? = nil, icePwd: String? = nil, sections: [Section] = []) {
+    public init(
+        iceUfrag: String? = nil, icePwd: String? = nil, isICELite: Bool = false, iceOptions: [String] = [],
+        sections: [Section] = []
+    ) {
         self.iceUfrag = iceUfrag
         self.icePwd = icePwd
+        self.isICELite = isICELite
+        self.iceOptions = iceOptions
         self.sections = sections
     }
 
@@ -64,23 +73,29 @@ public struct TrickleFragment: Hashable, Sendable {
     }
 
     private mutating func read(_ attribute: SDPText, into section: inout Section) {
-        let (name, value) = attribute.divided(at: ":")
+        let (name, value) = attribute.attribute
         if name.matches("candidate") {
             section.candidates.append(attribute.string)
         } else if name.matches("end-of-candidates") {
             section.hasEndOfCandidates = true
         } else if name.matches("mid") {
-            section.mid = value?.trimmed.token
+            section.mid = value?.token
         } else if name.matches("ice-ufrag") {
-            iceUfrag = iceUfrag ?? value?.trimmed.token
+            iceUfrag = iceUfrag ?? value?.token
         } else if name.matches("ice-pwd") {
-            icePwd = icePwd ?? value?.trimmed.token
+            icePwd = icePwd ?? value?.token
+        } else if name.matches("ice-lite") {
+            isICELite = true
+        } else if name.matches("ice-options"), iceOptions.isEmpty {
+            iceOptions = (value?.pieces() ?? []).map(\.string)
         }
     }
 
     /// The fragment as text, lines ending with CRLF. It holds the ICE password, so it is not for logs.
     public var text: String {
         var lines: [String] = []
+        if isICELite { lines.append("a=ice-lite") }
+        if !iceOptions.isEmpty { lines.append("a=ice-options:\(iceOptions.joined(separator: " "))") }
         if let iceUfrag { lines.append("a=ice-ufrag:\(iceUfrag)") }
         if let icePwd { lines.append("a=ice-pwd:\(icePwd)") }
         for section in sections {

@@ -1,5 +1,6 @@
 extension MediaDescription {
-    /// Takes in one `a=` line, of which `name` and `value` are the parts before and after the colon.
+    /// Takes in one `a=` line, of which `name` and `value` are the parts before and after the colon, without spaces
+    /// around them.
     ///
     /// False when a section cannot be negotiated without what the line should say. Other unreadable lines are left
     /// out: peers write what later RFCs or their own drafts define.
@@ -10,10 +11,10 @@ extension MediaDescription {
         }
         switch name.count {
         case 3 where name.matches("mid"):
-            guard let mid = value.trimmed.token else { return false }
+            guard let mid = value.token else { return false }
             self.mid = mid
         case 5 where name.matches("setup"):
-            guard let role = SetupRole(rawValue: value.trimmed.string) else { return false }
+            guard let role = SetupRole(rawValue: value.string) else { return false }
             setup = role
         case 6 where name.matches("rtpmap"):
             guard let map = RTPMap(parsing: value) else { return false }
@@ -33,8 +34,11 @@ extension MediaDescription {
             self.direction = direction
         } else if name.matches("bundle-only") {
             isBundleOnly = true
-        } else if name.matches("rtcp-mux") || name.matches("rtcp-mux-only") {
+        } else if name.matches("rtcp-mux") {
             multiplexesRTCP = true
+        } else if name.matches("rtcp-mux-only") {
+            multiplexesRTCP = true
+            requiresRTCPMultiplexing = true
         } else if name.matches("rtcp-rsize") {
             allowsReducedSizeRTCP = true
         } else if name.matches("end-of-candidates") {
@@ -44,19 +48,21 @@ extension MediaDescription {
 
     private mutating func readTransport(_ name: SDPText, _ value: SDPText) {
         if name.matches("ice-ufrag") {
-            iceUfrag = value.trimmed.token
+            iceUfrag = value.token
         } else if name.matches("ice-pwd") {
-            icePwd = value.trimmed.token
+            icePwd = value.token
         } else if name.matches("ice-options") {
             iceOptions = value.pieces().map(\.string)
-        } else if name.matches("fingerprint"), let fingerprint = FingerprintAttribute(parsing: value) {
-            fingerprints.append(fingerprint)
+        } else if name.matches("fingerprint") {
+            fingerprints.append(FingerprintAttribute(parsing: value))
+        } else if name.matches("sctp-port") {
+            sctpPort = value.decimal()
         }
     }
 
     private mutating func readFormat(_ name: SDPText, _ value: SDPText) {
         if name.matches("fmtp") {
-            let (target, parameters) = value.divided(at: " ")
+            let (target, parameters) = value.firstPiece
             guard let type = target.decimal(UInt8.self), type <= 127, let parameters else { return }
             formatParameters[type] = FormatParameters(parsing: parameters)
         } else if name.matches("rtcp-fb"), let line = FeedbackAttribute(parsing: value) {
@@ -64,7 +70,7 @@ extension MediaDescription {
         } else if name.matches("extmap"), let mapping = ExtensionMapping(parsing: value) {
             extensions.append(mapping)
         } else if name.matches("ptime") {
-            packetTime = value.trimmed.decimal()
+            packetTime = value.decimal()
         }
     }
 
@@ -85,7 +91,7 @@ extension MediaDescription {
     }
 
     private mutating func readSourceAttribute(_ text: SDPText) {
-        let (number, attribute) = text.divided(at: " ")
+        let (number, attribute) = text.firstPiece
         guard let ssrc = number.decimal(UInt32.self) else { return }
         let known = sources.firstIndex { $0.ssrc == ssrc }
         if known == nil {

@@ -16,6 +16,9 @@ public enum SDPError: Error, Hashable, Sendable {
     case missingICECredentials
     /// No media section carries a certificate's fingerprint (RFC 8122).
     case missingFingerprint
+    /// The section whose transport counts, by its place, has fingerprints, and none is of a supported hash and of its
+    /// length.
+    case unusableFingerprint(section: Int)
     /// The peer's `a=setup` leaves no DTLS role for us (RFC 8842, section 5).
     case unusableSetup
     /// An answer has other sections, or in another order, than the offer (RFC 3264, section 6).

@@ -10,19 +10,35 @@ extension SDPText {
         return (self[..<index], self[self.index(after: index)...])
     }
 
-    /// The pieces between separators, empty ones left out.
-    func pieces(at separator: Unicode.Scalar = " ") -> [SDPText] {
-        split(separator: UInt8(ascii: separator))
+    /// The name and the value of an `a=` line's text (the value is nil without a colon), without the spaces that some
+    /// peers write around them.
+    var attribute: (name: SDPText, value: SDPText?) {
+        let (name, value) = divided(at: ":")
+        return (name.trimmed, value?.trimmed)
     }
 
-    /// Without spaces around it.
+    /// The pieces between separators, empty ones left out.
+    func pieces(at separator: Unicode.Scalar) -> [SDPText] { split(separator: UInt8(ascii: separator)) }
+
+    /// The pieces between spaces and tabs, empty ones left out.
+    func pieces() -> [SDPText] { split(whereSeparator: Self.isSpace) }
+
+    /// Without spaces and tabs around it.
     var trimmed: SDPText {
-        let space = UInt8(ascii: " ")
-        guard let first = firstIndex(where: { $0 != space }), let last = lastIndex(where: { $0 != space }) else {
-            return self[endIndex...]
-        }
+        guard let first = firstIndex(where: { !Self.isSpace($0) }),
+            let last = lastIndex(where: { !Self.isSpace($0) })
+        else { return self[endIndex...] }
         return self[first...last]
     }
+
+    /// The first piece between spaces, and what follows it (nil without anything).
+    var firstPiece: (head: SDPText, tail: SDPText?) {
+        let text = trimmed
+        guard let end = text.firstIndex(where: Self.isSpace) else { return (text, nil) }
+        return (text[..<end], text[end...].trimmed)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
     /// The value of a number written in decimal digits only; nil when it does not fit.
     func decimal<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {

@@ -88,7 +88,7 @@ struct SessionDescriptionParser {
     }
 
     private mutating func readAttribute(_ text: SDPText) throws(SDPError) {
-        let (name, value) = text.divided(at: ":")
+        let (name, value) = text.attribute
         if section == nil, try readSessionAttribute(name, value) { return }
         let isReadable =
             section?.read(attribute: text, name: name, value: value)

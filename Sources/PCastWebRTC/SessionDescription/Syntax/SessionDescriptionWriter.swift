@@ -44,11 +44,16 @@ struct SessionDescriptionWriter {
         if let kilobits = media.bandwidth { line("b=AS:\(kilobits)") }
         writeTransport(of: media)
         line("mid", media.mid)
-        guard media.carriesRTP else { return }
+        guard media.carriesRTP else {
+            line("sctp-port", media.sctpPort.map { String($0) })
+            writeCandidates(of: media)
+            return
+        }
         for mapping in media.extensions { line("extmap", mapping.text) }
         line("a=\(media.direction.rawValue)")
         line("msid", media.msid?.text)
         flag("rtcp-mux", media.multiplexesRTCP)
+        flag("rtcp-mux-only", media.requiresRTCPMultiplexing)
         flag("rtcp-rsize", media.allowsReducedSizeRTCP)
         writeFormats(of: media)
         writeSources(of: media)

@@ -1,0 +1,50 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTPTypes
+
+/// Answers `Expect: 100-continue` (RFC 9110, section 10.1.1): with `100 Continue` at the moment when somebody wants the
+/// content of the request, and otherwise with the final response alone. Other expectations are 417.
+struct ExpectationResponder<Next: HTTPResponder<WebRequestContext>>: HTTPResponder {
+    let next: Next
+
+    func respond(to request: Request, context: WebRequestContext) async throws -> Response {
+        // None comes here of HTTP/1.0.
+        let expectations = request.headers[values: .expect].flatMap { $0.split(separator: ",") }
+            .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }.filter { !$0.isEmpty }
+        guard !expectations.isEmpty else { return try await next.respond(to: request, context: context) }
+        guard expectations.allSatisfy({ $0 == "100-continue" }) else {
+            return Response(
+                status: .expectationFailed, headers: [.contentType: "text/plain; charset=utf-8"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "Only “Expect: 100-continue” is supported.")))
+        }
+        var request = request
+        request.body = RequestBody(asyncSequence: ExpectedContent(content: request.body, channel: context.channel))
+        return try await next.respond(to: request, context: context)
+    }
+}
+
+/// The content of a request whose client waits for permission to send it.
+private struct ExpectedContent: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let content: RequestBody
+    let channel: any Channel
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var content: RequestBody.AsyncIterator
+        var channel: (any Channel)?
+
+        mutating func next() async throws -> ByteBuffer? {
+            if let channel {
+                self.channel = nil
+                try await channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue)))
+            }
+            return try await content.next()
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(content: content.makeAsyncIterator(), channel: channel)
+    }
+}

@@ -1,0 +1,68 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A TCP connection that sends HTTP byte by byte, and keeps what comes.
+final class RawRequest: Sendable {
+    private struct State {
+        var text = ""
+        var isEnded = false
+    }
+
+    private final class Collector: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        let state = Mutex(State())
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let text = String(buffer: unwrapInboundIn(data))
+            state.withLock { $0.text += text }
+        }
+
+        func channelInactive(context: ChannelHandlerContext) { state.withLock { $0.isEnded = true } }
+    }
+
+    private let channel: any Channel
+    private let collector: Collector
+
+    init(_ platform: TestPlatform) async throws {
+        let collector = Collector()
+        let port = Int(platform.uri.split(separator: ":").last ?? "") ?? 0
+        channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { $0.pipeline.addHandler(collector) }.connect(host: "127.0.0.1", port: port).get()
+        self.collector = collector
+    }
+
+    var text: String { collector.state.withLock { $0.text } }
+    /// The other end has closed.
+    var isEnded: Bool { collector.state.withLock { $0.isEnded } }
+
+    func send(_ text: String) async throws { try await channel.writeAndFlush(ByteBuffer(string: text)) }
+
+    func send(lines: [String], body: String = "") async throws {
+        try await send((lines + ["", ""]).joined(separator: "\r\n") + body)
+    }
+
+    /// Waits for so many status lines, interim ones too.
+    func statuses(_ count: Int) async throws -> [Int] {
+        let read = { [self] in
+            text.components(after: "HTTP/1.").compactMap { Int($0.dropFirst(2).prefix(3)) }
+        }
+        _ = try await eventually { read().count >= count || isEnded }
+        return read()
+    }
+
+    func close() async throws { try await channel.close() }
+}
+
+extension String {
+    fileprivate func components(after mark: String) -> [Substring] {
+        var parts: [Substring] = []
+        var rest = self[...]
+        while let range = rest.firstRange(of: mark) {
+            rest = rest[range.upperBound...]
+            parts.append(rest)
+        }
+        return parts
+    }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import PCastEdgeAuth
+import PCastMedia
+import PCastSignaling
+import PCastWebRTC
+import Testing
+
+/// Half a session is refused as a whole, with the section and the reason (RFC 9725, sections 4.4.2 and 4.4.3).
+@Suite struct TruthfulAnswerTests {
+    private struct Problem: Decodable {
+        struct Section: Decodable {
+            let index: Int
+            let mid: String?
+            let kind: String
+            let reason: String
+            let detail: String
+        }
+
+        let type: String
+        let title: String
+        let status: Int
+        let detail: String
+        let sections: [Section]?
+    }
+
+    private func problem(_ answer: TestPlatform.Answer) throws -> Problem {
+        #expect(answer.status == 422 && answer.header("Content-Type") == "application/problem+json")
+        let problem = try JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
+        #expect(problem.status == 422 && problem.type == "about:blank" && problem.title == "Unprocessable Content")
+        return problem
+    }
+
+    /// What cannot be published, and which section is named why.
+    private static let unpublishable: [(String, section: Int, reason: String)] = {
+        let make = OfferText.make
+        let (audio, video) = (OfferText.audio(), OfferText.video())
+        let noMux = video.filter { $0 != "a=rtcp-mux" }
+        let ten = OfferText.h264(profile: "6e0028")
+        return [
+            (make([audio, OfferText.video("1", "96", OfferText.hevc)], nil), 1, "codec"),
+            (make([OfferText.video("1", "96", OfferText.hevc)], nil), 0, "codec"),
+            (make([OfferText.audio("0", "0 8", []), video], nil), 0, "codec"),
+            (make([audio, OfferText.video("1", "96", ten)], nil), 1, "profile"),
+            (make([audio, OfferText.video("1", "96", OfferText.h264(profile: "42e01f", mode: 2))], nil), 1, "profile"),
+            (make([audio, video, OfferText.video("2")], nil), 2, "further-section"),
+            (make([audio, OfferText.audio("2"), video], nil), 1, "further-section"),
+            (make([audio, video], []), 1, "no-bundle"), (make([audio, video], ["0"]), 1, "not-bundled"),
+            (make([audio, video], ["0", "1"]), 1, "not-bundled"), (make([audio, noMux], nil), 1, "no-rtcp-mux"),
+            (make([OfferText.dataChannel("d"), audio, video], nil), 0, "kind"),
+            (make([audio, video], nil).replacing("sha-256", with: "sha-1"), 0, "fingerprint"),
+            (make([audio, video], nil).replacing("AB:AB\r\n", with: "AB\r\n"), 0, "fingerprint"),
+            (make([audio, video], nil).replacing("video 9 UDP/TLS", with: "video 9 UDP/X"), 1, "transport-protocol"),
+        ]
+    }()
+
+    @Test(
+        "WHIP: a section that cannot be accepted is 422 with its place, its mid and the reason",
+        arguments: unpublishable)
+    func whip(offer: String, section: Int, reason: String) async throws {
+        try await TestPlatform.run { platform async throws in
+            let problem = try problem(try await platform.post("/whip", offer))
+            let named = try #require(problem.sections?.first)
+            #expect(problem.sections?.count == 1 && named.index == section && named.reason == reason)
+            let mid = try SessionDescription(parsing: offer).media[section].mid
+            #expect(named.mid == mid && !named.detail.isEmpty)
+            #expect(problem.detail.contains(named.detail) && problem.detail.contains("section \(section)"))
+            #expect(try await platform.figure("pcast_streams") == 0)
+        }
+    }
+
+    @Test("The protocol refuses the same, in words", arguments: unpublishable)
+    func signaling(offer: String, section: Int, reason: String) async throws {
+        try await TestPlatform.run { platform async throws in
+            try await ProtocolClient.run(platform) { client async throws in
+                _ = try await client.authenticate()
+                let request = Requests.setUp("", offer: offer, origin: nil)
+                guard case .setupStream(let response)? = try await client.response(request) else {
+                    Issue.record("SetupStream was not answered")
+                    return
+                }
+                #expect(response.status == "unsupported-features")
+                #expect(response.refusalReason?.contains("section \(section)") == true)
+            }
+        }
+    }
+
+    @Test("What a token permits alone is taken, and the rest is inactive, first or not")
+    func tokens() async throws {
+        try await TestPlatform.run { platform async throws in
+            let sound = try Tokens.make { $0.forPublishingOnly().withCapability("audio-only") }
+            let pictures = try Tokens.make { $0.forPublishingOnly().withCapability("video-only") }
+            let hevc = OfferText.video("1", "96", OfferText.hevc)
+            for (token, kept, sections) in [
+                (sound, 0, [OfferText.audio(), OfferText.video()]), (sound, 1, [hevc, OfferText.audio()]),
+                (pictures, 1, [OfferText.audio(), OfferText.video()]),
+                (pictures, 1, [OfferText.audio("0", "0", []), OfferText.video()]),
+            ] {
+                let answer = try await platform.post("/whip", OfferText.make(sections), token: token)
+                #expect(answer.status == 201)
+                let media = try SessionDescription(parsing: answer.body).media
+                #expect(media.allSatisfy { $0.port != 0 && $0.iceUfrag != nil })
+                #expect(
+                    media.indices.map { media[$0].direction } == [0, 1].map { $0 == kept ? .receiveOnly : .inactive })
+            }
+        }
+    }
+
+    @Test("opus/48000 and opus/48000/1 are Opus", arguments: ["opus/48000", "opus/48000/1"])
+    func opus(encoding: String) async throws {
+        try await TestPlatform.run { platform async throws in
+            let offer = OfferText.make([OfferText.audio(), OfferText.video()]).replacing("opus/48000/2", with: encoding)
+            #expect(try await platform.post("/whip", offer).status == 201)
+            let viewer = OfferText.viewer().replacing("opus/48000/2", with: encoding)
+            #expect(try await platform.post("/whep", viewer).status == 201)
+        }
+    }
+
+    @Test("WHEP: what the stream has and the viewer cannot receive is 422; what it lacks is inactive")
+    func whep() async throws {
+        try await TestPlatform.run { platform async throws in
+            let both = try await platform.post("/whip", OfferText.make([OfferText.audio(), OfferText.video()]))
+            let stream = try #require(both.header("PCast-Stream-Id"))
+            let hevc = try problem(try await platform.post("/whep/\(stream)", OfferText.viewer(video: OfferText.hevc)))
+            #expect(hevc.sections?.map(\.reason) == ["codec"] && hevc.sections?.first?.index == 1)
+            #expect(hevc.detail.contains("H265") && hevc.detail.contains("H264"))
+            let whole = OfferText.h264(profile: "42e01f", mode: 0)
+            let mode = try problem(try await platform.post("/whep/\(stream)", OfferText.viewer(video: whole)))
+            #expect(mode.sections?.map(\.reason) == ["packetization-mode"])
+            #expect(try await platform.figure("pcast_viewers") == 0)
+
+            let silent = try await platform.post("/whip", OfferText.make([OfferText.video()]))
+            let pictures = try #require(silent.header("PCast-Stream-Id"))
+            for first in [
+                OfferText.audio(direction: "recvonly"), OfferText.audio("0", "0", [], direction: "recvonly"),
+                OfferText.dataChannel("0"),
+            ] {
+                let offer = OfferText.make([first, OfferText.video(direction: "recvonly")])
+                let answer = try await platform.post("/whep/\(pictures)", offer)
+                #expect(answer.status == 201)
+                let description = try SessionDescription(parsing: answer.body)
+                #expect(description.bundle == ["0", "1"] && description.media.allSatisfy { $0.port != 0 })
+                #expect(description.media[1].direction == .sendOnly)
+            }
+            // Nothing of it at all.
+            let audio = OfferText.make([OfferText.audio(direction: "recvonly")])
+            #expect(try problem(try await platform.post("/whep/\(pictures)", audio)).detail.contains("track"))
+        }
+    }
+
+    @Test(
+        "H.264 High is watched by whoever takes H.264", arguments: ["640c1f", "42e01f", "42001f", "4d001f", "64001f"])
+    func high(profile: String) async throws {
+        try await TestPlatform.run { platform async throws in
+            for published in ["640028", "640c28", "4d0028"] {
+                let video = OfferText.video("1", "96", OfferText.h264(profile: published))
+                let publisher = try await platform.post("/whip", OfferText.make([OfferText.audio(), video]))
+                let stream = try #require(publisher.header("PCast-Stream-Id"))
+                let viewer = OfferText.viewer(video: OfferText.h264(profile: profile))
+                let answer = try await platform.post("/whep/\(stream)", viewer)
+                #expect(answer.status == 201)
+                let media = try SessionDescription(parsing: answer.body).media[1]
+                #expect(media.direction == .sendOnly && media.payloadTypes == [96])
+                #expect(media.payloadFormats.first?.h264?.profileLevelID.prefix(4) == profile.prefix(4))
+            }
+        }
+    }
+
+    @Test("A data channel does not make a viewer of the protocol a publisher") func channelOfViewer() async throws {
+        try await TestPlatform.run { platform async throws in
+            let (stream, _) = try await platform.publish()
+            try await ProtocolClient.run(platform) { client async throws in
+                _ = try await client.authenticate()
+                let sections = [
+                    OfferText.audio(direction: "recvonly"), OfferText.video(direction: "recvonly"),
+                    OfferText.dataChannel("2"),
+                ]
+                let request = Requests.setUp("", offer: OfferText.make(sections), origin: stream)
+                guard case .setupStream(let response)? = try await client.response(request) else {
+                    Issue.record("SetupStream was not answered")
+                    return
+                }
+                #expect(response.createStreamResponse.streamID.hasPrefix("view-"))
+            }
+            #expect(try await platform.figure("pcast_streams") == 1)
+        }
+    }
+}

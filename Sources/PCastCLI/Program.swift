@@ -1,11 +1,12 @@
 import ArgumentParser
 import Foundation
+import PCastIO
 
 /// The program `pcast`.
 @main
 enum Program {
     static func main() async {
-        signal(SIGPIPE, SIG_IGN)
+        StandardOutput.prepare()
         exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 
@@ -20,7 +21,7 @@ enum Program {
             }
             return .ended
         } catch let failure as CommandFailure {
-            if let sentence = failure.sentence { FileHandle.standardError.write(Data("pcast: \(sentence)\n".utf8)) }
+            if let sentence = failure.sentence { StandardOutput.writeError("pcast: \(sentence)\n") }
             return failure.status
         } catch {
             return report(error)
@@ -29,16 +30,16 @@ enum Program {
 
     /// What the argument parser throws: a help text that was asked for, or arguments it cannot use.
     private static func report(_ error: any Error) -> ExitStatus {
-        let text = Data((PCastCommand.fullMessage(for: error) + "\n").utf8)
+        let text = PCastCommand.fullMessage(for: error) + "\n"
         switch PCastCommand.exitCode(for: error) {
         case .success:
-            FileHandle.standardOutput.write(text)
+            StandardOutput.write(text)
             return .ended
         case .validationFailure:
-            FileHandle.standardError.write(text)
+            StandardOutput.writeError(text)
             return .unusableArguments
         default:
-            FileHandle.standardError.write(text)
+            StandardOutput.writeError(text)
             return .failed
         }
     }

@@ -93,6 +93,13 @@ public struct Platform: Sendable {
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
         let keeping = Task { await kept.run(of: directory) }
+        let logger = logger
+        let interfaces = Task {
+            await router.followInterfaces { addresses in
+                logger.info("candidates name other addresses", metadata: ["addresses": "\(addresses)"])
+            }
+        }
+        defer { interfaces.cancel() }
         let history = Task { await histories.run(of: router) }
         defer { history.cancel() }
         let care = Task { await timelines.run() }
@@ -166,15 +173,15 @@ public struct Platform: Sendable {
         if discovered.isEmpty, !configuration.stunServers.isEmpty {
             logger.warning("no STUN server told the public address: name it with --advertise")
         }
-        let advertise = configuration.advertise
         do {
             let certificate = try DTLSCertificate.generate(at: MonotonicClock.wallTime())
-            return try MediaRouter(
+            let router = try MediaRouter(
                 listen: Self.mediaAddresses(address, port: configuration.rtcPort),
-                advertise: { port in
-                    Self.candidates(advertise, discovered, listen: address, port: port)
-                }, certificate: certificate, maximumPeers: configuration.maximumPeers,
-                shards: configuration.shards)
+                addresses: AdvertisedAddresses(
+                    named: configuration.advertise, discovered: discovered, listen: address),
+                certificate: certificate, maximumPeers: configuration.maximumPeers, shards: configuration.shards)
+            for warning in router.localOnlyWarnings { logger.warning("\(warning)") }
+            return router
         } catch {
             throw .media("\(error)")
         }
@@ -186,16 +193,6 @@ public struct Platform: Sendable {
         let hasV6 = ((try? LocalAddress.all()) ?? []).contains { $0.ip.family == .v6 }
         guard listen == .anyV4, hasV6 else { return [own] }
         return [own, TransportAddress(ip: IPAddress(v6: 0, 0), port: port)]
-    }
-
-    /// What candidates name: what was configured and discovered, else the address that is listened on, or all of this
-    /// machine's.
-    private static func candidates(
-        _ advertise: [IPAddress], _ discovered: [TransportAddress], listen: IPAddress, port: UInt16
-    ) -> [TransportAddress] {
-        let local = listen.isUnspecified ? ((try? LocalAddress.all()) ?? []).map(\.ip) : [listen]
-        let named = (advertise.isEmpty ? local : advertise).map { TransportAddress(ip: $0, port: port) }
-        return named + discovered.filter { !named.contains($0) }
     }
 
     private static let webSocketPath = "/ws"

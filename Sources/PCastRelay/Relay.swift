@@ -8,7 +8,7 @@ import PCastWebRTC
 /// It lets in whoever it is told to let in; who that may be is for others to say. A packet is decrypted where it was
 /// received, copied once into the log of its track, and encrypted from there into each viewer's datagram.
 public struct Relay: ~Copyable, DatagramMachine {
-    let configuration: RelayConfiguration
+    private(set) var configuration: RelayConfiguration
     var generator: any RandomNumberGenerator & Sendable
 
     var streams = Slab<PublishedStream>()
@@ -66,6 +66,9 @@ public struct Relay: ~Copyable, DatagramMachine {
         // Looked for now, and not when the first viewer comes.
         _ = SRTPCipherLibrary.preferred
     }
+
+    /// Names other addresses in every answer from now on.
+    public mutating func advertise(_ addresses: [TransportAddress]) { configuration.advertised = addresses }
 
     /// The number of publishers and viewers.
     public var peerCount: Int { streams.count - replicas.count + viewers.count }

@@ -32,8 +32,16 @@ public struct RelayConfiguration: Sendable {
 
     /// Values of `a=candidate` for all addresses.
     var candidates: [String] {
-        let datagrams = advertised.map { ICECandidate.host($0, transport: .udp).description }
-        let connections = advertised.map { ICECandidate.host($0, transport: .tcp(.passive)).description }
-        return offersTCP ? datagrams + connections : datagrams
+        let datagrams = hosts(.udp)
+        return offersTCP ? datagrams + hosts(.tcp(.passive)) : datagrams
+    }
+
+    /// The addresses listed first are preferred, and each has a priority of its own (RFC 8445, section 5.1.2.1). TCP drops
+    /// the last three bits of a preference.
+    private func hosts(_ transport: ICECandidate.Transport) -> [String] {
+        advertised.enumerated().map { index, address in
+            let preference = UInt16(clamping: 65_535 - 8 * index)
+            return ICECandidate.host(address, transport: transport, preference: preference).description
+        }
     }
 }

@@ -1,3 +1,4 @@
+import PCast
 import PCastMedia
 import Testing
 
@@ -22,6 +23,25 @@ struct OutputTests {
         #expect(Figure.percent(0, of: 0) == "–")
         #expect(TimeSpan.milliseconds(62_999).clockText == "01:02")
         #expect(TimeSpan.seconds(36_061).clockText == "10:01:01")
+    }
+
+    @Test("A publisher that nobody watches says that it is idle, and no rates of zero; its event has the same names")
+    func idle() {
+        var statistics = PublisherStatistics()
+        (statistics.isWatched, statistics.framesEncoded) = (false, 12)
+        func sending() -> String? {
+            PublishFigures.block(
+                statistics, nil, elapsed: .seconds(3), link: .online, quality: DataQuality(status: .all, reason: .none)
+            ).rows.first { $0.label == "sending" }?.value
+        }
+        #expect(sending() == "idle until somebody watches")
+        let idle = PublishFigures.line(statistics, elapsed: .seconds(10))
+        #expect(idle.hasPrefix("00:10  idle until somebody watches, 12 frames"))
+        #expect(!idle.contains("kbit/s"))
+        let names = PublishFigures.fields(statistics, nil).map(\.key)
+        #expect(names.contains("bitrate") && names.contains("targetBitrate") && names.contains("isWatched"))
+        (statistics.isWatched, statistics.bitrate, statistics.targetBitrate) = (true, 812_000, 1_200_000)
+        #expect(sending() == "812 kbit/s, video target 1.20 Mbit/s")
     }
 
     @Test("A watch link holds its stream and token whatever they are made of")

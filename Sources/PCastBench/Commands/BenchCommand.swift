@@ -1,7 +1,6 @@
 import ArgumentParser
 
 /// The program `pcast-bench`.
-@main
 struct BenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pcast-bench",

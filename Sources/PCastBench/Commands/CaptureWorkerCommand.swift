@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PCastDevices
+import PCastIO
 import PCastJSON
 import PCastMedia
 
@@ -40,6 +41,6 @@ struct CaptureWorkerCommand: AsyncParsableCommand {
             }
         let run = CaptureRun(
             source: source, bitrate: .kilobits(bitrate), duration: .seconds(Int64(seconds)), encodes: kind != .drawing)
-        FileHandle.standardOutput.write(Data((try await run.run().text + "\n").utf8))
+        StandardOutput.write(try await run.run().text + "\n")
     }
 }

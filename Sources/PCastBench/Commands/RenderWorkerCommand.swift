@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PCastIO
 import PCastJSON
 
 /// `pcast-bench render-worker`: one process of `pcast-bench render`, whose processor time is measured.
@@ -10,6 +11,6 @@ struct RenderWorkerCommand: AsyncParsableCommand {
     @Option var file: String
 
     func run() async throws {
-        FileHandle.standardOutput.write(Data((try await RenderRun(file: file).run().text + "\n").utf8))
+        StandardOutput.write(try await RenderRun(file: file).run().text + "\n")
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PCastIO
 import PCastJSON
 
 /// What one measurement tells: rows as they come, and a result at the end; for people a table, for programs an object
@@ -114,6 +115,6 @@ struct Report {
     }
 
     private static func print(_ line: String) {
-        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+        StandardOutput.write(line + "\n")
     }
 }

@@ -23,7 +23,7 @@ struct WorkerCommand: AsyncCommand {
         }
         watch.start()
         await StreamWorker(order) { report in
-            FileHandle.standardOutput.write(Data(report.line.utf8))
+            StandardOutput.write(report.line)
         }.run()
     }
 }

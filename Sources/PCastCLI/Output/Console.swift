@@ -1,4 +1,5 @@
 import Foundation
+import PCastIO
 import PCastJSON
 import PCastMedia
 import Synchronization
@@ -109,12 +110,7 @@ final class Console: Sendable {
         return Int(size.ws_col)
     }
 
-    /// Whole, without a buffer in between. A reader that has gone is no reason to stop.
     private static func write(_ text: String, to descriptor: Int32) {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-            if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR && errno != EAGAIN { return }
-        }
+        if descriptor == STDOUT_FILENO { StandardOutput.write(text) } else { StandardOutput.writeError(text) }
     }
 }

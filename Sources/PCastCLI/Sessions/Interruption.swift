@@ -1,10 +1,11 @@
 import Dispatch
 import Foundation
+import PCastIO
 import PCastMedia
 import Synchronization
 
 /// Ctrl-C and the polite signal of other programs: the first cancels what runs, so that it ends cleanly; a later one
-/// quits at once. It listens for as long as it is held.
+/// quits at once. It listens for as long as it is held. A reader that closes standard output is the same as a first one.
 final class Interruption {
     private final class Arrivals: Sendable {
         /// A shell and a program between hand on the same key press, each by itself.
@@ -29,6 +30,7 @@ final class Interruption {
 
     private let arrivals = Arrivals()
     private let sources: [any DispatchSourceSignal]
+    private let closing: Int
 
     /// - Parameter onFirst: what to do at the first signal.
     init(_ onFirst: @escaping @Sendable () -> Void) {
@@ -47,7 +49,13 @@ final class Interruption {
             source.resume()
             return source
         }
+        closing = StandardOutput.whenClosed {
+            // On another thread: whoever writes may hold what the end needs.
+            queue.async { if case .first = arrivals.next(at: SystemClock.monotonic()) { onFirst() } }
+        }
     }
+
+    deinit { StandardOutput.forget(closing) }
 
     /// Whether a signal has come.
     var hasCome: Bool { arrivals.hasCome }

@@ -34,7 +34,7 @@ enum PublishFigures {
         return StatusBlock(
             title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C ends)",
             rows: [
-                .init("sending", "\(size)\(rate(statistics))"),
+                .init("sending", size + sending(statistics)),
                 .init(
                     "frames",
                     "\(statistics.framesCaptured) captured, \(statistics.framesEncoded) encoded, "
@@ -45,7 +45,8 @@ enum PublishFigures {
                         + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) sent again"),
                 .init("devices", devices(statistics, media)),
                 .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) a picture"),
-                .init("quality", quality.text),
+                // What nobody receives has no quality.
+                .init("quality", statistics.isWatched || quality.status != .all ? quality.text : "–"),
             ])
     }
 
@@ -60,12 +61,15 @@ enum PublishFigures {
     }
 
     static func line(_ statistics: PublisherStatistics, elapsed: TimeSpan) -> String {
-        "\(elapsed.clockText)  \(rate(statistics)), \(statistics.framesEncoded) frames, "
+        "\(elapsed.clockText)  \(sending(statistics)), \(statistics.framesEncoded) frames, "
             + "\(statistics.framesDropped) dropped, round trip \(Figure.milliseconds(statistics.roundTripTime))"
     }
 
-    private static func rate(_ statistics: PublisherStatistics) -> String {
-        "\(Figure.bitrate(Double(statistics.bitrate))), video aims at "
+    /// The bitrate and the video encoder's target. Without viewers nothing is encoded, so the line says that instead of
+    /// rates of zero.
+    private static func sending(_ statistics: PublisherStatistics) -> String {
+        guard statistics.isWatched else { return "idle until somebody watches" }
+        return "\(Figure.bitrate(Double(statistics.bitrate))), video target "
             + Figure.bitrate(Double(statistics.targetBitrate))
     }
 }

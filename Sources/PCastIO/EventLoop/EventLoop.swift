@@ -8,8 +8,14 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// Where datagrams are received, and streams where they are.
     public let boundAddresses: [TransportAddress]
 
+    /// Further addresses, at which datagrams and streams of programs of this machine are received, and no others.
+    public let localOnlyAddresses: [TransportAddress]
+
     /// What the operator should know about the sockets, in sentences: buffers that are smaller than asked for (IO9).
     public let warnings: [String]
+
+    /// Why addresses for programs of this machine are missing, a sentence each.
+    public let localOnlyWarnings: [String]
 
     /// What may wait; nil where nothing does.
     let patient: PatientDatagrams?
@@ -22,6 +28,9 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// - Parameters:
     ///   - name: the thread's; Linux shows 15 bytes of it.
     ///   - listen: the addresses of the sockets. Port 0 takes a free one; all sockets have the first one's number.
+    ///   - localOnly: further addresses, with the same port, at which only programs of this machine are heard. What comes
+    ///     from a network is dropped by the kernel, and not answered. An address that cannot be bound is left out, which
+    ///     `localOnlyWarnings` says; those that were bound are `localOnlyAddresses`.
     ///   - tcpListen: also accept ICE-TCP connections on the same addresses and number (RFC 6544).
     ///   - loops: how many will have the same addresses, this one included; see the other initializer.
     ///   - patient: datagrams that may wait, where the kernel tells them from others; elsewhere none does.
@@ -36,14 +45,14 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///     (`DatagramMachine.neighbour`); it is that loop's from then on (`adopt`).
     /// - Throws: `IOError`; `.addressInUse` when anyone else has an address, even where sharing it would be possible.
     public convenience init(
-        name: String, listen: [TransportAddress], tcpListen: Bool, loops: Int = 1,
+        name: String, listen: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool, loops: Int = 1,
         patient: PatientDatagrams? = nil, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil,
         onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil
     ) throws(IOError) {
-        var sockets = try LoopSockets(binding: listen, tcpListen: tcpListen)
+        var sockets = try LoopSockets(binding: listen, localOnly: localOnly, tcpListen: tcpListen)
         sockets.share(among: loops, patient: patient)
         try self.init(
             name: name, sockets: sockets, patient: patient, makeMachine: makeMachine, beforeSending: beforeSending,
@@ -61,7 +70,9 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void
     ) throws(IOError) {
         try self.init(
-            name: name, sockets: LoopSockets(beside: other.boundAddresses, hasPatient: other.patient != nil),
+            name: name,
+            sockets: LoopSockets(
+                beside: other.boundAddresses, localOnly: other.localOnlyAddresses, hasPatient: other.patient != nil),
             patient: other.patient, makeMachine: makeMachine, beforeSending: beforeSending, afterTurn: afterTurn,
             onAddressChange: nil, onNeighbour: nil)
     }
@@ -73,8 +84,12 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
         onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
     ) throws(IOError) {
-        boundAddresses = sockets.udp.map(\.address)
+        boundAddresses = sockets.addresses
+        localOnlyAddresses = sockets.localOnlyAddresses
         warnings = sockets.udp.compactMap(\.bufferWarning)
+        localOnlyWarnings = sockets.unavailable.map { address, error in
+            "Programs of this machine are not heard at port \(address.port) of its interfaces: \(error)"
+        }
         let patient = sockets.patient.isEmpty ? nil : patient
         self.patient = patient
         mailbox = try LoopMailbox()

@@ -127,7 +127,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         case .connection(let number): handle(connection: number, event)
         case .addresses:
             addressWatch?.drain()
-            onAddressChange?(&machine, sockets.udp.map(\.address), tick())
+            onAddressChange?(&machine, sockets.addresses, tick())
         }
     }
 

@@ -13,6 +13,13 @@ public struct LocalAddress: Hashable, Sendable {
     /// The interface has a carrier: what is sent gets somewhere.
     public let isRunning: Bool
 
+    public init(ip: IPAddress, interface: String, isLoopback: Bool, isRunning: Bool) {
+        self.ip = ip
+        self.interface = interface
+        self.isLoopback = isLoopback
+        self.isRunning = isRunning
+    }
+
     /// The addresses of every interface that is up, in the kernel's order. IPv6 link-local addresses are left out:
     /// they mean nothing without their zone, which a candidate cannot name.
     public static func all() throws(IOError) -> [LocalAddress] {

@@ -11,11 +11,16 @@ final class TCPListener: Sendable {
 
     private static let backlog: Int32 = 512
 
-    init(binding wanted: TransportAddress) throws(IOError) {
+    /// - Parameters:
+    ///   - joins: binds beside one of ours that has the port already and `share`s it.
+    ///   - isLocalOnly: accepts connections of programs of this machine alone; others are not answered.
+    init(binding wanted: TransportAddress, joins: Bool = false, isLocalOnly: Bool = false) throws(IOError) {
         let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_STREAM)
         // For TCP this lets a restarted server pass by connections that linger; two listeners are refused all the same.
         descriptor.set(SOL_SOCKET, SO_REUSEADDR, 1)
         if wanted.ip.family == .v6 { descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        if joins { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
+        if isLocalOnly { try LocalTrafficFilter.attach(to: descriptor) }
         guard SocketAddress.with(wanted, { bind(descriptor.number, $0, $1) }) == 0,
             listen(descriptor.number, Self.backlog) == 0
         else { throw Errno.binding("bind", wanted) }
@@ -25,6 +30,9 @@ final class TCPListener: Sendable {
         self.descriptor = descriptor
         self.address = address
     }
+
+    /// Lets further sockets of this user's bind the same port.
+    func share() { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
 
     /// What `accept` came to.
     enum Arrival {

@@ -18,6 +18,9 @@ final class UDPSocket: Sendable {
 
     let bufferSizes: BufferSizes
 
+    /// Whether it receives only what programs of this machine send.
+    let isLocalOnly: Bool
+
     /// Whether the kernel hands on what came in a row as one message (UDP_GRO). It refuses before Linux 5.0, and in some
     /// sandboxes; then each datagram is a message.
     let coalesces: Bool
@@ -30,11 +33,15 @@ final class UDPSocket: Sendable {
     /// - Parameters:
     ///   - coalesces: asks the kernel to hand on what came in a row as one message.
     ///   - joins: binds beside one of ours that has the address already and `share`s it.
+    ///   - isLocalOnly: receives only what programs of this machine send.
     init(
-        binding wanted: TransportAddress, bufferSize: Int, coalesces: Bool = true, joins: Bool = false
+        binding wanted: TransportAddress, bufferSize: Int, coalesces: Bool = true, joins: Bool = false,
+        isLocalOnly: Bool = false
     ) throws(IOError) {
         let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_DGRAM)
         if joins { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
+        if isLocalOnly { try LocalTrafficFilter.attach(to: descriptor) }
+        self.isLocalOnly = isLocalOnly
         bufferSizes = Self.setBuffers(of: descriptor, to: bufferSize)
         Self.setOptions(of: descriptor, for: wanted.ip)
         self.coalesces = coalesces && descriptor.set(Int32(CLINUX_SOL_UDP), Int32(CLINUX_UDP_GRO), 1)

@@ -15,32 +15,38 @@ final class MediaRouter: Sendable {
     let events: AsyncStream<RelayEvent>
     private let told: AsyncStream<RelayEvent>.Continuation
 
-    /// Where peers reach us, as every answer says.
+    /// The addresses that answers name, as far as they are reachable from a network or over loopback.
     let advertised: [TransportAddress]
+    private let addresses: AdvertisedAddresses
+    private let current: Mutex<[TransportAddress]>
+    /// Yields when an interface or an address of this machine came, changed or went.
+    private let interfaceChanges: AsyncStream<Void>
 
     /// - Parameters:
     ///   - maximumPeers: of all shards together.
     ///   - shards: threads among which peers are shared out, at most `Shard.maximumCount`.
     /// - Throws: `IOError` when the port cannot be opened.
     init(
-        listen: [TransportAddress], advertise: (UInt16) -> [TransportAddress], certificate: DTLSCertificate,
-        maximumPeers: Int, shards: Int
+        listen: [TransportAddress], addresses: AdvertisedAddresses, certificate: DTLSCertificate, maximumPeers: Int,
+        shards: Int
     ) throws(IOError) {
         let (events, told) = AsyncStream<RelayEvent>.makeStream()
         self.events = events
         self.told = told
+        let (interfaceChanges, changed) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        self.interfaceChanges = interfaceChanges
         var configuration = RelayConfiguration(
             certificate: certificate, advertised: [], offersTCP: true, clock: MonotonicClock.reference(),
             maximumPeers: maximumPeers)
         let exchange = ShardExchange(count: shards)
         let first = try EventLoop(
-            name: "pcast-relay", listen: listen, tcpListen: true, loops: shards,
+            name: "pcast-relay", listen: listen, localOnly: addresses.localOnly, tcpListen: true, loops: shards,
             patient: PatientDatagrams(DatagramPattern.reports),
-            makeMachine: { bound in
-                configuration.advertised = advertise(bound.first?.port ?? 0)
+            makeMachine: { _ in
                 configuration.shard = Shard(0, of: shards)
                 return Relay(configuration: configuration, generator: SystemRandomNumberGenerator())
             }, beforeSending: Self.beforeSending(of: 0, exchange), afterTurn: Self.afterTurn(of: 0, exchange, told),
+            onAddressChange: { _, _, _ in changed.yield() },
             onNeighbour: { connection, shard in exchange.handOver(connection, to: shard) })
         var loops = [first]
         for number in 1..<max(shards, 1) {
@@ -55,9 +61,43 @@ final class MediaRouter: Sendable {
         }
         exchange.open(to: loops)
         self.loops = loops
-        advertised = configuration.advertised
+        self.addresses = addresses
+        advertised = addresses.addresses(
+            port: first.boundAddresses.first?.port ?? 0, interfaces: (try? LocalAddress.all()) ?? [], families: [])
+        current = Mutex([])
         places = Mutex(RelayPlaces(shards: shards, maximumPeers: maximumPeers))
+        advertise()
     }
+
+    /// Has answers from now on name the addresses that this machine has now.
+    ///
+    /// - Returns: the addresses; nil when they are the same as before.
+    @discardableResult
+    private func advertise() -> [TransportAddress]? {
+        let named = addresses.addresses(
+            port: rtcPort, interfaces: (try? LocalAddress.all()) ?? [],
+            families: loops[0].localOnlyAddresses.map(\.ip.family))
+        let isNew = current.withLock { current in
+            defer { current = named }
+            return current != named
+        }
+        guard isNew else { return nil }
+        for loop in loops { try? loop.submit { relay, _ in relay.advertise(named) } }
+        return named
+    }
+
+    /// Has answers name the addresses that interfaces get later, and no more those that they lose, until the task is
+    /// cancelled.
+    ///
+    /// - Parameter report: called with the addresses when they have changed.
+    func followInterfaces(_ report: @Sendable ([TransportAddress]) -> Void) async {
+        for await _ in interfaceChanges {
+            if let named = advertise() { report(named) }
+        }
+    }
+
+    /// Why programs of this machine do not reach media at its interfaces' addresses, a sentence each.
+    var localOnlyWarnings: [String] { loops[0].localOnlyWarnings }
 
     /// The others shall not wait until all that a shard has for its own viewers is sent.
     private static func beforeSending(

@@ -26,19 +26,68 @@ export function takeToken() {
 
 /** An answer of the platform that is no success, with what to tell a person. */
 export class Refusal extends Error {
-  constructor(status, text) {
+  constructor(status, text, sections = []) {
     super(text || `the platform answered ${status}`);
     this.status = status;
+    /** The media sections of the offer that it is about, each with kind, reason and detail. */
+    this.sections = sections;
   }
 }
 
 /** The refusal that a response is: the detail of its problem report (RFC 9457) where it has one, else its text. */
 async function refusal(response) {
   let text = await response.text();
+  let sections = [];
   if (/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) {
-    try { text = JSON.parse(text).detail ?? ""; } catch { /* as it came */ }
+    try {
+      const problem = JSON.parse(text);
+      text = problem.detail ?? "";
+      if (Array.isArray(problem.sections)) sections = problem.sections;
+    } catch { /* as it came */ }
   }
-  return new Refusal(response.status, text.slice(0, 400));
+  return new Refusal(response.status, text.slice(0, 400), sections);
+}
+
+/** Whether this is Firefox, which has ways of its own where a page meets them. */
+export const isFirefox = navigator.userAgent.includes("Firefox/");
+
+/** The video codecs of PCast that this browser cannot receive, or cannot send, by their names for people. */
+export function missingVideoCodecs(direction) {
+  const known = { "video/h264": "H.264", "video/vp8": "VP8" };
+  const endpoint = direction === "receive" ? RTCRtpReceiver : RTCRtpSender;
+  const found = (endpoint.getCapabilities?.("video")?.codecs ?? []).map((codec) => codec.mimeType.toLowerCase());
+  return found.length ? Object.entries(known).filter(([type]) => !found.includes(type)).map(([, name]) => name) : [];
+}
+
+let blankFrame = null;
+
+/**
+ * A peer connection.
+ *
+ * Firefox lets a page that captures nothing use only the address by which it would reach the page's own server, and for
+ * a server on loopback the one of the default route of the same family. In a document that no server sent it uses the
+ * default routes of both families: `isApart` makes the connection in such a one.
+ */
+export function makeConnection(isApart) {
+  const configuration = { bundlePolicy: "max-bundle" };
+  if (!isApart) return new RTCPeerConnection(configuration);
+  if (!blankFrame) {
+    blankFrame = document.createElement("iframe");
+    blankFrame.hidden = true;
+    document.body.append(blankFrame);
+  }
+  return new blankFrame.contentWindow.RTCPeerConnection(configuration);
+}
+
+/** Headline and explanation for a browser that has found no address of this computer that media can use. */
+export function describeNoAddress() {
+  const isLocal = /^(localhost|127\..*|\[::1\])$/.test(location.hostname);
+  return {
+    headline: "This browser has no network address for media",
+    why: isLocal
+      ? "Browsers do not use the loopback interface for media. Connect this computer to a network and try again."
+      : "It found no address of this computer that it may use. A setting, an extension or a policy may forbid it to.",
+  };
 }
 
 /**
@@ -49,13 +98,17 @@ export class Session {
   #connection; #endpoint; #token; #headers;
   #resource = null; #tag = null; #closed = false;
   #waiting = []; #holdsCandidates = true; #interruption = null; #events = null;
-  #relays = []; #detour = null; #layers = null; #isOver = false;
+  #relays = []; #detour = null; #layers = null; #isOver = false; #addressTimer = null;
+  #hasAddress = false; #isWithoutAddress = false;
 
   /** Called once when the platform has ended the session, with the reason as it is on the wire, or null. */
   onEnded = () => {};
 
   /** Called once when the platform does not know the session any more, as after a restart. */
   onLost = () => {};
+
+  /** Called once when the browser has found no address of this computer that media can use. */
+  onNoAddress = () => {};
 
   /** Called with the data quality, {status, reason}, as it is and at each change: the platform tells it. */
   onQuality = () => {};
@@ -74,11 +127,16 @@ export class Session {
   /** Joins in one round trip: the offer does not wait for candidates, since the platform needs none of ours. */
   async open(editOffer = (sdp) => sdp) {
     const connection = this.#connection;
-    connection.addEventListener("icecandidate", (event) => this.#trickle(event.candidate));
+    connection.addEventListener("icecandidate", (event) => {
+      if (event.candidate?.candidate) this.#hasAddress = true;
+      this.#trickle(event.candidate);
+    });
     connection.addEventListener("connectionstatechange", () => this.#noteState());
     const offer = await connection.createOffer();
     offer.sdp = editOffer(offer.sdp);
     await connection.setLocalDescription(offer);
+    // Addresses are found within milliseconds. Without any, some browsers never say so.
+    this.#addressTimer = setTimeout(() => this.#noteNoAddress(), 1500);
     const response = await fetch(this.#endpoint, {
       method: "POST",
       headers: { "Content-Type": "application/sdp", ...this.#headers, ...this.#authorization() },
@@ -140,6 +198,9 @@ export class Session {
     }
   }
 
+  /** Whether the browser has found an address of this computer that media can use. */
+  get hasAddress() { return this.#hasAddress; }
+
   /** Whether the platform has let it in. */
   get isOpen() { return this.#resource !== null && !this.#closed; }
 
@@ -163,6 +224,7 @@ export class Session {
     this.#closed = true;
     clearTimeout(this.#interruption);
     clearTimeout(this.#detour);
+    clearTimeout(this.#addressTimer);
     this.#events?.close();
     this.#connection.close();
     if (this.#resource) this.#delete();
@@ -234,10 +296,19 @@ export class Session {
     return ["ice-ufrag", "ice-pwd"].map((name) => `a=${name}:${attribute(local, name)}`);
   }
 
+  #noteNoAddress() {
+    clearTimeout(this.#addressTimer);
+    if (this.#closed || this.#hasAddress || this.#isWithoutAddress) return;
+    if (this.#connection.connectionState === "connected") return;
+    this.#isWithoutAddress = true;
+    this.onNoAddress();
+  }
+
   // A browser says so when nothing has come for some seconds: the network may be another one. It is asked again, then
   // through the TURN server too, until it answers or the browser gives up.
   #noteState() {
     clearTimeout(this.#interruption);
+    if (this.#connection.connectionState === "failed" && !this.#hasAddress) return this.#noteNoAddress();
     if (!["disconnected", "failed"].includes(this.#connection.connectionState)) return;
     const again = () => {
       if (this.#closed || this.#connection.connectionState === "connected") return;

@@ -1,5 +1,6 @@
 import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, show, showNoFigures, showQuality, takeToken,
+  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, makeConnection,
+  missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 import { Plot } from "/assets/plots.js";
 
@@ -16,6 +17,8 @@ let attempts = 0;
 let retryTimer = null;
 /** Whether it has published since the button was pressed, and is to go on when that is possible again. */
 let isReturning = false;
+/** Whether the connection is made apart from the page; see makeConnection. */
+let isApart = false;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), sent: new Plot("sentplot", "sent"),
   room: new Plot("roomplot", "room on the way out"), roundtrip: new Plot("roundtripplot", "round trip"),
@@ -24,6 +27,15 @@ const plots = {
 
 if (parameters.get("codec")) element("codec").value = parameters.get("codec").toUpperCase();
 if (parameters.get("layers") === "3") element("layers").value = "3";
+// A codec that the browser does not have is not offered: without H.264, the stream is VP8.
+for (const option of element("codec").options) {
+  if (!missingVideoCodecs("send").includes(option.text)) continue;
+  option.disabled = true;
+  option.text += " (not in this browser)";
+}
+if (element("codec").selectedOptions[0]?.disabled) {
+  element("codec").value = [...element("codec").options].find((option) => !option.disabled)?.value ?? "VP8";
+}
 
 function tell(headline, why = "", kind = "bad") {
   element("message").dataset.kind = kind;
@@ -127,7 +139,7 @@ async function publish() {
   element("layers").disabled = true;
   if (attempts === 0) element("message").hidden = true;
   badge("connecting");
-  connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  connection = makeConnection(isApart);
   for (const track of [...media.getVideoTracks(), ...media.getAudioTracks()]) {
     const transceiver = connection.addTransceiver(track, {
       direction: "sendonly", streams: [media],
@@ -139,6 +151,7 @@ async function publish() {
   connection.addEventListener("connectionstatechange", () => connectionChanged(current));
   current.onEnded = (reason) => { if (session === current) noteEnd(reason); };
   current.onLost = () => { if (session === current) again("The platform has lost the stream"); };
+  current.onNoAddress = () => { if (session === current) withoutAddress(); };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
@@ -156,6 +169,19 @@ async function publish() {
   } catch (error) {
     if (session === current) refuse(error);
   }
+}
+
+// The family of the page's address says little about the network's: a connection apart from the page may have an address.
+function withoutAddress() {
+  const isRepeated = isApart;
+  isApart = !isApart;
+  leave();
+  if (!isRepeated) return publish();
+  const { headline, why } = describeNoAddress();
+  if (isReturning) return again(headline, why);
+  stop();
+  badge("failed", "bad");
+  tell(headline, why);
 }
 
 // Reasons after which Phenix' own clients publish again by themselves: the platform has lost it, or has no place for the
@@ -194,7 +220,7 @@ function refuse(error) {
       "Ask whoever runs the platform for a new link: /publish#token=…", "locked");
   } else {
     const isOfMedia = error instanceof Refusal && error.status === 422;
-    tell(isOfMedia ? "The platform cannot take what this browser sends" : "The platform refused", error.message);
+    tell(isOfMedia ? "The platform cannot accept what this browser sends" : "The platform refused", error.message);
   }
 }
 
@@ -247,7 +273,9 @@ function connectionChanged(origin) {
       // The platform may not be able to say so.
       showQuality("publisher", { status: "no-data", reason: "none" });
       break;
-    case "failed": again("The connection was lost"); break;
+    case "failed":
+      if (origin.hasAddress) again("The connection was lost");
+      break;
   }
 }
 

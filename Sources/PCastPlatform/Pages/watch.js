@@ -1,10 +1,12 @@
 import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, show, showNoFigures, showQuality, takeToken,
+  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, isFirefox, makeConnection,
+  missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 import { Plot } from "/assets/plots.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");
+const allow = document.getElementById("allow");
 const stream = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 const parameters = new URLSearchParams(location.search);
 const token = takeToken();
@@ -17,6 +19,12 @@ let retryTimer = null;
 let quality = null;
 let isReturning = false;
 let lastReason = null;
+/** The tracks that are asked for; after a refusal, those that the browser can receive. */
+let kinds = ["video", "audio"];
+/** Whether the connection is made apart from the page; see makeConnection. */
+let isApart = false;
+/** The microphone, while the page has it for the sake of the addresses that come with it. */
+let microphone = null;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
   roundtrip: new Plot("roundtripplot", "round trip"), buffered: new Plot("bufferedplot", "buffered"),
@@ -33,10 +41,10 @@ document.getElementById("embednote").hidden = !token;
 async function join() {
   clearTimeout(retryTimer);
   session?.close();
-  if (attempts === 0) hideMessage();
+  if (attempts === 0 && isComplete()) hideMessage();
   badge("connecting");
-  const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
-  for (const kind of ["video", "audio"]) {
+  const connection = makeConnection(isApart);
+  for (const kind of kinds) {
     const transceiver = connection.addTransceiver(kind, { direction: "recvonly" });
     requestCaptureTime(transceiver);
   }
@@ -46,10 +54,11 @@ async function join() {
   connection.addEventListener("connectionstatechange", () => connectionChanged(connection, current));
   current.onEnded = (reason) => { if (session === current) rejoin(reason); };
   current.onLost = () => { if (session === current) rejoin(null); };
+  current.onNoAddress = () => { if (session === current) withoutAddress(); };
   current.onQuality = (row) => {
     if (session !== current) return;
     quality = row;
-    showQuality("viewer", row);
+    tellQuality(row);
   };
   session = current;
   try {
@@ -81,16 +90,19 @@ function connectionChanged(connection, origin) {
     case "connected":
       attempts = 0;
       isReturning = false;
-      hideMessage();
+      if (isComplete()) hideMessage();
       badge("live", "good");
-      showQuality("viewer", quality);
+      tellQuality(quality);
+      releaseMicrophone();
       break;
     case "disconnected":
       badge("interrupted", "fair");
       // The platform may not be able to say so.
       showQuality("viewer", { status: "no-data", reason: "none" });
       break;
-    case "failed": again("The connection was lost", "Connecting again by itself."); break;
+    case "failed":
+      if (origin.hasAddress) again("The connection was lost", "Connecting again by itself.");
+      break;
   }
 }
 
@@ -105,9 +117,70 @@ function refuse(error) {
     case 404:
       if (isReturning) return over();
       return again("Nothing is playing here yet", "The picture appears as soon as the stream starts.");
-    case 422: return stop("bad", "failed", "This browser cannot play the stream", error.message);
+    case 422: return playRest(error);
     default: return again("The platform refused", `${error.message} Trying again by itself.`);
   }
+}
+
+// Whether all is asked for that a stream may have.
+const isComplete = () => kinds.length === 2;
+
+// What the browser cannot receive is named, and the rest of the stream plays.
+function playRest(error) {
+  const unplayable = error.sections.map((section) => section.kind);
+  const rest = kinds.filter((kind) => !unplayable.includes(kind));
+  const [headline, why] = describeUnplayable(error, unplayable);
+  if (!rest.length || rest.length === kinds.length) return stop("bad", "failed", headline, why);
+  kinds = rest;
+  showMessage("partial", headline, `${why} ${rest[0] === "audio" ? "The audio plays." : "The video plays, without audio."}`);
+  join();
+}
+
+function describeUnplayable(error, unplayable) {
+  const missing = unplayable.includes("video") ? missingVideoCodecs("receive") : [];
+  if (!missing.length) return ["This browser cannot play all of the stream", error.message];
+  const plugIn = "Firefox decodes H.264 with its OpenH264 plug-in, which it downloads: connect this computer to the " +
+    "internet, or use";
+  return [
+    `This browser cannot decode the video: it has no ${missing.join(" and no ")}`,
+    `${isFirefox && missing.includes("H.264") ? plugIn : "Use"} another browser, such as Chromium.`,
+  ];
+}
+
+// The family of the page's address says little about the network's: a connection apart from the page may have an address.
+function withoutAddress() {
+  const isRepeated = isApart;
+  isApart = !isApart;
+  if (!isRepeated) return join();
+  const { headline, why } = describeNoAddress();
+  const mayAsk = isFirefox && !microphone && Boolean(navigator.mediaDevices);
+  again(headline, mayAsk
+    ? `${why} Without a default route, Firefox has an address only while this page may use the microphone.`
+    : why, "bad");
+  allow.hidden = !mayAsk;
+}
+
+// With leave to capture, Firefox uses every address of this computer. Nothing that the microphone hears is used.
+async function askForMicrophone() {
+  try {
+    microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+  } catch {
+    return; // what is said already holds
+  }
+  isApart = false;
+  attempts = 0;
+  join();
+}
+
+function releaseMicrophone() {
+  microphone?.getTracks().forEach((track) => track.stop());
+  microphone = null;
+}
+
+function tellQuality(row) {
+  showQuality("viewer", row);
+  // Why the rest is missing is said already.
+  if (!isComplete()) document.getElementById("notice").hidden = true;
 }
 
 // A stream whose publisher was lost may go on under its name when it has come back; the platform knows whether it does.
@@ -116,6 +189,7 @@ function rejoin(reason) {
   if (!stream || (reason !== null && reason !== "failed")) return over();
   leave();
   isReturning = true;
+  kinds = ["video", "audio"];
   join();
 }
 
@@ -132,10 +206,10 @@ function stop(kind, state, headline, why) {
   showMessage(kind, headline, why);
 }
 
-function again(headline, why) {
+function again(headline, why, kind = "waiting") {
   leave();
   badge("waiting", "fair");
-  showMessage("waiting", headline, why);
+  showMessage(kind, headline, why);
   attempts += 1;
   retryTimer = setTimeout(join, Math.min(1000 * attempts, 10000));
 }
@@ -160,12 +234,19 @@ function showMessage(kind, headline, why) {
     if (element.textContent !== text) element.textContent = text;
   }
   document.getElementById("message").hidden = false;
+  allow.hidden = true;
   unmute.hidden = true;
 }
 
 function hideMessage() { document.getElementById("message").hidden = true; }
 
-document.getElementById("retry").addEventListener("click", () => { attempts = 0; join(); });
+document.getElementById("retry").addEventListener("click", () => {
+  attempts = 0;
+  kinds = ["video", "audio"];
+  join();
+});
+allow.addEventListener("click", askForMicrophone);
+addEventListener("online", () => { if (attempts > 0) join(); });
 unmute.addEventListener("click", () => { video.muted = false; unmute.hidden = true; labelMute(); play(); });
 document.getElementById("mute").addEventListener("click", () => {
   video.muted = !video.muted;

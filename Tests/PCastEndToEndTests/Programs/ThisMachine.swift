@@ -10,6 +10,13 @@ enum ThisMachine {
 
     static let hasChromium = can("Chromium", when: ["chromium", "python3"])
 
+    /// Firefox, and what drives it.
+    static let hasFirefox: Bool = {
+        guard can("Firefox", when: ["firefox-esr"]) else { return false }
+        return FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/python")
+            || leaveOut("Firefox", "scripts/peers has not installed the Python package websockets")
+    }()
+
     /// aiortc, GStreamer and FFmpeg 9, in a network namespace.
     static let hasPeers: Bool = {
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {

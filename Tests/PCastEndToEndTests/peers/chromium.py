@@ -22,10 +22,10 @@ FLAGS = [
     # A page in the background is throttled; a measured one must not be.
     "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
-    # Candidates on loopback need both: the first allows the interface, the media permission lets the page use it.
-    "--allow-loopback-in-peer-connection", "--use-fake-ui-for-media-stream",
-    "--use-fake-device-for-media-stream=fps=30",
+    "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream=fps=30",
 ]
+LOOPBACK = "--allow-loopback-in-peer-connection"
+"""Candidates on loopback need this, and the media permission that the fake user interface gives."""
 AUTOPLAY = "--autoplay-policy=document-user-activation-required"
 """Sound needs a gesture, as in a browser that a person uses."""
 
@@ -47,7 +47,8 @@ class DocumentGone(BrowserError):
 class Chromium:
     """One browser with a profile of its own; a context manager."""
 
-    def __init__(self, *flags, executable=None):
+    def __init__(self, *flags, executable=None, loopback=True):
+        """Without `loopback` it gathers ICE candidates as it is installed."""
         program = executable or shutil.which("chromium") or shutil.which("google-chrome")
         if program is None:
             raise BrowserError("there is no Chromium; scripts/peers installs it")
@@ -60,7 +61,8 @@ class Chromium:
         self._log = open(os.path.join(self._profile, "log"), "wb")
         try:
             self._process = self._start(
-                [program, *FLAGS, AUTOPLAY, f"--user-data-dir={self._profile}", *flags], theirs_read, theirs_write)
+                [program, *FLAGS, AUTOPLAY, *([LOOPBACK] if loopback else []), f"--user-data-dir={self._profile}",
+                 *flags], theirs_read, theirs_write)
         finally:
             os.close(theirs_read)
             os.close(theirs_write)

@@ -1,0 +1,96 @@
+import Foundation
+import PCastIO
+import Testing
+
+extension EndToEnd {
+    /// `pcast … | head`: the reader of standard output has enough, and closes it.
+    @Suite("Standard output that is closed")
+    struct ClosedOutputTests {
+        /// The end of a pipe that nobody reads.
+        private static func unread() throws -> Descriptor { try ProcessPipe().write }
+
+        /// Runs a program whose standard output is closed, or standard error as well; returns how it ended, and what it
+        /// wrote to standard error.
+        private static func run(
+            _ program: String, _ arguments: [String], of place: Workplace, closesMessages: Bool = false
+        ) async throws -> (outcome: SpawnedProcess.End?, messages: [String]) {
+            var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
+            environment["XDG_RUNTIME_DIR"] = place.runtimeDirectory
+            environment["PCAST_PUBLISH_ONCE"] = "true"
+            let complaints = try ProcessPipe()
+            let output = try unread()
+            let process = try SpawnedProcess(
+                BuiltProgram.path(program), arguments, environment: environment, folder: place.folder.path,
+                isApart: false, input: .null(), output: output, messages: closesMessages ? output : complaints.write)
+            let messages = ProgramOutput(from: complaints.read, to: URL(fileURLWithPath: place.path("messages")))
+            let ends = Awaited<SpawnedProcess.End>()
+            Thread.detachNewThread { ends.add(process.wait()) }
+            let outcome = await ends.first()
+            if outcome == nil { process.send(SIGKILL) }
+            return (outcome, messages.lines.values)
+        }
+
+        @Test(
+            "Commands that write and end do so quietly",
+            arguments: [
+                ["pcast", "--help"], ["pcast", "--version"], ["pcast", "help", "publish"],
+                ["pcast", "--experimental-dump-help"], ["pcast", "--generate-completion-script", "bash"],
+                ["pcast", "--generate-completion-script", "zsh"],
+                ["pcast", "token", "create", "--application", "a:b", "--expires-in", "1h"],
+                ["pcast", "devices"], ["pcast", "devices", "--json", "--capabilities"],
+                ["pcast", "devices", "--watch"],
+                ["pcast-bench", "--help"], ["pcast-bench", "--experimental-dump-help"],
+                ["pcast-bench", "packets", "--help"], ["pcast-bench", "packets", "--json"],
+            ], [false, true])
+        func ending(_ command: [String], closesMessages: Bool) async throws {
+            try await Workplace.run { place in
+                let (outcome, messages) = try await Self.run(
+                    command[0], Array(command.dropFirst()), of: place, closesMessages: closesMessages)
+                #expect(outcome == .exit(0), "\(command): \(messages)")
+                #expect(!messages.contains { $0.contains("Fatal error") || $0.contains("rror:") })
+            }
+        }
+
+        @Test(
+            "The status of a command is the same when nobody reads what it writes",
+            arguments: [
+                (["publish", "--nonsense"], 2), (["subscribe", "--for", "soon"], 2),
+                (["token", "verify", "DIGEST:eyJhIjoxfQ==", "--secret", "s", "--json"], 3),
+                (["streams", "end", "none", "--reason", "ended", "--json"], 4),
+            ] as [([String], Int32)], [false, true])
+        func refusing(_ command: ([String], status: Int32), closesMessages: Bool) async throws {
+            try await Workplace.run { place in
+                let (outcome, messages) = try await Self.run(
+                    "pcast", command.0, of: place, closesMessages: closesMessages)
+                #expect(outcome == .exit(command.status), "\(messages)")
+            }
+        }
+
+        @Test(
+            "Commands that run until they are ended end at the first line that nobody reads, and leave nothing behind",
+            arguments: [
+                ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", "a:b", "--json"],
+                ["publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--json"],
+            ])
+        func running(_ arguments: [String]) async throws {
+            try await Workplace.run { place in
+                let (outcome, messages) = try await Self.run("pcast", arguments, of: place)
+                #expect(outcome == .exit(0), "\(messages)")
+                #expect(!messages.contains { $0.contains("Fatal error") })
+                #expect(place.credentialsFiles.isEmpty)
+            }
+        }
+
+        @Test("A viewer ends too, and its publisher goes on", .timeLimit(.minutes(2)))
+        func viewing() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+                guard let uri = try await publisher.event("listening")["uri"].text else { return }
+                _ = try await publisher.event("publishing")
+                let (outcome, messages) = try await Self.run("pcast", ["subscribe", "--uri", uri, "--json"], of: place)
+                #expect(outcome == .exit(0), "\(messages)")
+                #expect(publisher.isRunning)
+            }
+        }
+    }
+}

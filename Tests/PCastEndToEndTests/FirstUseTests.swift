@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A platform on loopback, as `pcast serve` and `pcast publish` start it, and browsers as they are installed on its
+    /// machine. None of them uses the loopback interface for media.
+    @Suite("First use", .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasChromium && ThisMachine.hasFirefox))
+    struct FirstUseTests {
+        /// What a machine's interface has.
+        enum Network: String, CaseIterable {
+            case v4 = "v4"
+            case v4WithRoute = "v4 route"
+            case v6 = "v6"
+            case v6WithRoute = "v6 route"
+        }
+
+        @Test(
+            "With an interface a browser publishes and watches, by either family, with or without a default route",
+            .timeLimit(.minutes(5)), arguments: Network.allCases, ["chromium", "firefox"])
+        func pages(network: Network, browser: String) async throws {
+            try await Workplace.run { place in
+                let machine = try await MachineNetwork.start(network.rawValue, in: place)
+                let platform = try await machine.serve()
+                // Firefox uses a network without a default route where the page may capture, and nowhere else.
+                let isAllowed = browser == "firefox" && !network.rawValue.contains("route")
+                let pages = try machine.use(
+                    platform, browser: browser, seconds: 3, isAllowed ? ["--allowed"] : [])
+                let figures = try await pages.figures()
+                print("\(browser), \(network.rawValue): \(figures)")
+            }
+        }
+
+        @Test(
+            "On a network without a default route the page tells what Firefox needs there", .timeLimit(.minutes(5)))
+        func noRoute() async throws {
+            try await Workplace.run { place in
+                let machine = try await MachineNetwork.start("v4", in: place)
+                let publisher = try await machine.publish()
+                let pages = try machine.use(
+                    publisher.uri, browser: "firefox", seconds: 1,
+                    ["--stream", publisher.stream, "--message", "no network address", "--explanation", "default route"])
+                _ = try await pages.figures()
+            }
+        }
+
+        @Test(
+            "With loopback alone the pages say that there is no address, and go on by themselves when an interface comes",
+            .timeLimit(.minutes(5)), arguments: ["chromium", "firefox"])
+        func loopbackAlone(browser: String) async throws {
+            try await Workplace.run { place in
+                let machine = try await MachineNetwork.start("", in: place)
+                let platform = try await machine.serve()
+                let publishing = try machine.use(
+                    platform, browser: browser, seconds: 1, ["--message", "no network address"])
+                let said = try await publishing.figures()["publishMessage"]
+                #expect(said[1].text?.contains("Connect this computer to a network") == true)
+
+                let publisher = try await machine.publish(codec: "vp8")
+                let watching = try machine.use(
+                    publisher.uri, browser: browser, seconds: 2,
+                    ["--stream", publisher.stream, "--message", "no network address", "--comes-back"], hears: true)
+                guard await watching.program.output.lines.first(where: { $0 == "waiting" }) != nil else {
+                    throw EndToEndFailure("the page does not say that there is no address\n\(watching.program.report)")
+                }
+                try await machine.add("v4 v6 route")
+                try watching.program.tell("go on")
+                _ = try await watching.figures()
+            }
+        }
+
+        @Test("A page names the codec that its browser lacks, and plays the audio", .timeLimit(.minutes(5)))
+        func missingCodec() async throws {
+            try await Workplace.run { place in
+                let machine = try await MachineNetwork.start("v4 route", in: place)
+                let publisher = try await machine.publish(codec: "h264")
+                // As installed it has no H.264 before it has downloaded its plug-in, and here it has no network to do so.
+                let pages = try machine.use(
+                    publisher.uri, browser: "firefox", seconds: 1,
+                    ["--stream", publisher.stream, "--message", "no H.264", "--explanation", "OpenH264", "--audio"])
+                _ = try await pages.figures()
+            }
+        }
+
+        @Test(
+            "Media of a platform on loopback is for its own machine: another one on the network gets no answer",
+            .timeLimit(.minutes(2)), arguments: [1, 2])
+        func strangers(shards: Int) async throws {
+            try await Workplace.run { place in
+                let machine = try await MachineNetwork.start("v4 v6 route", in: place)
+                let platform = try await machine.serve(["--shards", "\(shards)"])
+                guard let port = try await platform.program.event("listening")["rtcPort"].number.map({ "\(Int($0))" }),
+                    let http = URLComponents(string: platform.uri)?.port
+                else { throw EndToEndFailure("the platform does not tell its ports") }
+                let addresses = MachineNetwork.addresses.flatMap { ["--address", $0] }
+                let own = try Peer(
+                    "stranger.py", addresses + ["--port", port, "--local"], in: machine.name, of: place, seconds: 1)
+                _ = try await own.figures()
+                let stranger = try Peer(
+                    "stranger.py", addresses + ["--port", port, "--http", "\(http)"], in: machine.outside, of: place,
+                    seconds: 1)
+                _ = try await stranger.figures()
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+
+/// A machine in a sealed network of its own with one interface, and another machine on the same link.
+struct MachineNetwork: Sendable {
+    /// Those of the interface, where it has them.
+    static let addresses = ["10.77.0.2", "2001:db8:77::2"]
+
+    let name: String
+    let place: Workplace
+    private let program: RunningProgram
+
+    /// The network of the other machine.
+    var outside: String { "\(name)-outside" }
+
+    /// - Parameter words: what the interface has, of `v4`, `v6` and `route`; see `machine_network.sh`.
+    static func start(_ words: String, in place: Workplace) async throws -> MachineNetwork {
+        let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
+        let arguments = words.split(separator: " ").map(String.init)
+        let program = try place.start(
+            "\(BuiltProgram.peers)/machine_network.sh", [name] + arguments, limit: .longestSuite, hears: true)
+        guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
+            throw EndToEndFailure("no network\n\(program.report)")
+        }
+        return MachineNetwork(name: name, place: place, program: program)
+    }
+
+    /// Gives the interface more.
+    func add(_ words: String) async throws {
+        let count = program.output.lines.values.count
+        try program.tell(words)
+        guard await program.output.lines.first(after: count, where: { $0 == "ready" }) != nil else {
+            throw EndToEndFailure("the network does not change\n\(program.report)")
+        }
+    }
+
+    /// Runs `pcast` on the machine.
+    func pcast(_ arguments: [String]) throws -> RunningProgram {
+        try place.start(
+            "\(BuiltProgram.peers)/namespace.sh",
+            [
+                name, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                BuiltProgram.path("pcast"),
+            ] + arguments + ["--json"])
+    }
+
+    /// A platform on loopback with free ports.
+    func serve(_ options: [String] = []) async throws -> LocalPlatform {
+        let arguments = [
+            "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
+        ]
+        return try await LocalPlatform(try pcast(arguments + options), in: place)
+    }
+
+    /// A publisher with a platform of its own, as it is started by default.
+    func publish(codec: String = "h264") async throws -> (program: RunningProgram, uri: String, stream: String) {
+        let program = try pcast(["publish", "--video", "synthetic", "--audio", "synthetic", "--codec", codec])
+        guard let stream = try await program.event("publishing")["streamId"].text,
+            let uri = try await program.event("listening")["uri"].text
+        else { throw EndToEndFailure("no stream\n\(program.report)") }
+        return (program, uri, stream)
+    }
+
+    /// Uses the pages of a platform in a browser on the machine; see `use_pages.py`.
+    func use(
+        _ uri: String, browser: String, seconds: Int, _ options: [String], hears: Bool = false
+    ) throws -> Peer {
+        try Peer(
+            "use_pages.py", [uri, "--browser", browser] + options, in: name, of: place, seconds: seconds, hears: hears)
+    }
+
+    func use(_ platform: LocalPlatform, browser: String, seconds: Int, _ options: [String]) throws -> Peer {
+        try use(platform.uri, browser: browser, seconds: seconds, options)
+    }
+}

@@ -1,0 +1,261 @@
+"""A driver of headless Firefox by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/), with the interface of chromium.py.
+
+It needs the Python package `websockets`, and no driver program. Firefox opens the port of the protocol on loopback.
+"""
+
+import base64
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import chromium
+import program
+
+program.require("websockets", os.path.join(program.environment(), "bin", "python"))
+
+from websockets.exceptions import ConnectionClosed  # noqa: E402
+from websockets.sync.client import connect  # noqa: E402
+
+PREFERENCES = {
+    # A fake camera and microphone, and no question whether the page may use them: as Chromium's fake capture.
+    "media.navigator.streams.fake": True,
+    "media.navigator.permission.disabled": True,
+    # Nothing leaves the machine.
+    "app.update.enabled": False, "app.normandy.enabled": False, "app.shield.optoutstudies.enabled": False,
+    "browser.region.network.url": "", "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False, "datareporting.policy.dataSubmissionEnabled": False,
+    "extensions.getAddons.cache.enabled": False, "extensions.update.enabled": False,
+    "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False,
+    "services.settings.server": "http://127.0.0.1:9/", "toolkit.telemetry.enabled": False,
+    "toolkit.telemetry.reportingpolicy.firstRun": False,
+    # Nothing is opened beside the page.
+    "browser.shell.checkDefaultBrowser": False, "browser.startup.page": 0, "browser.aboutwelcome.enabled": False,
+    "datareporting.policy.firstRunURL": "",
+}
+"""None of these changes how Firefox gathers ICE candidates."""
+
+COMMAND_TIMEOUT = 60
+START_TIMEOUT = 90
+
+
+class BrowserError(chromium.BrowserError):
+    """Firefox refused a command, a page threw, or a condition did not come true in time."""
+
+
+class Firefox:
+    """One browser with a profile of its own; a context manager."""
+
+    def __init__(self, *flags, executable=None, preferences=None):
+        path = executable or shutil.which("firefox-esr") or shutil.which("firefox")
+        if path is None:
+            raise BrowserError("there is no Firefox; scripts/peers installs it")
+        self._home = tempfile.mkdtemp(prefix="pcast-firefox-")
+        profile = os.path.join(self._home, "profile")
+        os.mkdir(profile)
+        with open(os.path.join(profile, "user.js"), "w", encoding="utf-8") as file:
+            for name, value in {**PREFERENCES, **(preferences or {})}.items():
+                file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
+        self._pages = {}
+        self._number = 0
+        self._messages = bytearray()
+        self._socket = None
+        # In a group of its own, to be ended as one; see chromium.py.
+        self._process = subprocess.Popen(
+            [path, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0",
+             "--width", "1280", "--height", "900", *flags],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0,
+            env={**os.environ, "HOME": self._home, "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
+        try:
+            self._socket = connect(f"{self._address()}/session", max_size=None, open_timeout=START_TIMEOUT, proxy=None)
+            session = self.command("session.new", timeout=START_TIMEOUT, capabilities={})
+            found = session["capabilities"]
+            self.version = f"{found['browserName']}/{found['browserVersion']}"
+            self.command("session.subscribe", events=["log.entryAdded", "network.responseCompleted",
+                                                      "network.fetchError"])
+        except BaseException:
+            self.close()
+            raise
+
+    def _address(self):
+        """The address of the protocol, which Firefox writes to its standard error."""
+        deadline = time.monotonic() + START_TIMEOUT
+        while True:
+            found = re.search(rb"WebDriver BiDi listening on (ws://\S+)", self._messages)
+            if found:
+                return found[1].decode()
+            if not select.select([self._process.stderr], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise BrowserError(f"Firefox did not start: {self._last_words()}")
+            chunk = os.read(self._process.stderr.fileno(), 1 << 16)
+            if not chunk:
+                raise BrowserError(f"Firefox ended: {self._last_words()}")
+            self._messages += chunk
+
+    def _last_words(self):
+        return bytes(self._messages[-300:]).decode(errors="replace").strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
+        """Sends one command and returns its result; events that come meanwhile go to their pages."""
+        self._number += 1
+        number = self._number
+        try:
+            self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+            deadline = time.monotonic() + timeout
+            while True:
+                answer = self._receive(deadline)
+                if answer is None:
+                    raise BrowserError(f"{method} was not answered in time")
+                if answer.get("id") != number:
+                    self._deliver(answer)
+                elif answer["type"] == "error":
+                    raise BrowserError(f"{method}: {answer['error']}: {answer.get('message', '')}")
+                else:
+                    return answer["result"]
+        except ConnectionClosed as error:
+            raise BrowserError(f"Firefox ended: {self._last_words()}") from error
+
+    def pump(self, seconds):
+        """Lets events come for a while."""
+        deadline = time.monotonic() + seconds
+        while (event := self._receive(deadline)) is not None:
+            self._deliver(event)
+
+    def _receive(self, deadline):
+        self._drain()
+        try:
+            return json.loads(self._socket.recv(timeout=max(0, deadline - time.monotonic())))
+        except TimeoutError:
+            return None
+
+    def _drain(self):
+        """Reads what Firefox writes, so that its pipe never fills, and keeps the end of it."""
+        while select.select([self._process.stderr], [], [], 0)[0]:
+            chunk = os.read(self._process.stderr.fileno(), 1 << 16)
+            if not chunk:
+                return
+            self._messages = (self._messages + chunk)[-(1 << 16):]
+
+    def _deliver(self, event):
+        parameters = event.get("params", {})
+        context = parameters.get("source", {}).get("context") or parameters.get("context")
+        page = self._pages.get(context)
+        if page:
+            page.take(event["method"], parameters)
+
+    def page(self, *scripts):
+        """A new empty page; `scripts` run in it before those of each document."""
+        # A window of its own: what is behind another tab shows no pictures.
+        context = self.command("browsingContext.create", type="window")["context"]
+        for script in scripts:
+            self.command("script.addPreloadScript", functionDeclaration=f"() => {{ {script} }}", contexts=[context])
+        page = self._pages[context] = Page(self, context)
+        return page
+
+    def close(self):
+        """Ends the browser and removes its profile."""
+        try:
+            if self._socket:
+                self.command("browser.close", timeout=5)
+                self._socket.close()
+                self._process.wait(10)
+        except (BrowserError, OSError, ConnectionClosed, subprocess.TimeoutExpired):
+            pass
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)  # its group holds its children only
+        except ProcessLookupError:
+            pass
+        self._process.wait()
+        self._process.stderr.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+class Page:
+    """One tab."""
+
+    def __init__(self, browser, context):
+        self._browser = browser
+        self._context = context
+        self.problems = []
+        """Errors of the console and the network, and uncaught exceptions, as text."""
+
+    def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
+        return self._browser.command(method, timeout=timeout, context=self._context, **parameters)
+
+    def take(self, method, parameters):
+        """Takes an event."""
+        if method == "log.entryAdded" and parameters["level"] == "error":
+            self.problems.append(f"{parameters['type']}: {parameters['text']}")
+        elif method == "network.responseCompleted" and parameters["response"]["status"] >= 400:
+            response = parameters["response"]
+            self.problems.append(f"network: {response['status']} {response['url']}")
+
+    def open(self, url, timeout=COMMAND_TIMEOUT):
+        """Goes to a page and waits until it is loaded."""
+        self.command("browsingContext.navigate", url=url, wait="complete", timeout=timeout)
+
+    def evaluate(self, expression, timeout=COMMAND_TIMEOUT):
+        """The value of a JavaScript expression; a promise is awaited."""
+        answer = self._browser.command(
+            "script.evaluate", timeout=timeout, awaitPromise=True, target={"context": self._context},
+            expression=f"(async () => JSON.stringify(await (0, eval)({json.dumps(expression)})))()",
+            userActivation=False)
+        if answer["type"] == "exception":
+            raise BrowserError(answer["exceptionDetails"]["text"])
+        text = answer["result"].get("value")
+        return None if text is None else json.loads(text)
+
+    def wait(self, expression, timeout, what=None):
+        """Waits until the expression is true, and returns its value."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = self.evaluate(expression)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
+            self._browser.pump(0.05)
+
+    def text(self, selector):
+        """What an element shows, on one line; empty where it is hidden."""
+        shown = self.evaluate(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            return element?.checkVisibility() ? element.innerText : "";
+        }})()""")
+        return " ".join(shown.split())
+
+    def rest(self, seconds):
+        """Leaves the page alone for a while."""
+        self._browser.pump(seconds)
+
+    def click(self, selector):
+        """Clicks the middle of an element with the mouse, as a person would: the page gets its user activation."""
+        place = self.evaluate(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            if (!element) return null;
+            element.scrollIntoView({{ block: "center", behavior: "instant" }});
+            const {{ x, y, width, height }} = element.getBoundingClientRect();
+            return width && height ? {{ x: Math.round(x + width / 2), y: Math.round(y + height / 2) }} : null;
+        }})()""")
+        if place is None:
+            raise BrowserError(f"{selector} cannot be clicked: it is not there or not visible")
+        self.command("input.performActions", actions=[{
+            "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+                {"type": "pointerMove", **place}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
+            ]}])
+
+    def screenshot(self, path, whole=False):
+        """Writes what the page shows as PNG; where it is `whole`, also what is seen after scrolling."""
+        picture = self.command("browsingContext.captureScreenshot", origin="document" if whole else "viewport")
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture["data"]))

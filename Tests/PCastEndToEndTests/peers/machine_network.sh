@@ -1,0 +1,86 @@
+#!/bin/sh
+# machine_network.sh NAME WORD…: makes the network namespaces NAME, a machine with the interface "network", and
+# NAME-outside, another machine on the same link; prints "ready" and keeps them until it is ended. Then every process that
+# is left inside ends too. Nothing gets out of them. Commands join by namespace.sh.
+#
+# The words say what the interface of NAME has from the beginning: v4 (10.77.0.2), v6 (2001:db8:77::2), route (a default
+# route of each family, through NAME-outside, which is 10.77.0.1 and 2001:db8:77::1). Each line on standard input adds
+# what its words say, and is answered with "ready".
+set -eu
+
+[ $# -ge 1 ] || { echo "usage: machine_network.sh NAME WORD…" >&2; exit 2; }
+name=$1
+shift
+
+privileged=
+if [ "$(id -u)" != 0 ]; then
+    { command -v sudo >/dev/null && sudo -n true 2>/dev/null; } ||
+        { echo "machine_network.sh: making network namespaces needs root or sudo" >&2; exit 1; }
+    privileged="sudo -n"
+fi
+PATH=$PATH:/usr/sbin:/sbin
+
+remove() {
+    trap - EXIT INT TERM HUP
+    for space in "$name" "$name-outside"; do
+        for signal in TERM TERM KILL; do
+            inside=$($privileged ip netns pids "$space" 2>/dev/null || true)
+            [ -n "$inside" ] || break
+            # shellcheck disable=SC2086
+            $privileged kill "-$signal" $inside 2>/dev/null || true
+            sleep 0.5
+        done
+        $privileged ip netns delete "$space" 2>/dev/null || true
+    done
+}
+
+machine() { $privileged ip -n "$name" "$@"; }
+outside() { $privileged ip -n "$name-outside" "$@"; }
+
+# Without duplicate address detection, an IPv6 address is usable at once.
+add() {
+    routes=
+    for word in "$@"; do
+        case $word in
+            v4) machine address add 10.77.0.2/24 dev network ;;
+            v6) machine address add 2001:db8:77::2/64 dev network nodad ;;
+            route) routes=yes ;;
+            *) echo "machine_network.sh: what is $word?" >&2; exit 2 ;;
+        esac
+    done
+    for word in "$@"; do
+        case $routes$word in
+            yesv4) machine route add default via 10.77.0.1 ;;
+            yesv6) machine -6 route add default via 2001:db8:77::1 ;;
+        esac
+    done
+    echo ready
+}
+
+trap remove EXIT
+trap 'remove; exit 129' HUP
+trap 'remove; exit 130' INT
+trap 'remove; exit 143' TERM
+$privileged ip netns add "$name"
+$privileged ip netns add "$name-outside"
+machine link set lo up
+outside link set lo up
+machine link add network type veth peer name network netns "$name-outside"
+# Link-local addresses would be there by themselves; browsers do not use them.
+for space in "$name" "$name-outside"; do
+    $privileged ip netns exec "$space" sysctl -q -w net.ipv6.conf.network.addr_gen_mode=1
+done
+outside address add 10.77.0.1/24 dev network
+outside address add 2001:db8:77::1/64 dev network nodad
+machine link set network up
+outside link set network up
+add "$@"
+while read -r words; do
+    # shellcheck disable=SC2086
+    add $words
+done
+# Until a signal comes.
+while :; do
+    sleep 3600 >/dev/null 2>&1 &
+    wait "$!"
+done

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Another machine on the link: asks a media port for an answer in every way that it knows, and judges that none comes.
+
+`--local` turns it round: it is on the machine itself, and both kinds of connection have to be possible.
+"""
+
+import os
+import socket
+import struct
+
+import program
+
+
+def binding_request():
+    """A STUN binding request without credentials (RFC 8489, section 5)."""
+    return struct.pack("!HHI", 1, 0, 0x2112A442) + os.urandom(12)
+
+
+def datagram(run, address, port, name):
+    """Sends what anybody could send, and waits for anything in return, an ICMP error included."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as client:
+        client.connect((address, port))
+        answers = []
+        for payload in (binding_request(), b"\x80\xc8\x00\x01\x00\x00\x00\x01", b"x" * 1200, b"\x16\xfe\xfd" + bytes(50)):
+            try:
+                client.send(payload)
+                client.settimeout(0.2)
+                answers.append(client.recv(2048).hex())
+            except TimeoutError:
+                pass
+            except OSError as error:
+                answers.append(repr(error))
+        run.figures[name] = answers
+    return answers
+
+
+def connection(run, address, port, name):
+    """Tries to connect; returns what came of it."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as client:
+        client.settimeout(1.5)
+        try:
+            client.connect((address, port))
+            outcome = "connected"
+        except TimeoutError:
+            outcome = "silence"
+        except OSError as error:
+            outcome = type(error).__name__
+    run.figures[name] = outcome
+    return outcome
+
+
+def ask(run, options):
+    for address in options.address:
+        name = "IPv6" if ":" in address else "IPv4"
+        outcome = connection(run, address, options.port, f"{name} connection")
+        if options.local:
+            run.check(f"{name}: this machine connects", outcome == "connected")
+            continue
+        run.check(f"{name}: no answer to a connection", outcome == "silence")
+        answers = datagram(run, address, options.port, f"{name} datagrams")
+        run.check(f"{name}: no answer to datagrams", not answers)
+    for address in options.address if options.http else []:
+        outcome = connection(run, address, options.http, f"HTTP {address}")
+        run.check(f"HTTP is refused at {address}", outcome == "ConnectionRefusedError")
+
+
+def main():
+    parser = program.arguments(__doc__, "unused", seconds=1, positional=True)
+    parser.add_argument("--address", action="append", required=True, help="an address of the machine")
+    parser.add_argument("--port", type=int, required=True, help="the media port")
+    parser.add_argument("--http", type=int, help="the port of HTTP, which has to be refused")
+    parser.add_argument("--local", action="store_true", help="this is the machine itself")
+    options = parser.parse_args()
+    run = program.Program("stranger", options.seconds)
+    run.run(lambda: ask(run, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Uses the pages of a platform on loopback in a browser as it is installed, and judges what a person sees.
+
+It publishes on /publish and watches that stream on /watch/STREAM; with --stream it watches that one alone. Nothing
+changes how the browser gathers ICE candidates.
+"""
+
+import json
+import sys
+import time
+import urllib.parse
+
+import chromium
+import program
+
+SHOWN = """(() => {
+    const video = document.getElementById("video");
+    return { frames: video.getVideoPlaybackQuality().totalVideoFrames, time: video.currentTime,
+             size: [video.videoWidth, video.videoHeight], rate: document.getElementById("rate").textContent,
+             codec: document.getElementById("codec")?.textContent, state: document.getElementById("state").textContent };
+})()"""
+MESSAGE = """(() => {
+    const text = (id) => document.getElementById(id).textContent;
+    return document.getElementById("message").hidden ? null : [text("headline"), text("why")];
+})()"""
+
+
+def start(options):
+    if options.browser == "chromium":
+        return chromium.Chromium(*options.flag, loopback=False)
+    import firefox  # it needs a package that Chromium's driver does without
+    # The person has allowed camera and microphone for good.
+    allowed = {f"permissions.default.{device}": 1 for device in ("camera", "microphone")} if options.allowed else {}
+    return firefox.Firefox(*options.flag, preferences=allowed)
+
+
+def settle(page, options, states, what):
+    """Waits for a state of the page, or for the message that is expected; returns the message."""
+    condition = f"{json.dumps(states)}.includes(document.getElementById('state').textContent)"
+    if options.message:
+        condition = f"(document.getElementById('message').hidden ? '' : document.getElementById('headline').textContent)" \
+            f".includes({json.dumps(options.message)})"
+    try:
+        page.wait(condition, options.join, what)
+    except chromium.BrowserError as error:
+        raise chromium.BrowserError(f"{error}; the page says {page.evaluate(MESSAGE)}") from error
+    return page.evaluate(MESSAGE)
+
+
+def publish(run, browser, options):
+    page = browser.page()
+    page.open(f"{options.url}/publish?start")
+    run.figures["publishMessage"] = settle(page, options, ["publishing"], "the page to publish")
+    if options.screenshots:
+        page.rest(2)
+        page.screenshot(f"{options.screenshots}/{options.browser}-publish.png")
+    if options.message:
+        return None
+    link = page.wait("document.getElementById('watch').href", 60, "the link to watch")
+    run.figures["publishMilliseconds"] = page.evaluate("Math.round(performance.now())")
+    return urllib.parse.unquote(urllib.parse.urlsplit(link).path.split("/")[2])
+
+
+def watch(run, browser, options, stream):
+    page = browser.page()
+    page.open(f"{options.url}/watch/{urllib.parse.quote(stream, safe='')}")
+    run.figures["watchMessage"] = settle(page, options, ["live"], "the page to be live")
+    if options.comes_back:
+        # What the browser lacks comes: the page shall go on by itself.
+        print("waiting", flush=True)
+        sys.stdin.readline()
+        page.wait("document.getElementById('state').textContent == 'live'", options.join, "the page to go on by itself")
+    if not options.message or options.comes_back:
+        page.wait("document.getElementById('video').currentTime > 0", options.join, "a picture")
+        run.figures["watchMilliseconds"] = page.evaluate("Math.round(performance.now())")
+        measure(run, page, options.seconds)
+    elif options.audio:
+        listen(run, page)
+    if options.screenshots:
+        page.screenshot(f"{options.screenshots}/{options.browser}-watch.png")
+
+
+def measure(run, page, seconds):
+    before = page.evaluate(SHOWN)
+    page.rest(seconds)
+    after = page.evaluate(SHOWN)
+    run.figures["shown"] = after
+    run.check("at least ten frames a second were shown", after["frames"] - before["frames"] >= 10 * seconds)
+    run.check("the page says that it is live", after["state"] == "live")
+    run.check("the page has no message", page.evaluate(MESSAGE) is None)
+
+
+def listen(run, page):
+    """The message stays, and the audio plays below it."""
+    page.wait("document.getElementById('state').textContent == 'live'", 60, "the audio to be live")
+    page.click("#unmute")
+    began = page.evaluate("document.getElementById('video').currentTime")
+    page.wait(f"document.getElementById('video').currentTime > {began} + 1", 60, "the audio to play")
+    run.check("the sound is on", page.evaluate("!document.getElementById('video').muted"))
+    run.figures["watchMessage"] = page.evaluate(MESSAGE)
+    run.check("the message stays", run.figures["watchMessage"] is not None)
+
+
+def use(run, options):
+    began = time.monotonic()
+    with start(options) as browser:
+        run.figures["peer"] = browser.version
+        stream = options.stream or publish(run, browser, options)
+        if stream:
+            watch(run, browser, options, stream)
+        for name in ("publishMessage", "watchMessage"):
+            message = run.figures.get(name)
+            if options.explanation and message:
+                run.check(f"{name} explains", options.explanation in message[1])
+    run.figures["seconds"] = round(time.monotonic() - began, 1)
+
+
+def main():
+    parser = program.arguments(__doc__, "the platform, http://127.0.0.1:PORT", seconds=3, positional=True)
+    parser.add_argument("--browser", choices=["chromium", "firefox"], required=True)
+    parser.add_argument("--stream", help="watch this stream, and publish none")
+    parser.add_argument("--allowed", action="store_true", help="the person has allowed camera and microphone for good")
+    parser.add_argument("--message", help="expect a message with this in its headline")
+    parser.add_argument("--explanation", help="expect this in the text of the message")
+    parser.add_argument("--audio", action="store_true", help="expect audio to play beside the message")
+    parser.add_argument("--comes-back", action="store_true", help="print “waiting” when the message is there; after a line "
+                        "on standard input the page shall go on by itself")
+    parser.add_argument("--join", type=float, default=60, help="seconds within which each page must do so")
+    parser.add_argument("--screenshots", metavar="FOLDER", help="PNGs of the pages")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for the browser")
+    options = parser.parse_args()
+    options.url = (options.url or options.url_option or "").rstrip("/")
+    if not options.url:
+        parser.error("the platform's address is missing")
+    run = program.Program(options.browser, options.seconds)
+    run.run(lambda: use(run, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+import Glibc
+import PCastMedia
+import Testing
+
+@testable import PCastIO
+
+/// What the network sees of these addresses is tested end to end: there is none here.
+@Suite("Addresses for programs of this machine alone", .timeLimit(.minutes(5)))
+struct LocalTrafficTests {
+    private static func loop(
+        _ listen: String = "127.0.0.1:0", loops: Int = 1, patient: PatientDatagrams? = nil
+    ) throws -> EventLoop<EchoMachine> {
+        try EventLoop(
+            name: "local", listen: [TransportAddress(listen)!], localOnly: [.anyV4, IPAddress("::")!], tcpListen: true,
+            loops: loops, patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+    }
+
+    @Test("Datagrams to any address of this machine are heard, and answered from the address that they went to")
+    func datagrams() async throws {
+        let loop = try Self.loop()
+        #expect(loop.boundAddresses.map(\.ip) == [.loopbackV4])
+        #expect(loop.localOnlyWarnings.isEmpty)
+        let port = loop.boundAddresses[0].port
+        #expect(loop.localOnlyAddresses.allSatisfy { $0.port == port && $0.ip.isUnspecified })
+        let own = try LocalAddress.all().map { TransportAddress(ip: $0.ip, port: port) }
+        for address in own + [TransportAddress("127.0.0.9:\(port)")!] {
+            let socket = address.ip.family == .v4 ? TestSocket.udp() : TestSocket.udp("[::1]:0")
+            if address.ip.family == .v6, address.ip != IPAddress("::1")! { continue }
+            socket.send([1, 2], to: address)
+            let answer = try #require(socket.receive())
+            #expect(answer.bytes == [1, 2] && answer.from == address)
+        }
+    }
+
+    @Test("Connections to any address of this machine are accepted")
+    func connections() async throws {
+        let loop = try Self.loop()
+        for ip in ["127.0.0.1", "127.0.0.9"] {
+            let connection = TestSocket.tcp(to: TransportAddress("\(ip):\(loop.boundAddresses[0].port)")!)
+            connection.write([0, 1, 7])
+            #expect(connection.read(3) == [0, 1, 7])
+        }
+    }
+
+    @Test("Loops that share an address share these too, and what may wait has its own sockets there")
+    func shared() async throws {
+        let first = try Self.loop(loops: 2, patient: PatientDatagrams([DatagramPattern(mask: 0xFF00, value: 0x0900)]))
+        let second = try EventLoop(
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+        #expect(second.localOnlyAddresses == first.localOnlyAddresses)
+        let address = TransportAddress("127.0.0.9:\(first.boundAddresses[0].port)")!
+        let sockets = (0..<32).map { _ in TestSocket.udp() }
+        for socket in sockets {
+            for mark: UInt8 in [1, 9] {
+                socket.send([mark, 5], to: address)
+                let answer = try #require(socket.receive())
+                #expect(answer.bytes == [mark, 5] && answer.from == address)
+            }
+        }
+        let counts = [
+            try await first.call { machine, _ in machine.handled.count },
+            try await second.call { machine, _ in machine.handled.count },
+        ]
+        #expect(counts.reduce(0, +) == 64 && counts.allSatisfy { $0 > 0 })
+    }
+
+    @Test("Where another program has the port at an address of this machine, the others are left out, and that is said")
+    func taken() throws {
+        let other = try UDPSocket(binding: TransportAddress("127.0.0.9:0")!, bufferSize: 4096)
+        let loop = try Self.loop("127.0.0.1:\(other.address.port)")
+        #expect(!loop.localOnlyAddresses.contains { $0.ip.family == .v4 })
+        #expect(loop.localOnlyWarnings.count == 1)
+        let socket = TestSocket.udp()
+        socket.send([3], to: loop.boundAddresses[0])
+        #expect(socket.receive()?.bytes == [3])
+    }
+
+    @Test("Whoever comes later is refused the port, at these addresses and at the others")
+    func exclusive() throws {
+        let loop = try Self.loop()
+        for ip in ["127.0.0.1", "127.0.0.9", "0.0.0.0"] {
+            let address = TransportAddress("\(ip):\(loop.boundAddresses[0].port)")!
+            #expect(throws: IOError.addressInUse(address)) { try UDPSocket(binding: address, bufferSize: 4096) }
+            #expect(throws: IOError.addressInUse(address)) { try TCPListener(binding: address) }
+        }
+    }
+}

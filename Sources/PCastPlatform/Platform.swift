@@ -93,8 +93,7 @@ public struct Platform: Sendable {
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
         let keeping = Task { await kept.run(of: directory) }
-        let logger = logger
-        let interfaces = Task {
+        let interfaces = Task { [logger] in
             await router.followInterfaces { addresses in
                 logger.info("candidates name other addresses", metadata: ["addresses": "\(addresses)"])
             }

@@ -58,11 +58,11 @@ extension EndToEnd {
                 (["token", "verify", "DIGEST:eyJhIjoxfQ==", "--secret", "s", "--json"], 3),
                 (["streams", "end", "none", "--reason", "ended", "--json"], 4),
             ] as [([String], Int32)], [false, true])
-        func refusing(_ command: ([String], status: Int32), closesMessages: Bool) async throws {
+        func refusing(_ command: ([String], Int32), closesMessages: Bool) async throws {
             try await Workplace.run { place in
                 let (outcome, messages) = try await Self.run(
                     "pcast", command.0, of: place, closesMessages: closesMessages)
-                #expect(outcome == .exit(command.status), "\(messages)")
+                #expect(outcome == .exit(command.1), "\(messages)")
             }
         }
 

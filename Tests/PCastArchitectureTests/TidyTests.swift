@@ -34,6 +34,16 @@ struct TidyTests {
         }
     }
 
+    @Test("programs write to standard output by StandardOutput alone: nothing else survives a closed pipe")
+    func output() {
+        for (path, text) in Sources.files(below: "Sources") where !path.hasSuffix("/StandardOutput.swift") {
+            let code = Sources.code(of: text)
+            let found = code.range(
+                of: #"FileHandle\.standard(Output|Error)|(?<![.\w])(?<!func )print\("#, options: .regularExpression)
+            #expect(found == nil, "\(path) writes to standard output by itself")
+        }
+    }
+
     @Test("tests wait for conditions, not for time")
     func sleeps() {
         for (path, text) in Sources.files(below: "Tests") where !path.contains("Architecture") {

@@ -21,6 +21,8 @@ let isReturning = false;
 let lastReason = null;
 /** The tracks that are asked for; after a refusal, those that the browser can receive. */
 let kinds = ["video", "audio"];
+/** Headline and explanation of why the others are left out. */
+let leftOut = null;
 /** Whether the connection is made apart from the page; see makeConnection. */
 let isApart = false;
 /** The microphone, while the page has it for the sake of the addresses that come with it. */
@@ -91,6 +93,7 @@ function connectionChanged(connection, origin) {
       attempts = 0;
       isReturning = false;
       if (isComplete()) hideMessage();
+      else showLeftOut();
       badge("live", "good");
       tellQuality(quality);
       releaseMicrophone();
@@ -132,8 +135,16 @@ function playRest(error) {
   const [headline, why] = describeUnplayable(error, unplayable);
   if (!rest.length || rest.length === kinds.length) return stop("bad", "failed", headline, why);
   kinds = rest;
-  showMessage("partial", headline, `${why} ${rest[0] === "audio" ? "The audio plays." : "The video plays, without audio."}`);
+  leftOut = [headline, `${why} ${rest[0] === "audio" ? "The audio plays." : "The video plays, without audio."}`];
+  showLeftOut();
   join();
+}
+
+// Over the place of the video; a stream that plays without audio says nothing in its way.
+function showLeftOut() {
+  if (kinds[0] === "video") return hideMessage();
+  showMessage("partial", ...leftOut);
+  unmute.hidden = !video.muted || !session;
 }
 
 function describeUnplayable(error, unplayable) {

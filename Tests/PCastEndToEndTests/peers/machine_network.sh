@@ -20,8 +20,10 @@ if [ "$(id -u)" != 0 ]; then
 fi
 PATH=$PATH:/usr/sbin:/sbin
 
+sleeping=
 remove() {
     trap - EXIT INT TERM HUP
+    [ -z "$sleeping" ] || kill "$sleeping" 2>/dev/null || true
     for space in "$name" "$name-outside"; do
         for signal in TERM TERM KILL; do
             inside=$($privileged ip netns pids "$space" 2>/dev/null || true)
@@ -82,5 +84,6 @@ done
 # Until a signal comes.
 while :; do
     sleep 3600 >/dev/null 2>&1 &
-    wait "$!"
+    sleeping=$!
+    wait "$sleeping"
 done

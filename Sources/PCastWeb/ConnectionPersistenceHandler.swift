@@ -76,6 +76,7 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
             let hasLength = head.headers.contains(name: "Content-Length") || !head.status.mayHaveResponseBody
             if !hasLength {
                 head.version = exchange.version
+                head.headers.remove(name: "Transfer-Encoding")
                 exchange.isLast = true
             } else if !exchange.isLast {
                 head.headers.replaceOrAdd(name: "Connection", value: "keep-alive")

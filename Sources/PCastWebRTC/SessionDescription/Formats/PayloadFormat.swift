@@ -107,7 +107,10 @@ extension MediaDescription {
         return listed.compactMap { map in
             var format = PayloadFormat(map, in: self)
             format?.rtxPayloadType = retransmissions[map.payloadType]
-            if format?.codec == .opus { format?.redPayloadType = redundant[map.payloadType] }
+            // An answer writes both with the same channels.
+            if format?.codec == .opus, let red = redundant[map.payloadType], maps[Int(red)]?.channels == map.channels {
+                format?.redPayloadType = red
+            }
             format?.feedback = feedback[Int(map.payloadType)]
             return format
         }

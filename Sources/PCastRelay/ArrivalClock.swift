@@ -22,7 +22,8 @@ struct ArrivalClock {
             if reference == nil { begin(timestamp, at: now) }
             return
         }
-        let expected = reference.arrival + rate.span(ofTicks: Int64(Int32(bitPattern: timestamp &- reference.timestamp)))
+        let expected =
+            reference.arrival + rate.span(ofTicks: Int64(Int32(bitPattern: timestamp &- reference.timestamp)))
         let delay = now - expected
         if max(delay, .zero - delay) > Self.longestDelay { return begin(timestamp, at: now) }
         self.reference = (timestamp, delay < .zero ? now : expected + delay / 128)

@@ -101,7 +101,8 @@ struct PublishedTrack: ~Copyable {
     }
 
     /// Keeps a packet.
-    mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Appending {
+    mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Appending
+    {
         guard log.accepts(sequence: packet.sequence), !waitingSets.contains(packet.sequence) else { return .refused }
         activity.arrived(payload.count, at: now)
         if !packet.isRetransmission, !payload.isEmpty {

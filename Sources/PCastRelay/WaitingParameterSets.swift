@@ -38,7 +38,8 @@ struct WaitingParameterSets {
 
     /// The next packet to be sent on before another one; nil when there is none more.
     mutating func next(before entry: PacketLog.Entry, in log: inout PacketLog) -> Packet? {
-        guard !packets.isEmpty, let index = packets.indices.min(by: { packets[$0].entry.sequence < packets[$1].entry.sequence }),
+        guard !packets.isEmpty,
+            let index = packets.indices.min(by: { packets[$0].entry.sequence < packets[$1].entry.sequence }),
             packets[index].entry.sequence < entry.sequence
         else { return nil }
         let behind = packets[index].entry.sequence + Int64(packets.count)

@@ -80,7 +80,8 @@ import Testing
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
-        depacketizer.append(([0x78, 0, UInt8(sps.count)] + sps + [0, UInt8(pps.count)] + pps).span, to: &bytes)
+        let aggregate = [0x78, 0, UInt8(sps.count)] + sps + [0, UInt8(pps.count)] + pps
+        depacketizer.append(aggregate.span, to: &bytes)
         #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: false))
         #expect(depacketizer.hasParameterSets)
         bytes = []
@@ -116,9 +117,9 @@ import Testing
         let changed: [UInt8] = [0x68, 0x5B, 0x84]
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
-        depacketizer.append(([0x7C, 0x87] + sps[1..<9]).span, to: &bytes)
-        depacketizer.append(([0x7C, 0x47] + sps[9...]).span, to: &bytes)
-        for unit in [pps, other, changed] { depacketizer.append(unit.span, to: &bytes) }
+        for unit in [[0x7C, 0x87] + sps[1..<9], [0x7C, 0x47] + sps[9...], pps, other, changed] {
+            depacketizer.append(unit.span, to: &bytes)
+        }
         #expect(depacketizer.finish(&bytes)?.hasPicture == false)
         bytes = []
         depacketizer.append([0x65, 0x88].span, to: &bytes)

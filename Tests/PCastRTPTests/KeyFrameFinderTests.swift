@@ -185,7 +185,9 @@ import Testing
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.sps, changed), Self.idr()])
     }
 
-    @Test("parameter sets under the timestamp of the picture before, or one of their own, make the IDR picture a key frame")
+    @Test(
+        "parameter sets under the timestamp of the picture before, or one of their own, make the IDR picture a key frame"
+    )
     func otherTimestamp() {
         for frame in [1, 2] as [UInt32] {
             var track = Track()
@@ -211,7 +213,9 @@ import Testing
         }
     }
 
-    @Test("parameter sets in fragments are known when all have come, in whatever order", arguments: [[0, 1, 2], [2, 0, 1]])
+    @Test(
+        "parameter sets in fragments are known when all have come, in whatever order",
+        arguments: [[0, 1, 2], [2, 0, 1]])
     func fragmentedSets(order: [Int]) {
         var track = Track()
         track.append(0, Self.delta, frame: 0, marker: true)
@@ -315,6 +319,10 @@ import Testing
         #expect(track.viewed().map(\.number) == [500, 501, 502])
     }
 
+    private static func remember(_ set: [UInt8], _ order: Int64, _ sets: inout H264ParameterSets) {
+        sets.remember(set.span, order: order)
+    }
+
     @Test("however many parameter sets are sent, a bounded number is kept, and the last of them")
     func bounded() {
         var sets = H264ParameterSets()
@@ -328,17 +336,17 @@ import Testing
             let bytes = stride(from: 0, to: padded.count, by: 8).map { start in
                 UInt8(padded.dropFirst(start).prefix(8), radix: 2) ?? 0
             }
-            sets.remember(([0x68] + bytes).span, order: Int64(id) + 1)
+            Self.remember(([0x68] + bytes), Int64(id) + 1, &sets)
             sets.remember(Self.sps.span, order: Int64(id) + 1)
         }
         #expect(sets.contains(255) && sets.contains(240) && !sets.contains(0))
         let payloads = sets.payloads(aggregates: false)
         #expect(payloads.count <= H264ParameterSets.maximumCount)
         for large in 0..<32 as Range<UInt8> {
-            sets.remember(([0x68, 0x80 | large] + [UInt8](repeating: 7, count: 1000)).span, order: 1000 + Int64(large))
+            Self.remember(([0x68, 0x80 | large] + [UInt8](repeating: 7, count: 1000)), 1000 + Int64(large), &sets)
         }
         #expect(sets.payloads(aggregates: false).reduce(0) { $0 + $1.count } <= H264ParameterSets.maximumTotalSize)
-        sets.remember(([0x67, 0x42, 0xC0, 0x1F, 0xD9] + [UInt8](repeating: 7, count: 1200)).span, order: 5000)
+        Self.remember(([0x67, 0x42, 0xC0, 0x1F, 0xD9] + [UInt8](repeating: 7, count: 1200)), 5000, &sets)
         #expect(sets.payloads(aggregates: true).allSatisfy { $0.count <= H264ParameterSets.maximumSize })
     }
 
@@ -352,7 +360,9 @@ import Testing
             let count = Int.random(in: 0...40, using: &random)
             var payload = [head] + (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
             if head == 0x78, count > 3 { (payload[1], payload[2]) = (0, UInt8.random(in: 0...8, using: &random)) }
-            if head == 0x7C, count > 1 { payload[1] = [0x87, 0x07, 0x47, 0x85, 0x45, 0x88].randomElement(using: &random)! }
+            if head == 0x7C, count > 1 {
+                payload[1] = [0x87, 0x07, 0x47, 0x85, 0x45, 0x88].randomElement(using: &random)!
+            }
             track.append(sequence + Int64.random(in: -3...3, using: &random), payload, frame: UInt32(sequence / 4))
             if sequence % 50 == 0 { _ = track.viewed() }
         }

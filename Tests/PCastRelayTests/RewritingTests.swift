@@ -106,7 +106,9 @@ struct RewritingTests {
         }
     }
 
-    @Test("SW6: a layer of H.264 is not begun at an IDR picture whose parameter sets nobody knows, but at the sets before one")
+    @Test(
+        "SW6: a layer of H.264 is not begun at an IDR picture whose parameter sets nobody knows, but at the sets before one"
+    )
     func sw6() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])

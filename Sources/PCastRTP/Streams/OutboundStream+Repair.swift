@@ -79,7 +79,8 @@ extension OutboundStream {
     }
 
     mutating func writeRetransmission(
-        of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping, sendTime: AbsoluteSendTime,
+        of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
+        sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }

@@ -197,7 +197,9 @@ public struct PacketLog: ~Copyable {
     ///
     /// - Precondition: `position` is in `start..<end`.
     @inline(__always)
-    public func payloadSize(from position: Int64) -> Int { Int(payloadTotal - address(of: position).pointee.payloadBefore) }
+    public func payloadSize(from position: Int64) -> Int {
+        Int(payloadTotal - address(of: position).pointee.payloadBefore)
+    }
 
     /// Where the packet with that (unwrapped) sequence number is, if it is still there.
     public func position(ofSequence sequence: Int64) -> Int64? {

@@ -13,9 +13,10 @@ extension PublishedStream {
     private static let missingTime = TimeSpan.seconds(10 as Int64)
 
     /// Looks at the layers, if it is time to; true when some came or went, or changed places.
-    mutating func reviewLayers(at now: Instant) -> Bool {
+    mutating func reviewLayers(_ clock: WallClockReference, at now: Instant) -> Bool {
         if let nextReview, now < nextReview { return false }
         nextReview = now + Self.reviewInterval
+        followArrivals(clock, at: now)
         if let bitrate = audio.activity.bitrate(at: now) { audio.bitrate = bitrate }
         guard layers.exist else { return false }
         swap(&ladder, &formerLadder)

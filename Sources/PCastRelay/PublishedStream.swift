@@ -156,15 +156,4 @@ struct PublishedStream: ~Copyable {
         viewers.removeAll { $0 == place }
         nextViewer = 0
     }
-
-    /// Follows the time that a sender report tells.
-    mutating func follow(_ type: MediaType, layer: Int, wallTime: WallTime) {
-        let track = type == .video ? receiver.layers[layer] : receiver.audio
-        guard let report = track?.senderReport?.information, let rate = track?.media.format.clockRate else { return }
-        let reported = WallTime(ntpTimestamp: report.ntpTimestamp)
-        clock.observe(reported: reported, arrival: wallTime)
-        guard let captured = clock.relayTime(of: reported) else { return }
-        let capture = CaptureClock(timestamp: report.rtpTimestamp, wallTime: captured, rate: rate)
-        if type == .video { layers[layer].captureClock = capture } else { audio.captureClock = capture }
-    }
 }

@@ -12,17 +12,26 @@ struct PublishedTrack: ~Copyable {
     /// Nil where the publisher has no such track; the log is empty then, and stays so.
     let carried: CarriedFormat?
     var log: PacketLog
+    /// When its frames were captured: by the publisher's sender reports, or by arrival where those tell nothing.
     var captureClock: CaptureClock?
+    /// Whether `captureClock` is by sender reports.
+    var followsReports = false
+    private(set) var arrivalClock = ArrivalClock()
+    private var keyFrames: KeyFrameFinder
+    private var waitingSets = WaitingParameterSets()
     /// What another shard has to know of it.
     var outline: TrackOutline {
         TrackOutline(
-            captureClock: captureClock, activity: activity, dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame
-        )
+            captureClock: captureClock, followsReports: followsReports, arrivalClock: arrivalClock, activity: activity,
+            dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets)
     }
 
     /// Goes on with what another shard knows of it.
     mutating func begin(as outline: TrackOutline) {
         captureClock = outline.captureClock
+        followsReports = outline.followsReports
+        arrivalClock = outline.arrivalClock
+        keyFrames.begin(with: outline.parameterSets)
         activity = outline.activity
         dimensions = outline.dimensions
         bitrate = outline.bitrate
@@ -47,6 +56,8 @@ struct PublishedTrack: ~Copyable {
         self.type = type
         carried = media.map { CarriedFormat(codec: $0.codec, h264: $0.format.h264) }
         log = PacketLog(capacity: media == nil ? 1 : Self.capacity(type))
+        keyFrames = KeyFrameFinder(
+            parameterSets: media?.format.parameterSets ?? [], aggregates: media?.packetizationMode != 0)
     }
 
     var exists: Bool { carried != nil }
@@ -66,26 +77,53 @@ struct PublishedTrack: ~Copyable {
     /// The source started over, with other times than before (RTP11).
     mutating func restart() {
         captureClock = nil
-        log.forgetKeyFrame()
+        followsReports = false
+        arrivalClock = ArrivalClock()
+        waitingSets.removeAll()
+        forgetKeyFrame()
     }
 
-    /// Keeps a packet; answers whether a key frame begins with it, nil when it was there already, or is too large or
-    /// too old.
-    mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Bool? {
-        guard log.accepts(sequence: packet.sequence) else { return nil }
+    /// Nobody begins with a key frame from before.
+    mutating func forgetKeyFrame() {
+        log.forgetKeyFrame()
+        keyFrames.forgetKeyFrame()
+    }
+
+    /// What became of a packet.
+    enum Appending: Hashable {
+        /// It was there already, or is too large or too old.
+        case refused
+        /// It waits for the packet behind it.
+        case waiting
+        case appended
+        /// It was appended, and a key frame is known by it that begins with the packet of that number.
+        case keyFrame(sequence: Int64)
+    }
+
+    /// Keeps a packet.
+    mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Appending
+    {
+        guard log.accepts(sequence: packet.sequence), !waitingSets.contains(packet.sequence) else { return .refused }
         activity.arrived(payload.count, at: now)
-        let startsKeyFrame =
-            type == .video && !payload.isEmpty
-            && KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: Span(_unsafeBytes: payload))
-        if startsKeyFrame {
-            let told = KeyFrameDetector.dimensions(codec: packet.codec, payload: Span(_unsafeBytes: payload))
-            dimensions = told ?? dimensions
-            keyFrame = (packet.timestamp, 0)
+        if !packet.isRetransmission, !payload.isEmpty {
+            arrivalClock.observe(packet.timestamp, rate: packet.codec.clockRate, at: now)
         }
-        if keyFrame?.timestamp == packet.timestamp { keyFrame?.byteCount += payload.count }
         let entry = PacketLog.Entry(
-            sequence: packet.sequence, timestamp: packet.timestamp, marker: packet.marker,
-            startsKeyFrame: startsKeyFrame, arrival: now, forwarded: packet.forwarded)
-        return log.append(entry, payload: payload) == nil ? nil : startsKeyFrame
+            sequence: packet.sequence, timestamp: packet.timestamp, marker: packet.marker, startsKeyFrame: false,
+            arrival: now, forwarded: packet.forwarded)
+        guard type == .video else { return log.append(entry, payload: payload) == nil ? .refused : .appended }
+        if packet.codec == .h264, waitingSets.keep(entry, payload: payload, in: &log) { return .waiting }
+        var found: KeyFrameFinder.KeyFrame?
+        while let earlier = waitingSets.next(before: entry, in: &log) {
+            let position = log.append(earlier.entry, payload: log.payload(at: earlier.position))
+            if position != nil, let keyFrame = keyFrames.appended(.h264, to: &log) { found = keyFrame }
+        }
+        guard log.append(entry, payload: payload) != nil else { return .refused }
+        if keyFrame?.timestamp == packet.timestamp { keyFrame?.byteCount += payload.count }
+        if let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
+        guard let found, found.position >= log.start else { return .appended }
+        dimensions = found.dimensions ?? dimensions
+        keyFrame = (log[found.position].timestamp, log.payloadSize(from: found.position))
+        return .keyFrame(sequence: log[found.position].sequence)
     }
 }

@@ -35,7 +35,7 @@ extension Relay {
                 addTakers(1, of: .video, layer: layer, stream: stream, at: now)
                 guard streams[stream].receiver.isResting(.video, layer: layer) else { continue }
                 // Nobody is shown what comes from before the pause.
-                streams[stream].layers[layer].log.forgetKeyFrame()
+                streams[stream].layers[layer].forgetKeyFrame()
                 requestKeyFrame(stream: stream, layer: layer)
             } else if taken & bit == 0, before & bit != 0 {
                 addTakers(-1, of: .video, layer: layer, stream: stream, at: now)

@@ -97,7 +97,7 @@ extension Relay {
             events.append(.mediaStarted(streams[index].peer))
         }
         if packet.isRestart { restartViewers(of: index, packet.type, layer: packet.layer, at: now) }
-        if streams[index].reviewLayers(at: now) {
+        if streams[index].reviewLayers(configuration.clock, at: now) {
             for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
         }
         // What a packet repeats was sent before it, and goes on before it.
@@ -111,18 +111,18 @@ extension Relay {
         _ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
     ) {
         let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
-        if packet.type == .video {
-            let layer = packet.layer
-            let track = streams.address(index).pointee.layers.address(layer)
-            let startsKeyFrame = track.pointee.append(packet, payload: payload, at: now)
-            guard let startsKeyFrame else { return }
-            if startsKeyFrame {
-                streams[index].receiver.keyFrameArrived(layer: layer, sequence: packet.sequence, at: now)
-            }
-            if !packet.marker { return gather(stream: index, at: now) }
-        } else {
-            guard streams[index].audio.append(packet, payload: payload, at: now) != nil else { return }
+        guard packet.type == .video else {
+            guard streams[index].audio.append(packet, payload: payload, at: now) != .refused else { return }
+            return notePackets(stream: index)
         }
+        let layer = packet.layer
+        switch streams.address(index).pointee.layers.address(layer).pointee.append(packet, payload: payload, at: now) {
+        case .refused, .waiting: return
+        case .appended: break
+        case .keyFrame(let sequence):
+            streams[index].receiver.keyFrameArrived(layer: layer, sequence: sequence, at: now)
+        }
+        if !packet.marker { return gather(stream: index, at: now) }
         notePackets(stream: index)
     }
 
@@ -159,7 +159,7 @@ extension Relay {
         var reader = RTCPReader()
         while let control = reader.next(in: bytes) {
             if let track = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
-                streams[index].follow(track.type, layer: track.layer, wallTime: wallTime)
+                streams[index].follow(track.type, layer: track.layer, clock: configuration.clock, at: now)
             }
         }
     }

@@ -164,7 +164,7 @@ extension Relay {
             addTakers(begins ? 1 : -1, of: .video, layer: layer, stream: index, at: now)
             if begins, streams[index].receiver.isResting(.video, layer: layer) {
                 // Nobody is shown what comes from before the pause.
-                streams[index].layers[layer].log.forgetKeyFrame()
+                streams[index].layers[layer].forgetKeyFrame()
                 requestKeyFrame(stream: index, layer: layer)
             }
         }

@@ -1,9 +1,12 @@
 import PCastMedia
+import PCastRTP
 import PCastWebRTC
 
 /// What is known of a track beside its packets.
 struct TrackOutline {
     var captureClock: CaptureClock?
+    var followsReports = false
+    var arrivalClock = ArrivalClock()
     var activity = TrackActivity()
     /// The size of its pictures, as the last key frame told.
     var dimensions: Dimensions?
@@ -11,4 +14,5 @@ struct TrackOutline {
     var bitrate: Bitrate?
     /// The newest key frame: its time, and the payload of it that has come.
     var keyFrame: (timestamp: UInt32, byteCount: Int)?
+    var parameterSets = H264ParameterSets()
 }

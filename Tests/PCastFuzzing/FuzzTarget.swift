@@ -13,6 +13,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case vp8
     case opus
     case jitter
+    case keyFrame
     case outboundStream
     case nack
     case redundancy
@@ -45,6 +46,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .vp8: try PayloadTarget.run(.vp8, bytes)
         case .opus: try PayloadTarget.run(.opus, bytes)
         case .jitter: try JitterTarget.run(bytes)
+        case .keyFrame: try KeyFrameTarget.run(bytes)
         case .outboundStream: try OutboundStreamTarget.run(bytes)
         case .nack: try NACKTarget.run(bytes)
         case .redundancy: try RedundancyTarget.run(bytes)
@@ -75,6 +77,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .vp8: PayloadTarget.vp8Corpus
         case .opus: PayloadTarget.opusCorpus
         case .jitter: JitterTarget.corpus
+        case .keyFrame: KeyFrameTarget.corpus
         case .outboundStream: OutboundStreamTarget.corpus
         case .nack: NACKTarget.corpus
         case .redundancy: RedundancyTarget.corpus

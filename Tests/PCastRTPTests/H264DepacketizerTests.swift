@@ -77,15 +77,54 @@ import Testing
 
     @Test("COD4: an IDR that comes without parameter sets gets those sent before")
     func cod4() {
+        let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
         var depacketizer = H264Depacketizer()
         var bytes: [UInt8] = []
-        depacketizer.append([0x78, 0, 2, 0x67, 0x42, 0, 2, 0x68, 0xCE].span, to: &bytes)
+        let aggregate = [0x78, 0, UInt8(sps.count)] + sps + [0, UInt8(pps.count)] + pps
+        depacketizer.append(aggregate.span, to: &bytes)
         #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: false))
         #expect(depacketizer.hasParameterSets)
         bytes = []
         depacketizer.append([0x65, 0x88].span, to: &bytes)
         #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
-        #expect(bytes == [0, 0, 0, 1, 0x67, 0x42, 0, 0, 0, 1, 0x68, 0xCE, 0, 0, 0, 1, 0x65, 0x88])
+        #expect(bytes == H264Fixtures.annexB([sps, pps, [0x65, 0x88]]))
+        // Behind a delimiter, which begins an access unit.
+        bytes = []
+        depacketizer.append([0x09, 0xF0].span, to: &bytes)
+        depacketizer.append([0x65, 0x88].span, to: &bytes)
+        #expect(depacketizer.finish(&bytes)?.isKeyFrame == true)
+        #expect(bytes == H264Fixtures.annexB([[0x09, 0xF0], sps, pps, [0x65, 0x88]]))
+    }
+
+    @Test("parameter sets before a picture that refers to others make no key frame")
+    func setsBeforeDelta() {
+        let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
+        #expect(depacketize([sps, pps, [0x41, 0x9A]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+    }
+
+    @Test("a picture parameter set before its sequence parameter set is given once more behind it")
+    func wrongOrder() {
+        let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
+        let result = depacketize([pps, sps, [0x65, 0x88]])
+        #expect(result.frame?.isKeyFrame == true)
+        #expect(result.bytes == H264Fixtures.annexB([sps, pps, pps, sps, [0x65, 0x88]]))
+    }
+
+    @Test("parameter sets of two IDs, one of them in fragments and replaced later, are all given")
+    func severalIDs() {
+        let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
+        let other: [UInt8] = [0x68, 0x5B, 0x83]
+        let changed: [UInt8] = [0x68, 0x5B, 0x84]
+        var depacketizer = H264Depacketizer()
+        var bytes: [UInt8] = []
+        for unit in [[0x7C, 0x87] + sps[1..<9], [0x7C, 0x47] + sps[9...], pps, other, changed] {
+            depacketizer.append(unit.span, to: &bytes)
+        }
+        #expect(depacketizer.finish(&bytes)?.hasPicture == false)
+        bytes = []
+        depacketizer.append([0x65, 0x88].span, to: &bytes)
+        #expect(depacketizer.finish(&bytes)?.isKeyFrame == true)
+        #expect(bytes == H264Fixtures.annexB([sps, pps, changed, [0x65, 0x88]]))
     }
 
     @Test func anIDRBeforeAnyParameterSetIsNoKeyFrame() {

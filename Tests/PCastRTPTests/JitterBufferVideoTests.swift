@@ -198,6 +198,41 @@ import Testing
         #expect(frames[0].isKeyFrame)
     }
 
+    @Test("parameter sets before a picture that refers to others begin no stream, and no key frame is on its way")
+    func setsBeforeDelta() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        let sets = [H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet]
+        let delta = H264Fixtures.slice(idr: false, size: 50, using: &source.random)
+        let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
+        for (index, unit) in (sets + [delta]).enumerated() {
+            let packet = JitterPacket(
+                payload: unit, sequenceNumber: UInt16(index), timestamp: 0, marker: index == 2)
+            buffer.insert(packet, at: .at(0))
+        }
+        #expect(buffer.needsKeyFrame == true)
+        #expect(buffer.frames(at: .at(200)).isEmpty)
+        // What was dropped had the parameter sets of the key frame behind it.
+        buffer.insert(JitterPacket(payload: idr, sequenceNumber: 3, timestamp: 3000, marker: true), at: .at(233))
+        #expect(buffer.frames(at: .at(233)).map(\.bytes) == [H264Fixtures.annexB(sets + [idr])])
+    }
+
+    @Test("a key frame has all packets of its time, a picture parameter set before its sequence parameter set as well")
+    func wholeKeyFrame() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
+        let idr = H264Fixtures.slice(idr: true, size: 50, using: &source.random)
+        for (index, unit) in [[0x06, 5, 1, 0], pps, sps, idr].enumerated() {
+            let packet = JitterPacket(
+                payload: unit, sequenceNumber: UInt16(index), timestamp: 0, marker: index == 3)
+            buffer.insert(packet, at: .at(0))
+        }
+        let frames = buffer.frames(at: .at(0))
+        #expect(frames.map(\.bytes) == [H264Fixtures.annexB([sps, pps, [0x06, 5, 1, 0], pps, sps, idr])])
+        #expect(frames.first?.sequenceNumbers.count == 4)
+    }
+
     @Test("RTP3: an IDR without parameter sets does not begin a stream")
     func rtp3IDRAlone() {
         var source = JitterSource(.h264)

@@ -73,9 +73,10 @@ struct RewritingTests {
         /// What a layer sends of one picture; the last byte of each packet tells the layer.
         static func keyFrame(_ layer: Int) -> [[UInt8]] {
             let sets: [[UInt8]] = [[0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], [0x68, 0xCE, 0x3C, 0x80]]
-            return sets.map { $0 + [UInt8(layer)] } + withoutSets(layer)
+            return sets.map { $0 + [UInt8(layer)] } + [[0x65, 0x88, 0x84] + filling(layer)]
         }
-        static func withoutSets(_ layer: Int) -> [[UInt8]] { [[0x65, 0x88] + filling(layer)] }
+        /// It refers to a picture parameter set that the layer has not sent.
+        static func withoutSets(_ layer: Int) -> [[UInt8]] { [[0x65, 0x88, 0x44] + filling(layer)] }
         static func picture(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
         private static func filling(_ layer: Int) -> [UInt8] {
             [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)]
@@ -105,7 +106,9 @@ struct RewritingTests {
         }
     }
 
-    @Test("SW6: a layer of H.264 is not begun at an IDR picture without its parameter sets, but at the sets before one")
+    @Test(
+        "SW6: a layer of H.264 is not begun at an IDR picture whose parameter sets nobody knows, but at the sets before one"
+    )
     func sw6() throws {
         let network = VirtualNetwork()
         let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])

@@ -133,7 +133,7 @@ final class LightViewer: LightPeer {
     private func lookInto(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
         if let sent = LightPublisher.sendTime(of: datagram, packet.payload) { delays.add(now - sent) }
         let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
-        if KeyFrameDetector.startsKeyFrame(codec: packet.codec, payload: payload) {
+        if KeyFrameDetector.inspect(codec: packet.codec, payload: payload).isKeyFrame {
             receiver.keyFrameArrived(sequence: packet.sequence, at: now)
         }
     }

@@ -40,7 +40,7 @@ extension JitterBuffer {
         guard slots.keyFrameStartCount > 0, let newest else { return nil }
         var sequence = newest
         while sequence >= cursor {
-            if let slot = slots[sequence], isDecodable(slot.start),
+            if let slot = slots[sequence], slot.start.isKeyFrame, isDecodable(slot.start, at: sequence),
                 let end = FrameBoundary.end(ofFrameAt: sequence, in: slots)
             {
                 return beginning(ofKeyFrameAt: sequence)...end
@@ -50,24 +50,26 @@ extension JitterBuffer {
         return nil
     }
 
-    /// The parameter sets before an IDR picture, of the same frame, begin it.
+    /// The first packet of the frame that is here: what stands before the first slice, such as parameter sets in any order,
+    /// belongs to it.
     private func beginning(ofKeyFrameAt sequence: Int64) -> Int64 {
         guard let timestamp = slots[sequence]?.timestamp else { return sequence }
         var first = sequence
         var probe = sequence - 1
         while probe >= cursor, let slot = slots[probe], slot.isPadding || slot.timestamp == timestamp {
-            if isDecodable(slot.start) { first = probe }
+            if !slot.isPadding { first = probe }
             probe -= 1
         }
         return first
     }
 
-    private func isDecodable(_ start: KeyFrameDetector.Finding) -> Bool {
-        switch start {
-        case .none: false
-        case .idrWithoutParameterSets: depacketizer.hasParameterSets
-        case .keyFrame: true
-        }
+    private func isDecodable(_ start: KeyFrameDetector.Finding, at sequence: Int64) -> Bool {
+        start == .keyFrame || depacketizer.hasParameterSets || hasParameterSets(before: sequence)
+    }
+
+    /// Whether there are parameter sets that are not read yet, of the same frame or of one before it.
+    private func hasParameterSets(before sequence: Int64) -> Bool {
+        (cursor..<sequence).contains { slots[$0]?.start == .parameterSets }
     }
 
     /// The hole has been waited for long enough: a key frame is asked for, unless one is behind it already.
@@ -79,7 +81,7 @@ extension JitterBuffer {
 
     private var hasKeyFrameBehindHole: Bool {
         guard slots.keyFrameStartCount > 0, let newest, newest > firstMissing else { return false }
-        return (firstMissing...newest).contains { slots[$0]?.start ?? .none != .none }
+        return (firstMissing...newest).contains { slots[$0]?.start.isKeyFrame ?? false }
     }
 
     /// Whether the hole's last patience has ended, too.

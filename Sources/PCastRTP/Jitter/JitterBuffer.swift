@@ -215,7 +215,7 @@ public struct JitterBuffer: ~Copyable {
             _ = timestamps.unwrap(UInt32(truncatingIfNeeded: time))
         }
         if sequence == firstMissing || missingSince == nil { findMissing() }
-        if start != .none, sequence > firstMissing { isHopeless = false }
+        if start.isKeyFrame, sequence > firstMissing { isHopeless = false }
     }
 
     /// Finds the first number that is missing, and since when it is.
@@ -260,6 +260,11 @@ public struct JitterBuffer: ~Copyable {
                 continue
             }
             if !slot.isPadding { countDroppedFrame(slot.timestamp) }
+            // A key frame behind it may need them.
+            if slot.start == .parameterSets {
+                depacketizer.rememberParameterSets(
+                    of: slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span)
+            }
         }
         statistics.packetsLost += missing
         lostBeforeCursor += missing

@@ -66,7 +66,7 @@ struct PacketSlots: ~Copyable {
             .copyMemory(from: payload)
         slots[index] = slot
         count += 1
-        if slot.start != .none { keyFrameStartCount += 1 }
+        if slot.start.isKeyFrame { keyFrameStartCount += 1 }
     }
 
     /// Frees the slot of that number, if it is in use.
@@ -75,7 +75,7 @@ struct PacketSlots: ~Copyable {
         guard let slot = slots[index], slot.sequence == sequence else { return }
         slots[index] = nil
         count -= 1
-        if slot.start != .none { keyFrameStartCount -= 1 }
+        if slot.start.isKeyFrame { keyFrameStartCount -= 1 }
     }
 
     mutating func removeAll() {

@@ -1,17 +1,28 @@
 public import PCastMedia
 
-/// Finds in RTP payloads where a decoder can begin, without putting frames together (RTP3).
+/// What one RTP payload tells of key frames, without the payloads around it. See `KeyFrameFinder` for what those tell.
 public enum KeyFrameDetector {
     public enum Finding: Sendable {
-        /// The payload does not begin a key frame.
+        /// The payload has nothing to do with a key frame.
         case none
 
-        /// The first slice of an IDR picture, without a sequence parameter set in the same payload: decodable if the
-        /// parameter sets were sent before.
-        case idrWithoutParameterSets
+        /// Parameter sets, without an IDR slice behind them. Only those tell of a key frame: encoders repeat parameter sets
+        /// before other pictures as well.
+        case parameterSets
 
-        /// A decoder can begin here.
+        /// The first slice of an IDR picture. It is decodable with the parameter sets that were sent before.
+        case idr
+
+        /// A decoder that has nothing can begin with this payload.
         case keyFrame
+
+        /// Whether a key frame has its first slice here.
+        public var isKeyFrame: Bool {
+            switch self {
+            case .none, .parameterSets: false
+            case .idr, .keyFrame: true
+            }
+        }
     }
 
     /// Whether a decoder that has nothing can begin with this payload.
@@ -36,57 +47,62 @@ public enum KeyFrameDetector {
         case .vp8:
             guard let descriptor = VP8PayloadDescriptor.parse(payload), descriptor.startsKeyFrame else { return nil }
             return VP8FrameHeader(keyFrame: payload.extracting(descriptor.size..<payload.count))?.dimensions
-        case .h264: return dimensionsOfH264(payload)
+        case .h264:
+            var reader = H264PayloadReader()
+            while let unit = reader.next(in: payload) {
+                guard unit.isWhole else { return nil }
+                if let set = H264SequenceParameterSet(payload.extracting(unit.range)) { return set.dimensions }
+            }
+            return nil
         }
     }
 
-    private static func inspectH264(_ payload: Span<UInt8>) -> Finding {
-        switch payload[0] & H264NALUnit.typeMask {
-        case H264NALUnit.stapA:
-            var finding = Finding.none
-            var offset = 1
-            while let unit = nextUnit(of: payload, at: &offset) {
-                let found = inspectUnit(type: payload[unit.lowerBound], payload, bodyAt: unit.lowerBound + 1)
-                if found == .keyFrame { return found }
-                if found != .none { finding = found }
-            }
-            return finding
-        case H264NALUnit.fuA:
-            guard payload.count > 2, payload[1] & H264NALUnit.fragmentStart != 0 else { return .none }
-            return inspectUnit(type: payload[1], payload, bodyAt: 2)
-        default:
-            return inspectUnit(type: payload[0], payload, bodyAt: 1)
+    /// Whether a payload of H.264 has nothing but what stands before a picture (ITU-T H.264, section 7.4.1.2.3): delimiters,
+    /// parameter sets, supplemental information.
+    @inline(__always)
+    public static func precedesPicture(_ payload: UnsafeRawBufferPointer) -> Bool {
+        guard let first = payload.first else { return false }
+        switch first & H264NALUnit.typeMask {
+        case H264NALUnit.nonIDRSlice, H264NALUnit.idrSlice, H264NALUnit.fuA: return false
+        default: return precedesPicture(units: Span<UInt8>(_unsafeBytes: payload))
         }
+    }
+
+    private static func precedesPicture(units payload: Span<UInt8>) -> Bool {
+        var reader = H264PayloadReader()
+        var count = 0
+        while let unit = reader.next(in: payload) {
+            guard unit.isWhole, H264NALUnit.precedesPicture(unit.type) else { return false }
+            count += 1
+        }
+        return count > 0
+    }
+
+    private static func inspectH264(_ payload: Span<UInt8>) -> Finding {
+        var reader = H264PayloadReader()
+        var finding = Finding.none
+        var sets = (sequence: false, picture: false)
+        while let unit = reader.next(in: payload) {
+            guard unit.isStart else { continue }
+            switch unit.type {
+            case H264NALUnit.sequenceParameterSet:
+                sets.sequence = true
+                finding = .parameterSets
+            case H264NALUnit.pictureParameterSet:
+                // One that stands before its sequence parameter set is read in vain.
+                sets.picture = sets.sequence
+                finding = .parameterSets
+            case H264NALUnit.idrSlice where isFirstSlice(payload, at: unit.body):
+                return sets.picture ? .keyFrame : .idr
+            default: break
+            }
+        }
+        return finding
     }
 
     /// The first bit of a slice is set when `first_mb_in_slice` is zero (ITU-T H.264, section 7.3.3): a later slice
     /// of an IDR picture is no place to begin.
-    private static func inspectUnit(type: UInt8, _ payload: Span<UInt8>, bodyAt body: Int) -> Finding {
-        switch type & H264NALUnit.typeMask {
-        case H264NALUnit.sequenceParameterSet: .keyFrame
-        case H264NALUnit.idrSlice where body < payload.count && payload[body] & 0x80 != 0: .idrWithoutParameterSets
-        default: .none
-        }
-    }
-
-    private static func dimensionsOfH264(_ payload: Span<UInt8>) -> Dimensions? {
-        guard payload[0] & H264NALUnit.typeMask == H264NALUnit.stapA else {
-            return H264SequenceParameterSet(payload)?.dimensions
-        }
-        var offset = 1
-        while let unit = nextUnit(of: payload, at: &offset) {
-            if let set = H264SequenceParameterSet(payload.extracting(unit)) { return set.dimensions }
-        }
-        return nil
-    }
-
-    /// The next whole entry of a STAP-A; nil at its end, and at the first entry that is empty or too long.
-    private static func nextUnit(of payload: Span<UInt8>, at offset: inout Int) -> Range<Int>? {
-        guard offset + 2 < payload.count else { return nil }
-        let size = Int(payload[offset]) << 8 | Int(payload[offset + 1])
-        let start = offset + 2
-        guard size > 0, size <= payload.count - start else { return nil }
-        offset = start + size
-        return start..<offset
+    static func isFirstSlice(_ payload: Span<UInt8>, at body: Int) -> Bool {
+        body < payload.count && payload[body] & 0x80 != 0
     }
 }

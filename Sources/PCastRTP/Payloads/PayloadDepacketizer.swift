@@ -62,4 +62,11 @@ public enum PayloadDepacketizer: Sendable {
         if case .h264(let depacketizer) = self { return depacketizer.hasParameterSets }
         return false
     }
+
+    /// Keeps the parameter sets of a payload that is not put into a frame.
+    mutating func rememberParameterSets(of payload: Span<UInt8>) {
+        guard case .h264(var depacketizer) = self else { return }
+        depacketizer.rememberParameterSets(of: payload)
+        self = .h264(depacketizer)
+    }
 }

@@ -46,6 +46,12 @@ public struct SenderReportSource: Sendable {
         newest = (sequence, timestamp, time)
     }
 
+    /// Counts a packet of which nobody knows when its frame was captured.
+    public mutating func count(payloadSize: Int) {
+        packetCount += 1
+        octetCount += Int64(payloadSize)
+    }
+
     /// Counts a further packet of the frame that was sent last; false for one of another frame, of which `sent` wants to
     /// know when it was captured.
     @inline(__always)

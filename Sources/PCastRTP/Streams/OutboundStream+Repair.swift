@@ -79,7 +79,8 @@ extension OutboundStream {
     }
 
     mutating func writeRetransmission(
-        of entry: PacketLog.Entry, at position: Int64, by mapping: Mapping, sendTime: AbsoluteSendTime,
+        of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
+        sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }
@@ -93,7 +94,7 @@ extension OutboundStream {
             into: room,
             extensions: values,
             map: parameters.extensions)
-        let original = UInt16(truncatingIfNeeded: entry.sequence + mapping.sequenceOffset)
+        let original = UInt16(truncatingIfNeeded: sequence)
         room.storeBigEndian(original, at: layout.size)
         packetsRetransmitted += 1
         return Packet(
@@ -121,12 +122,14 @@ extension OutboundStream {
         guard let retransmission = parameters.retransmission else { return nil }
         probesSent += 1
         if size > Self.smallProbeSize, mapping.pictures.isZero,
-            let newest = mapping.newestSequence.flatMap({ log.position(ofSequence: $0) })
+            let newest = mapping.newestSequence.flatMap({
+                $0 >= mapping.firstSequence ? log.position(ofSequence: $0) : nil
+            })
         {
             let position = fullestPosition(upTo: newest, in: log)
             let packet = writeRetransmission(
-                of: log[position], at: position, by: mapping, sendTime: sendTime,
-                transportSequenceNumber: &transportSequenceNumber, into: room)
+                of: log[position], at: position, as: log[position].sequence + mapping.sequenceOffset, by: mapping,
+                sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
             packetsRetransmitted -= 1
             return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
         }

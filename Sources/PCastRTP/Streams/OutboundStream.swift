@@ -22,6 +22,8 @@ public struct OutboundStream: Sendable {
         public var playoutDelay: PlayoutDelay?
         /// Whether packets of a frame are filled up to one size; see `paddingSize`.
         public var evensSizes: Bool
+        /// Whether the marker says that a frame ends, as it does for video. Each packet of audio is a frame.
+        public var marksFrameEnds: Bool
 
         public struct Retransmission: Sendable {
             public var ssrc: UInt32
@@ -35,7 +37,8 @@ public struct OutboundStream: Sendable {
         public init(
             ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
             rid: RTPStreamIdentifier? = nil, extensions: RTPHeaderExtensionMap, clockRate: ClockRate,
-            playoutDelay: PlayoutDelay? = nil, redundantPayloadType: UInt8? = nil, evensSizes: Bool = false
+            playoutDelay: PlayoutDelay? = nil, redundantPayloadType: UInt8? = nil, evensSizes: Bool = false,
+            marksFrameEnds: Bool = true
         ) {
             self.ssrc = ssrc
             self.payloadType = payloadType
@@ -47,6 +50,7 @@ public struct OutboundStream: Sendable {
             self.playoutDelay = playoutDelay
             self.redundantPayloadType = redundantPayloadType
             self.evensSizes = evensSizes
+            self.marksFrameEnds = marksFrameEnds
         }
     }
 
@@ -148,6 +152,23 @@ public struct OutboundStream: Sendable {
         /// What `timestampOffset` would be, had it never had to give way to what was sent before.
         var alignedOffset: UInt32 = 0
         var pictures = VP8PictureOffset()
+        /// The parameter sets that were sent before the first source packet; where they are in the log.
+        var sets: Range<Int64> = 0..<0
+
+        /// Where a packet is that the peer knows by `sequence`; nil for one that it did not get, and one that the log has no
+        /// more.
+        func position(of sequence: Int64, in log: borrowing PacketLog) -> Int64? {
+            if let source = source(of: sequence) { return log.position(ofSequence: source) }
+            guard newestSequence != nil else { return nil }
+            let position = sequence - sequenceOffset - firstSequence + sets.upperBound
+            return sets.contains(position) && position >= log.start ? position : nil
+        }
+
+        /// Whether the peer got a packet by that number.
+        func maySend(_ sequence: Int64) -> Bool {
+            guard let newestSequence else { return false }
+            return (firstSequence - Int64(sets.count)...newestSequence).contains(sequence - sequenceOffset)
+        }
 
         /// The source's number of a packet that the peer knows by `sequence`; nil for one that it did not get.
         func source(of sequence: Int64) -> Int64? {
@@ -174,9 +195,19 @@ public struct OutboundStream: Sendable {
         mapping.newestSequence = nil
         mapping.firstSequence = entry.sequence
         // The rest of a frame that was cut is missing, and not to be taken for whole.
-        if last?.endsFrame == false { nextSequence += 1 }
-        mapping.sequenceOffset = nextSequence - entry.sequence
+        if last?.endsFrame == false, parameters.marksFrameEnds { nextSequence += 1 }
+        numberPackets(from: position, entry, in: log)
         if let last { setTimestampOffset(timestampOffset(continuing: last, with: entry)) }
+    }
+
+    /// Makes the number of a packet the peer's next, or the one behind the parameter sets that are sent before it.
+    private mutating func numberPackets(
+        from position: Int64, _ entry: PacketLog.Entry, in log: borrowing PacketLog
+    ) {
+        mapping.sets = log.parameterSets(ofKeyFrameAt: position) ?? 0..<0
+        mapping.sequenceOffset = nextSequence + Int64(mapping.sets.count) - entry.sequence
+        pendingSets = mapping.sets
+        beginsAnew = !pendingSets.isEmpty
     }
 
     mutating func setTimestampOffset(_ offset: UInt32) {
@@ -210,7 +241,7 @@ public struct OutboundStream: Sendable {
         awaitsFirst = false
         mapping.newestSequence = nil
         mapping.firstSequence = entry.sequence
-        mapping.sequenceOffset = nextSequence - entry.sequence
+        numberPackets(from: position, entry, in: log)
         guard let last else { return }
         guard let alignment else {
             return setTimestampOffset(Self.offset(following: last, with: entry, clockRate: parameters.clockRate))
@@ -245,8 +276,8 @@ public struct OutboundStream: Sendable {
     /// Whether the last packet sent ended a frame.
     public var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
-    /// How far back a packet looks for others that overtook it.
-    static let overtakingLimit: Int64 = 64
+    /// How far back a packet looks for others that overtook it: those of a large key frame whose first packet was sent again.
+    static let overtakingLimit: Int64 = 512
 
     static func firstOvertaking(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
         let sequence = log[position].sequence
@@ -280,6 +311,8 @@ public struct OutboundStream: Sendable {
     public mutating func beginAtEnd(of log: borrowing PacketLog) {
         position = log.end
         awaitsFirst = true
+        beginsAnew = true
+        pendingSets = 0..<0
     }
 
     /// Leaves out all that the log has, what was asked for again as well; goes on with whatever is appended next.
@@ -292,6 +325,10 @@ public struct OutboundStream: Sendable {
     }
 
     var awaitsFirst = false
+    /// Parameter sets that are sent before the next packet.
+    var pendingSets: Range<Int64> = 0..<0
+    /// Whether anything is to be done before the next packet is sent: only then is it asked what.
+    var beginsAnew = false
     var last: Last?
 
     /// The newest packet sent: its time as the peer knows it, and when it arrived here.
@@ -302,7 +339,10 @@ public struct OutboundStream: Sendable {
     }
 
     /// Stops until `begin` is called again, as when the peer fell too far behind.
-    public mutating func pause() { position = nil }
+    public mutating func pause() {
+        position = nil
+        pendingSets = 0..<0
+    }
 
     /// Whether it waits for `begin`.
     public var isPaused: Bool { position == nil }
@@ -359,12 +399,12 @@ public struct OutboundStream: Sendable {
         guard position != nil else { return nil }
         while !resends.isEmpty {
             let sequence = resends.removeFirst()
-            guard let source = mapping.source(of: sequence), let position = log.position(ofSequence: source) else {
+            guard let position = mapping.position(of: sequence, in: log) else {
                 retransmissionsMissed += 1
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, by: mapping, sendTime: sendTime,
+                of: log[position], at: position, as: sequence, by: mapping, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: room)
         }
         return nextNew(
@@ -378,18 +418,43 @@ public struct OutboundStream: Sendable {
         into room: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         while let position, position < log.end {
+            if beginsAnew {
+                let sets = beginAnew(
+                    at: position, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
+                    into: room)
+                if let sets { return sets }
+            }
             let entry = log.address(of: position)
             self.position = position + 1
-            if awaitsFirst {
-                awaitsFirst = false
-                begin(at: position, in: log)
-                self.position = position + 1
-            }
             guard entry.pointee.sequence >= mapping.firstSequence else { continue }
             return write(
-                entry, at: position, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
-                into: room)
+                entry, at: position, as: entry.pointee.sequence + mapping.sequenceOffset, in: log, sendTime: sendTime,
+                transportSequenceNumber: &transportSequenceNumber, into: room)
         }
+        return nil
+    }
+
+    /// Begins with the packet at `position` where that is to be the first; sends the parameter sets before it where it lacks
+    /// them.
+    @inline(never)
+    private mutating func beginAnew(
+        at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
+        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+    ) -> Packet? {
+        if awaitsFirst, log.address(of: position).pointee.sequence != PacketLog.Entry.unnumbered {
+            awaitsFirst = false
+            begin(at: position, in: log)
+            self.position = position
+        }
+        while let sets = pendingSets.first {
+            pendingSets = sets + 1..<pendingSets.upperBound
+            guard sets >= log.start else { continue }
+            let sequence = mapping.firstSequence + mapping.sequenceOffset - (mapping.sets.upperBound - sets)
+            return write(
+                log.address(of: sets), at: sets, as: sequence, in: log, sendTime: sendTime,
+                transportSequenceNumber: &transportSequenceNumber, into: room)
+        }
+        beginsAnew = awaitsFirst
         return nil
     }
 
@@ -405,29 +470,27 @@ public struct OutboundStream: Sendable {
     ) -> Packet? {
         while !formerResends.isEmpty {
             let sequence = formerResends.removeFirst()
-            guard let former, let source = former.source(of: sequence),
-                let position = log.position(ofSequence: source)
-            else {
+            guard let former, let position = former.position(of: sequence, in: log) else {
                 retransmissionsMissed += 1
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, by: former, sendTime: sendTime,
+                of: log[position], at: position, as: sequence, by: former, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: room)
         }
         return nil
     }
 
+    @inline(__always)
     private mutating func write(
-        _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog,
+        _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
         sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
     ) -> Packet {
-        let sequence = entry.pointee.sequence + mapping.sequenceOffset
         let timestamp = entry.pointee.timestamp &+ mapping.timestampOffset
         var repeated = 0
         if sequence >= nextSequence {
             nextSequence = sequence + 1
-            mapping.newestSequence = entry.pointee.sequence
+            mapping.newestSequence = sequence - mapping.sequenceOffset
             last = Last(timestamp: timestamp, arrival: entry.pointee.arrival, endsFrame: entry.pointee.marker)
             if redundancy > 0, parameters.redundantPayloadType != nil {
                 repeated = repeatableCount(before: entry, at: position, in: log)
@@ -466,18 +529,17 @@ public struct OutboundStream: Sendable {
         let newest = nextSequence - 1
         let distance = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- newest)
         let sequence = newest + Int64(distance)
-        let isCurrent = sequence - mapping.sequenceOffset >= mapping.firstSequence
+        let isCurrent = sequence - mapping.sequenceOffset >= mapping.firstSequence - Int64(mapping.sets.count)
+        let position = isCurrent ? mapping.position(of: sequence, in: log) : nil
         // Whether the log that was left still has it shows when it is sent.
-        guard let source = isCurrent ? mapping.source(of: sequence) : former?.source(of: sequence),
-            !isCurrent || log.position(ofSequence: source) != nil
-        else {
+        guard position != nil || !isCurrent && former?.maySend(sequence) == true else {
             retransmissionsMissed += 1
             return
         }
         guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
         // It left for the first time no sooner than it arrived here. Half a round trip, for that is a mean: nobody asks sooner
         // for what was lost, and who is refused asks again a round trip later.
-        if isCurrent, let position = log.position(ofSequence: source),
+        if let position,
             now - log.address(of: position).pointee.arrival < max(roundTrip / 2, ResendLimiter.minimumInterval)
         {
             return

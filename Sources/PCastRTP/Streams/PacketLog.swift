@@ -7,6 +7,9 @@ public import PCastMedia
 /// on when it arrives (NACK9). Everyone who sends the track keeps a position in the log, so that one copy of the
 /// payload serves them all and nobody has a queue of his own. When the log is full the oldest packet is overwritten;
 /// whoever stood there has fallen behind by `capacity` packets and starts again at a key frame.
+///
+/// Parameter sets that a key frame lacks have entries without a number. Only viewers that begin with that key frame are sent
+/// them (`parameterSets(ofKeyFrameAt:)`).
 public struct PacketLog: ~Copyable {
     /// One packet, without its bytes.
     public struct Entry: Sendable {
@@ -27,6 +30,10 @@ public struct PacketLog: ~Copyable {
         fileprivate(set) var payloadBefore: Int64 = 0
         /// Header extensions that pass on unchanged (SW9).
         public let forwarded: RTPExtensionValues
+
+        /// The number of an entry that is no packet of the source: less than any packet's, so that whoever sends the track
+        /// passes it over, and far enough from the limits to calculate with it.
+        static let unnumbered: Int64 = -(1 << 48)
 
         public init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
@@ -62,6 +69,8 @@ public struct PacketLog: ~Copyable {
     public var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
     private var keyFrame: Int64 = -1
     private var keyFrameTimestamp: UInt32 = 0
+    /// Where the parameter sets are that the newest key frame lacks; empty where it lacks none.
+    private var keyFrameSets: Range<Int64> = 0..<0
 
     /// The highest sequence number in the log.
     public private(set) var newestSequence: Int64?
@@ -94,6 +103,35 @@ public struct PacketLog: ~Copyable {
     /// The source started over: nobody may begin with a key frame from before.
     public mutating func forgetKeyFrame() { keyFrame = -1 }
 
+    /// Notes that the newest key frame begins at `position`.
+    ///
+    /// - Parameter sets: the parameter sets that it lacks, appended by `appendUnnumbered`.
+    mutating func noteKeyFrame(at position: Int64, sets: Range<Int64> = 0..<0) {
+        precondition(position >= start && position < end, "no packet at that position")
+        entries[Int(position & mask)].startsKeyFrame = true
+        keyFrame = position
+        keyFrameTimestamp = entries[Int(position & mask)].timestamp
+        keyFrameSets = sets
+    }
+
+    /// The parameter sets that a viewer needs who begins with the key frame at `position`: they are sent before it. Nil where
+    /// it needs none, or where that is not the newest key frame.
+    func parameterSets(ofKeyFrameAt position: Int64) -> Range<Int64>? {
+        guard position == keyFrame, !keyFrameSets.isEmpty, keyFrameSets.lowerBound >= start else { return nil }
+        return keyFrameSets
+    }
+
+    /// Appends something that is no packet of the source, and that nobody is sent unless asked for by its position. Answers the
+    /// position, and nil when it is too large.
+    public mutating func appendUnnumbered(
+        timestamp: UInt32, arrival: Instant, payload: UnsafeRawBufferPointer
+    ) -> Int64? {
+        append(
+            Entry(
+                sequence: Entry.unnumbered, timestamp: timestamp, marker: false, startsKeyFrame: false,
+                arrival: arrival), payload: payload)
+    }
+
     /// Whether a packet of that number may be appended: it is not there, and not so old that its being there once
     /// could have been forgotten, as a number sent twice would be (SRTP1).
     public func accepts(sequence: Int64) -> Bool {
@@ -113,12 +151,14 @@ public struct PacketLog: ~Copyable {
         place.initialize(to: entry)
         place.pointee.payloadBefore = payloadTotal
         payloadTotal += Int64(entry.length)
-        positions[Int(entry.sequence & mask)] = position
         end += 1
+        guard entry.sequence != Entry.unnumbered else { return position }
+        positions[Int(entry.sequence & mask)] = position
         newestSequence = max(newestSequence ?? entry.sequence, entry.sequence)
         if entry.startsKeyFrame, keyFrame < start || entry.timestamp != keyFrameTimestamp {
             keyFrame = position
             keyFrameTimestamp = entry.timestamp
+            keyFrameSets = 0..<0
         }
         return position
     }
@@ -157,7 +197,9 @@ public struct PacketLog: ~Copyable {
     ///
     /// - Precondition: `position` is in `start..<end`.
     @inline(__always)
-    func payloadSize(from position: Int64) -> Int { Int(payloadTotal - address(of: position).pointee.payloadBefore) }
+    public func payloadSize(from position: Int64) -> Int {
+        Int(payloadTotal - address(of: position).pointee.payloadBefore)
+    }
 
     /// Where the packet with that (unwrapped) sequence number is, if it is still there.
     public func position(ofSequence sequence: Int64) -> Int64? {

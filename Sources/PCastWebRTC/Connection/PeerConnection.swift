@@ -428,10 +428,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 }
 
 extension InboundTrack {
-    /// The mapping of the last sender report.
+    /// The mapping of the last sender report; nil where that tells no time.
     public var captureClock: CaptureClock? {
-        senderReport.map { report in
-            CaptureClock(
+        senderReport.flatMap { report in
+            guard report.information.ntpTimestamp != 0 else { return nil }
+            return CaptureClock(
                 timestamp: report.information.rtpTimestamp,
                 wallTime: WallTime(ntpTimestamp: report.information.ntpTimestamp), rate: media.format.clockRate)
         }

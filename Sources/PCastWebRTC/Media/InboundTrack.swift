@@ -1,6 +1,14 @@
 public import PCastMedia
 public import PCastRTP
 
+/// What a packet says of the track that it is of.
+enum SourceIdentification {
+    /// Nothing.
+    case none
+    case own
+    case other
+}
+
 /// One track that a peer sends: which SSRC it has, what was lost of it, and what to ask for again.
 public struct InboundTrack: Sendable {
     public let media: NegotiatedMedia
@@ -36,8 +44,25 @@ public struct InboundTrack: Sendable {
     private var newestTimestamp: UInt32 = 0
     private var lastPacket: Instant?
 
-    /// A source that changes its SSRC is believed when the old one has been silent for so long.
+    /// The SSRCs before this one, the last four: packets of them may still be under way, or they send as well.
+    private var formerSSRCs = SIMD4<UInt32>()
+    private var formerCount = 0
+    private var lastBinding: Instant?
+    /// Its source said that it leaves, and has sent nothing since.
+    private var hasLeft = false
+    /// The number of the first packet of this source: retransmissions of earlier ones are another source's.
+    private var firstSequence: Int64?
+
+    /// A source that changes its SSRC, and does not say by MID or RID whose it is, is believed when the old one has been silent
+    /// for so long: two sources may send at once.
     private static let silence = TimeSpan.milliseconds(500)
+    /// A packet of a former SSRC is a late one until the new one has been silent for so long: some packets of audio, some
+    /// frames of video.
+    private static func formerSilence(_ type: MediaType) -> TimeSpan { .milliseconds(type == .audio ? 60 : 200) }
+    /// Two bindings by MID or RID are so far apart: each makes all viewers begin anew.
+    private static let bindingInterval = TimeSpan.milliseconds(100)
+    /// Numbers left free before a new source's first packet, for those that it overtook.
+    private static let restartGap: Int64 = 64
 
     /// In packets, five seconds of 20 ms.
     private static let longestAudioHole: Int64 = 250
@@ -53,8 +78,12 @@ public struct InboundTrack: Sendable {
         return RedundantSequence.Hole(packetCount: Int(step - 1), ticks: Int64(ticks))
     }
 
+    /// The name of its section, as packets bear it.
+    let mid: RTPStreamIdentifier?
+
     init(_ media: NegotiatedMedia, rid: RTPStreamIdentifier? = nil) {
         self.media = media
+        mid = media.mid.flatMap { RTPStreamIdentifier($0) }
         self.rid = rid
         let canBeginAnew = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
         if media.feedback.contains(.pause), canBeginAnew { pause = PauseRequest() }
@@ -68,7 +97,12 @@ public struct InboundTrack: Sendable {
     }
 
     private mutating func bind(_ ssrc: UInt32) {
+        if let former = self.ssrc {
+            formerSSRCs[formerCount & 3] = former
+            formerCount += 1
+        }
         self.ssrc = ssrc
+        hasLeft = false
         statistics = ReceiveStatistics(ssrc: ssrc, clockRate: media.format.clockRate)
         senderReport = nil
         restart()
@@ -88,12 +122,17 @@ public struct InboundTrack: Sendable {
         case refused
     }
 
-    mutating func receive(_ header: RTPHeader, payloadSize: Int, at now: Instant) -> Arrival {
+    /// - Parameter identification: whether the packet says that it is of this track (MID, RID); only that of an unknown SSRC
+    ///   matters.
+    mutating func receive(
+        _ header: RTPHeader, identification: SourceIdentification, payloadSize: Int, at now: Instant
+    ) -> Arrival {
         var isNewSource = false
         if header.ssrc != ssrc {
-            guard ssrc == nil || lastPacket.map({ now - $0 > Self.silence }) ?? true else { return .refused }
+            guard mayBind(header.ssrc, identification, at: now) else { return .refused }
             isNewSource = newestSequence != nil
             bind(header.ssrc)
+            lastBinding = now
         }
         let arrival = statistics?.received(
             sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, at: now)
@@ -106,11 +145,13 @@ public struct InboundTrack: Sendable {
         case .inOrder, .late: break
         }
         lastPacket = now
+        hasLeft = false
         packetsReceived += 1
         bytesReceived += payloadSize
         if isNewSource { pause?.restart(at: now) }
         pause?.packetReceived(sequenceNumber: header.sequenceNumber, at: now)
         let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
+        if isNewSource || firstSequence == nil { firstSequence = sequence }
         if !isNewSource, isLeap(to: header, sequence) {
             missing.leaped(to: sequence)
         } else {
@@ -123,6 +164,26 @@ public struct InboundTrack: Sendable {
             newestTimestamp = header.timestamp
         }
         return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
+    }
+
+    /// Whether an SSRC becomes the track's. One whose packets name the track does at once (RFC 9143, section 9.2), as SSRCs may
+    /// change at any time (RFC 3550, section 8).
+    private func mayBind(_ new: UInt32, _ identification: SourceIdentification, at now: Instant) -> Bool {
+        if identification == .other { return false }
+        guard ssrc != nil, let lastPacket, !hasLeft else { return true }
+        let silence = now - lastPacket
+        if silence > Self.silence { return true }
+        guard identification == .own else { return false }
+        for index in 0..<min(formerCount, 4) where formerSSRCs[index] == new {
+            return silence > Self.formerSilence(media.type)
+        }
+        return lastBinding.map { now - $0 >= Self.bindingInterval } ?? true
+    }
+
+    /// Its source said that it leaves (RFC 3550, section 6.3.4): another one may take over at once.
+    mutating func goodbyeReceived() {
+        hasLeft = true
+        pause?.goodbyeReceived()
     }
 
     /// Whether pictures of more than a second were lost at once, as in an outage: whoever watches goes on with the newest,
@@ -153,7 +214,7 @@ public struct InboundTrack: Sendable {
 
     private mutating func unwrap(_ sequenceNumber: UInt16, isFirst: Bool) -> Int64 {
         let unwrapped = unwrapper.unwrap(sequenceNumber)
-        if isFirst, let newestSequence { sequenceOffset = newestSequence + 1 - unwrapped }
+        if isFirst, let newestSequence { sequenceOffset = newestSequence + 1 + Self.restartGap - unwrapped }
         return unwrapped + sequenceOffset
     }
 
@@ -162,6 +223,8 @@ public struct InboundTrack: Sendable {
         guard unwrapper.last != nil else { return nil }
         let sequence = unwrapper.peek(sequenceNumber) + sequenceOffset
         guard let newestSequence, sequence <= newestSequence else { return nil }
+        // What is missing from before the first packet nobody asked for; it is of the former source.
+        if sequenceOffset != 0, let firstSequence, sequence < firstSequence { return nil }
         missing.received(sequence, isRetransmission: true, at: now)
         bytesReceived += payloadSize
         return sequence

@@ -238,10 +238,16 @@ public struct MediaReceiver: Sendable {
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
         at now: Instant
     ) -> Packet? {
-        let arrival: InboundTrack.Arrival? =
-            route.type == .video
-            ? layers[layer].receive(header, payloadSize: payload.count, at: now)
-            : audio?.receive(header, payloadSize: payload.count, at: now)
+        let arrival: InboundTrack.Arrival?
+        if route.type == .video {
+            let isKnown = layers[layer].ssrc == header.ssrc
+            let named = isKnown ? .none : Self.identification(header, layers[layer], in: bytes)
+            arrival = layers[layer].receive(header, identification: named, payloadSize: payload.count, at: now)
+        } else {
+            let isKnown = audio?.ssrc == header.ssrc
+            let named = isKnown ? .none : Self.identification(header, audio, in: bytes)
+            arrival = audio?.receive(header, identification: named, payloadSize: payload.count, at: now)
+        }
         let sequence: Int64
         var isRestart = false
         switch arrival {
@@ -259,6 +265,19 @@ public struct MediaReceiver: Sendable {
             type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
             isRetransmission: false, isRestart: isRestart, forwarded: forwarded)
+    }
+
+    /// What a packet of an unknown SSRC says of the track that it is of.
+    private static func identification(
+        _ header: RTPHeader, _ track: InboundTrack?, in bytes: Span<UInt8>
+    ) -> SourceIdentification {
+        guard let track else { return .none }
+        // A layer of unknown SSRC was found by its RID.
+        let byRID = track.rid == nil ? SourceIdentification.none : .own
+        guard let mid = track.mid, let range = header.extensions.mid(in: bytes, by: track.media.extensionMap) else {
+            return byRID
+        }
+        return RTPStreamIdentifier(bytes: bytes.extracting(range)) == mid ? .own : .other
     }
 
     mutating func receiveRetransmission(
@@ -291,7 +310,8 @@ public struct MediaReceiver: Sendable {
     ) -> (type: MediaType, layer: Int)? {
         switch packet {
         case .senderReport(let information, _):
-            clock.received(information, at: now)
+            // A sender without a clock says 0 (RFC 3550, section 6.4.1).
+            if information.ntpTimestamp != 0 { clock.received(information, at: now) }
             for index in layers.indices where layers[index].ssrc == information.ssrc {
                 layers[index].senderReport = (information, now)
                 layers[index].statistics?.received(information, at: now)
@@ -307,10 +327,8 @@ public struct MediaReceiver: Sendable {
         case .goodbye(let goodbye):
             for index in 0..<goodbye.count {
                 let ssrc = goodbye.ssrc(index, in: datagram)
-                for layer in layers.indices where layers[layer].ssrc == ssrc {
-                    layers[layer].pause?.goodbyeReceived()
-                }
-                if ssrc == audio?.ssrc { audio?.pause?.goodbyeReceived() }
+                for layer in layers.indices where layers[layer].ssrc == ssrc { layers[layer].goodbyeReceived() }
+                if ssrc == audio?.ssrc { audio?.goodbyeReceived() }
             }
         case .extendedReport(let report):
             let own = reporterSSRC

@@ -184,7 +184,7 @@ extension MediaSender {
         _ track: UnsafeMutablePointer<OutboundTrack>, _ entry: UnsafePointer<PacketLog.Entry>, capture: CaptureClock?,
         at now: Instant
     ) {
-        guard let capture else { return }
+        guard let capture else { return track.pointee.report.count(payloadSize: entry.pointee.length) }
         if track.pointee.reportsAnew {
             track.pointee.reportsAnew = false
             track.pointee.report.mappingChanged(at: now)

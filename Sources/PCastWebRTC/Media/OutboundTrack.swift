@@ -44,7 +44,8 @@ public struct OutboundTrack: Sendable {
             ssrc: ssrc, payloadType: media.payloadType, retransmission: retransmission,
             mid: media.mid.flatMap { RTPStreamIdentifier($0) }, rid: layer, extensions: media.extensionMap,
             clockRate: media.format.clockRate, playoutDelay: media.type == .video ? playoutDelay : nil,
-            redundantPayloadType: media.format.redPayloadType, evensSizes: evensSizes && media.type == .video)
+            redundantPayloadType: media.format.redPayloadType, evensSizes: evensSizes && media.type == .video,
+            marksFrameEnds: media.type == .video)
         stream = OutboundStream(
             parameters, firstSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator),
             retransmissionSequenceNumber: UInt16.random(in: 0..<0x8000, using: &generator))

@@ -36,9 +36,9 @@ enum PayloadTarget {
     private static func inspect(_ codec: Codec, _ payload: [UInt8]) throws(BrokenInvariant) {
         let finding = KeyFrameDetector.inspect(codec: codec, payload: payload.span)
         let starts = KeyFrameDetector.startsKeyFrame(codec: codec, payload: payload.span)
-        _ = finding
+        try check(!starts || finding.isKeyFrame, "a beginning without a key frame")
         if let dimensions = KeyFrameDetector.dimensions(codec: codec, payload: payload.span) {
-            try check(codec == .vp8 || starts, "dimensions of what starts no key frame")
+            try check(codec == .vp8 || finding != .none, "dimensions of what has nothing to do with a key frame")
             try check(
                 (0...16_384).contains(dimensions.width) && (0...16_384).contains(dimensions.height),
                 "a picture of \(dimensions)")

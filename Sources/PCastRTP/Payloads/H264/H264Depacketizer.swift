@@ -17,15 +17,31 @@ public struct H264Depacketizer: Sendable {
     private var hasPicture = false
     private var hasIDR = false
     private var hasSequenceParameterSet = false
+    /// Behind the sequence parameter set; one that stands before it is read in vain.
     private var hasPictureParameterSet = false
+    /// Parameter sets that were read so far.
+    private var parameterSetCount: Int64 = 0
 
     /// NAL units dropped because they break the payload format.
     public private(set) var malformedUnits = 0
 
     public init() {}
 
-    /// Whether the stream has sent a sequence parameter set, so that an IDR picture without one is decodable.
+    /// Whether the stream has sent its parameter sets, so that an IDR picture without them is decodable.
     public var hasParameterSets: Bool { parameterSets.isComplete }
+
+    /// Keeps the parameter sets of a payload that is not put into a frame, because it stands before the frame that comes next.
+    public mutating func rememberParameterSets(of payload: Span<UInt8>) {
+        var reader = H264PayloadReader()
+        while let unit = reader.next(in: payload) {
+            if unit.isWhole, H264NALUnit.isParameterSet(unit.type) { remember(payload.extracting(unit.range)) }
+        }
+    }
+
+    private mutating func remember(_ unit: Span<UInt8>) {
+        parameterSetCount += 1
+        parameterSets.remember(unit, order: parameterSetCount)
+    }
 
     /// Appends the NAL units of one payload, or the part of one, to the access unit.
     public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
@@ -58,10 +74,23 @@ public struct H264Depacketizer: Sendable {
         dropOpenFragment(from: &bytes)
         defer { reset() }
         guard isIntact, !bytes.isEmpty else { return nil }
-        if hasSequenceParameterSet || hasPictureParameterSet { parameterSets.remember(from: bytes) }
-        let isKeyFrame = hasPicture && (hasSequenceParameterSet || hasIDR && parameterSets.isComplete)
-        if isKeyFrame, !hasSequenceParameterSet { bytes.insert(contentsOf: parameterSets.bytes, at: 0) }
+        let hasSets = hasSequenceParameterSet && hasPictureParameterSet
+        let isKeyFrame = hasIDR && (hasSets || parameterSets.isComplete)
+        if isKeyFrame, !hasSets { insertParameterSets(into: &bytes) }
         return DepacketizedFrame(isKeyFrame: isKeyFrame, hasPicture: hasPicture)
+    }
+
+    /// They stand behind an access unit delimiter and before all else (ITU-T H.264, section 7.4.1.2.3).
+    private func insertParameterSets(into bytes: inout [UInt8]) {
+        var start = 0
+        bytes.withUnsafeBytes { source in
+            var reader = AnnexBReader(source)
+            guard let first = reader.next(),
+                source[first.lowerBound] & H264NALUnit.typeMask == H264NALUnit.accessUnitDelimiter
+            else { return }
+            start = first.upperBound
+        }
+        bytes.insert(contentsOf: parameterSets.annexB, at: start)
     }
 
     private mutating func reset() {
@@ -92,6 +121,7 @@ public struct H264Depacketizer: Sendable {
             return
         }
         note(type)
+        if H264NALUnit.isParameterSet(type) { remember(unit) }
         bytes.append(contentsOf: [0, 0, 0, 1])
         unit.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
     }
@@ -100,7 +130,7 @@ public struct H264Depacketizer: Sendable {
         hasPicture = hasPicture || H264NALUnit.isPicture(type)
         hasIDR = hasIDR || type == H264NALUnit.idrSlice
         hasSequenceParameterSet = hasSequenceParameterSet || type == H264NALUnit.sequenceParameterSet
-        hasPictureParameterSet = hasPictureParameterSet || type == H264NALUnit.pictureParameterSet
+        if type == H264NALUnit.pictureParameterSet { hasPictureParameterSet = hasSequenceParameterSet }
     }
 
     private mutating func appendAggregate(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
@@ -145,9 +175,10 @@ public struct H264Depacketizer: Sendable {
             return
         }
         payload.extracting(2..<payload.count).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
-        guard isEnd else { return }
+        guard isEnd, case .open(let start, _) = fragmentation else { return }
         fragmentation = .none
         note(type)
+        if H264NALUnit.isParameterSet(type) { remember(bytes.span.extracting(start + 4..<bytes.count)) }
     }
 
     private func continues(_ type: UInt8) -> Bool {

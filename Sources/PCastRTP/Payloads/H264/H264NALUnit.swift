@@ -23,5 +23,8 @@ enum H264NALUnit {
     /// A slice or data partition: part of a picture.
     static func isPicture(_ type: UInt8) -> Bool { type >= 1 && type <= 5 }
 
+    /// Supplemental information, parameter sets, delimiters: what begins the access unit of the next picture.
+    static func precedesPicture(_ type: UInt8) -> Bool { (6...9).contains(type) || type == 13 || type == 15 }
+
     static func isParameterSet(_ type: UInt8) -> Bool { type == sequenceParameterSet || type == pictureParameterSet }
 }

@@ -20,6 +20,9 @@ public struct PayloadFormat: Hashable, Sendable {
     public var feedback: RTCPFeedback
     /// For `Codec.h264`, never nil there.
     public var h264: H264Format?
+    /// The H.264 parameter sets that the peer sends its pictures with, each a NAL unit (`sprop-parameter-sets`, RFC 6184,
+    /// section 8.1). They are in force from the start.
+    public var parameterSets: [[UInt8]] = []
 
     public init(
         codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil, redPayloadType: UInt8? = nil,
@@ -49,7 +52,19 @@ public struct PayloadFormat: Hashable, Sendable {
         if codec == .h264 {
             guard let format = H264Format(parameters: parameters) else { return nil }
             h264 = format
+            parameterSets = Self.parameterSets(parameters)
         }
+    }
+
+    /// More than this is no description of a stream.
+    private static let maximumParameterSets = (count: 32, textSize: 16_384)
+
+    /// What is no Base64 is left out.
+    private static func parameterSets(_ parameters: FormatParameters) -> [[UInt8]] {
+        guard let text = parameters["sprop-parameter-sets"], text.utf8.count <= maximumParameterSets.textSize else {
+            return []
+        }
+        return text.split(separator: ",").prefix(maximumParameterSets.count).compactMap { Base64.decode(String($0)) }
     }
 
     /// With RTP and RTCP on one port, 64–95 would be taken for RTCP (RFC 5761, section 4).

@@ -1,0 +1,82 @@
+import PCastMedia
+import PCastRTP
+
+/// Packets of H.264 in any order, what is found of key frames among them, and what a viewer is sent that begins with one. The
+/// input is operations of two bytes and a chunk.
+enum KeyFrameTarget {
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        var input = FuzzInput(Array(bytes.prefix(8192)))
+        let choice = input.byte()
+        var log = PacketLog(capacity: choice & 2 == 0 ? 64 : 1024)
+        var finder = KeyFrameFinder(parameterSets: [input.chunk(), input.chunk()], aggregates: choice & 1 == 0)
+        var (sequence, frame, isFound) = (1_000 as Int64, 0 as UInt32, false)
+        var now = Instant(nanoseconds: 0)
+        while !input.isAtEnd {
+            let (step, time) = (input.byte(), input.byte())
+            now += .milliseconds(Int64(time >> 2))
+            frame &+= UInt32(time & 3)
+            let number = sequence + [1, 1, 1, 1, 2, -1, -2, 3][Int(step & 7)]
+            let payload = input.chunk()
+            guard log.accepts(sequence: number), payload.count <= 256 else { continue }
+            sequence = max(sequence, number)
+            let entry = PacketLog.Entry(
+                sequence: number, timestamp: frame &* 3000, marker: step & 8 != 0, startsKeyFrame: false, arrival: now)
+            _ = payload.withUnsafeBytes { log.append(entry, payload: $0) }
+            guard let keyFrame = finder.appended(.h264, to: &log) else { continue }
+            isFound = true
+            try check(log.newestKeyFrame == keyFrame.position, "a key frame that is not the newest")
+            try check((log.start..<log.end).contains(keyFrame.position), "a key frame outside of the log")
+            try view(log, keyFrame.position, at: now)
+        }
+        return isFound
+    }
+
+    /// What is sent before the first packet of a key frame has its timestamp, and numbers without a hole.
+    private static func view(_ log: borrowing PacketLog, _ keyFrame: Int64, at now: Instant) throws(BrokenInvariant) {
+        var stream = OutboundStream(
+            OutboundStream.Parameters(
+                ssrc: 1, payloadType: 96, retransmission: nil, mid: nil, extensions: RTPHeaderExtensionMap(),
+                clockRate: .video), firstSequenceNumber: 100, retransmissionSequenceNumber: 0)
+        stream.begin(at: keyFrame, in: log)
+        let first = log[keyFrame]
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
+        defer { room.deallocate() }
+        var (counter, expected) = (0 as UInt16, 100 as UInt16)
+        while let packet = stream.next(
+            in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counter, into: room)
+        {
+            let bytes = Array(room)
+            guard let header = RTPHeader.parse(bytes.span) else {
+                throw BrokenInvariant(description: "a header that does not read back")
+            }
+            let entry = log[packet.position]
+            guard entry.sequence < 0 else {
+                try check(entry.sequence >= first.sequence, "a packet from before the key frame")
+                let distance = UInt16(truncatingIfNeeded: entry.sequence - first.sequence)
+                try check(header.sequenceNumber == expected &+ distance, "a number of another packet")
+                continue
+            }
+            try check(header.sequenceNumber == expected, "parameter sets that are not before the key frame")
+            try check(header.timestamp == first.timestamp && !header.marker, "parameter sets of another time")
+            expected += 1
+        }
+    }
+
+    private static let sets = [
+        hexadecimal("6742c01fd9005005bb0110000003001000000303c0f1832480"), hexadecimal("68cb83cb20"),
+    ]
+
+    private static func packet(_ step: UInt8, _ time: UInt8, _ payload: [UInt8]) -> [UInt8] {
+        [step, time] + FuzzInput.chunks([payload])
+    }
+
+    static let corpus: [[UInt8]] = [
+        // Sets of the description, then an IDR picture without any, and one in fragments.
+        [0] + FuzzInput.chunks(sets) + packet(0, 0, [0x41, 0x9A]) + packet(8, 1, hexadecimal("658884010203"))
+            + packet(0, 1, hexadecimal("7c85888401")) + packet(8, 0, hexadecimal("7c4502")),
+        // In packets of their own, in fragments, and in the wrong order.
+        [3] + FuzzInput.chunks([[], []]) + packet(0, 0, [0x41, 0x9A]) + packet(0, 1, sets[1]) + packet(0, 0, sets[0])
+            + packet(8, 0, hexadecimal("658884")) + packet(0, 1, [0x7C, 0x87] + sets[0][1..<9])
+            + packet(0, 0, [0x7C, 0x47] + sets[0][9...]) + packet(8, 1, hexadecimal("658884")),
+    ]
+}

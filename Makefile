@@ -1,5 +1,5 @@
 # The names that people type; CI calls scripts/test.
-.PHONY: run test check build lint format fuzz bench pages
+.PHONY: run test check build lint format fuzz bench bench-quick pages
 
 SWIFT_TEST = swift test -c release --skip-build -Xswiftc -enable-testing
 SWIFT_BUILD = swift build -c release --build-tests -Xswiftc -enable-testing
@@ -22,3 +22,5 @@ fuzz:           ## make fuzz TARGET=stun [SECONDS=60]
 	scripts/fuzz $(TARGET) $(SECONDS)
 bench:          ## the tables of measurements
 	scripts/bench
+bench-quick:    ## before an issue is closed: latency, start-up, joins and fan-out in 3 minutes, on a quiet machine
+	scripts/bench quick

@@ -17,6 +17,18 @@ struct DownlinkQuality {
     private var audio = ReportedLoss()
     var silence = ReportSilence()
     var calm = CalmPath()
+    /// When the viewer was first looked at after it had its keys.
+    private var watchedSince: Instant?
+    /// What is lost before this time has passed says nothing of the path: media that overtake the end of the handshake are
+    /// discarded, and the frames since the last key frame come in one burst.
+    private static let settling = TimeSpan.milliseconds(1_500)
+
+    /// Whether what is lost from now on is the path's.
+    mutating func isSettled(at now: Instant) -> Bool {
+        let since = watchedSince ?? now
+        watchedSince = since
+        return now - since >= Self.settling
+    }
 
     /// Whether what the viewer reports is of this moment.
     mutating func isFresh(at now: Instant) -> Bool {

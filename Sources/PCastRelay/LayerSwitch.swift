@@ -15,6 +15,17 @@ struct LayerSwitch: Hashable, Sendable {
         var isAligned: Bool
         /// How old it may be for who has seen nothing so far (`PublishedTrack.replayAge`).
         var replayAge = LayerSwitch.replayAge
+        /// How long a new viewer waits for a newer key frame before it receives the frames that follow this one; nil
+        /// where no newer key frame is to be requested for it (`PublishedTrack.keyFrameWait`).
+        var newerKeyFrameWait: TimeSpan?
+    }
+
+    /// The frames since an old key frame, which a new viewer receives unless a newer key frame comes first.
+    struct Replay: Hashable {
+        /// Where the old key frame begins in the layer's log.
+        var keyFrame: Int64
+        /// Until when the frames that follow the key frame are held back.
+        var heldUntil: Instant
     }
 
     /// What to do.
@@ -25,6 +36,10 @@ struct LayerSwitch: Hashable, Sendable {
         case ask(layer: Int)
         /// Begin with the key frame that was offered.
         case change(to: Int)
+        /// Begin with the key frame that was offered, and request a newer one.
+        case replay(layer: Int)
+        /// Send nothing yet: a newer key frame is expected.
+        case hold
         /// Send no more video.
         case stop
     }
@@ -42,6 +57,8 @@ struct LayerSwitch: Hashable, Sendable {
     private var passedOver: Int64?
     /// The layer that is sent is more than the link carries.
     private(set) var isUrgent = false
+    /// Set while a new viewer is behind the newest frame and a newer key frame was requested for it.
+    private(set) var replay: Replay?
 
     /// A key frame that was there before it was wanted is shown to who sees nothing while it is younger than this (KEY2).
     static let replayAge = TimeSpan.milliseconds(500)
@@ -57,8 +74,10 @@ struct LayerSwitch: Hashable, Sendable {
     /// The layer that the viewer sees, or waits to see.
     var shown: Int? { current ?? wanted }
 
-    /// Whether anything but `stay` can come of a step.
     var isChanging: Bool { current != wanted }
+
+    /// Whether anything but `stay` can come of a step.
+    var needsSteps: Bool { isChanging || replay != nil }
 
     /// The layers whose packets are needed, as bits.
     var taken: UInt8 { (current.map { 1 << UInt8($0) } ?? 0) | (wanted.map { 1 << UInt8($0) } ?? 0) }
@@ -67,6 +86,7 @@ struct LayerSwitch: Hashable, Sendable {
     mutating func want(_ layer: Int?, urgent: Bool = false, at now: Instant) {
         isUrgent = urgent
         guard layer != wanted else { return }
+        replay = nil
         wanted = layer
         wantedSince = now
         mustAsk = layer != nil && layer != current
@@ -76,6 +96,7 @@ struct LayerSwitch: Hashable, Sendable {
     /// The viewer's decoder has lost its way, or what it was sent began anew: nothing is shown until a key frame comes.
     mutating func lose(at now: Instant) {
         current = nil
+        replay = nil
         mustAsk = wanted != nil
         passedOver = nil
     }
@@ -88,10 +109,17 @@ struct LayerSwitch: Hashable, Sendable {
     /// - Parameters:
     ///   - keyFrame: nil while the wanted layer has none.
     ///   - isBetweenFrames: the last packet sent ended a frame.
+    ///   - position: where the viewer stands in the log of the layer that is sent; nil while it stands nowhere.
+    ///   - isAtEnd: the viewer was sent all that the log holds.
     ///   - acceptsAnyAge: the source cannot be asked for key frames (KEY4).
     mutating func step(
-        _ keyFrame: KeyFrame?, isBetweenFrames: Bool, acceptsAnyAge: Bool, at now: Instant
+        _ keyFrame: KeyFrame?, isBetweenFrames: Bool, position: Int64? = nil, isAtEnd: Bool = false,
+        acceptsAnyAge: Bool, at now: Instant
     ) -> Step {
+        if let replay, !isChanging {
+            return follow(
+                replay, keyFrame, isBetweenFrames: isBetweenFrames, position: position, isAtEnd: isAtEnd, at: now)
+        }
         guard isChanging else { return .stay }
         guard let wanted else {
             guard isBetweenFrames || now - wantedSince >= Self.framePatience else { return .stay }
@@ -102,10 +130,15 @@ struct LayerSwitch: Hashable, Sendable {
             guard current == nil || isBetweenFrames || now - keyFrame.arrival >= Self.framePatience else {
                 return .stay
             }
+            let isNew = last == nil
             current = wanted
             last = wanted
             mustAsk = false
-            return .change(to: wanted)
+            guard isNew, now - keyFrame.arrival >= Self.replayAge, let wait = keyFrame.newerKeyFrameWait else {
+                return .change(to: wanted)
+            }
+            replay = Replay(keyFrame: keyFrame.position, heldUntil: now + wait)
+            return .replay(layer: wanted)
         }
         if let keyFrame, keyFrame.position != passedOver {
             // It came too early, or before the reports: the next one is asked for.
@@ -120,6 +153,25 @@ struct LayerSwitch: Hashable, Sendable {
             current = nil
             return .stop
         }
+        return .stay
+    }
+
+    /// Skips to a newer key frame as soon as one has come and the frame being sent is whole. The frames between the two key
+    /// frames are left out: the viewer would only decode them to reach the newest frame later.
+    private mutating func follow(
+        _ replay: Replay, _ keyFrame: KeyFrame?, isBetweenFrames: Bool, position: Int64?, isAtEnd: Bool, at now: Instant
+    ) -> Step {
+        guard let keyFrame, let position, keyFrame.position >= replay.keyFrame else {
+            self.replay = nil
+            return .stay
+        }
+        guard isBetweenFrames else { return .stay }
+        if keyFrame.position > replay.keyFrame {
+            self.replay = nil
+            return keyFrame.position >= position ? .change(to: current!) : .stay
+        }
+        if now < replay.heldUntil { return position <= replay.keyFrame ? .stay : .hold }
+        if isAtEnd { self.replay = nil }
         return .stay
     }
 

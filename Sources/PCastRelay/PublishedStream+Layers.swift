@@ -59,13 +59,28 @@ extension PublishedStream {
     /// The newest key frame of a layer; nil where there is none.
     ///
     /// - Parameter former: the layer whose times it has to follow.
-    func keyFrame(of layer: Int?, following former: Int?) -> LayerSwitch.KeyFrame? {
+    func keyFrame(of layer: Int?, following former: Int?, at now: Instant) -> LayerSwitch.KeyFrame? {
         guard let layer, let position = layers[layer].log.newestKeyFrame else { return nil }
         let isAligned = former.map { $0 == layer || alignment(from: $0, to: layer) != nil } ?? true
         return LayerSwitch.KeyFrame(
             position: position, arrival: layers[layer].log[position].arrival, isAligned: isAligned,
-            replayAge: layers[layer].replayAge)
+            replayAge: layers[layer].replayAge,
+            newerKeyFrameWait: former == nil ? newerKeyFrameWait(layer, at: now) : nil)
     }
+
+    /// How long a new viewer waits for a key frame that is requested for it; nil where none is to be requested: the source
+    /// makes none on request, or the key frames of new viewers have had their share of the bitrate.
+    ///
+    /// The wait is zero where the publisher is so far away that the viewer catches up sooner without the key frame.
+    private func newerKeyFrameWait(_ layer: Int, at now: Instant) -> TimeSpan? {
+        guard receiver.canRequestKeyFrames, layers[layer].keyFrameShare.allowsRequest(at: now) else { return nil }
+        let isUnanswered = receiver.layers.indices.contains(layer) && receiver.layers[layer].keyFrame.isUnanswered
+        return isUnanswered || (receiver.roundTrip ?? .zero) > Self.nearPublisher ? .zero : Self.longestKeyFrameWait
+    }
+
+    /// Enough for a round trip to a publisher that is near, for the next frame to be captured and for its encoding.
+    private static let longestKeyFrameWait = TimeSpan.milliseconds(100)
+    private static let nearPublisher = TimeSpan.milliseconds(50)
 
     /// What a layer's timestamps need added to be another's, as the publisher's reports of both tell; nil while they do
     /// not (SW3).

@@ -46,6 +46,8 @@ struct PublishedTrack: ~Copyable {
     private(set) var dimensions: Dimensions?
     /// The newest key frame: its time, and the payload of it that has come.
     private var keyFrame: (timestamp: UInt32, byteCount: Int)?
+    /// What key frames take of the bitrate, and whether new viewers may have more of them.
+    private(set) var keyFrameShare = KeyFrameShare()
     /// What it takes on the wire; of one that rests, what it took.
     var bitrate: Bitrate?
     /// Since when somebody has wanted it in vain, and until when it is not counted on.
@@ -63,14 +65,15 @@ struct PublishedTrack: ~Copyable {
     var exists: Bool { carried != nil }
 
     /// What key frames may take of the bitrate that are made for newcomers alone, who come all the time (KEY1).
-    private static let keyFrameShare = 0.08
+    private static let shareOfKeyFrames = 0.08
     private static let longestReplay = TimeSpan.seconds(2 as Int64)
 
     /// How old a key frame may be for a newcomer to begin with it, and to be sent at once what came since: the older, the
-    /// larger key frames are. What is sent is bounded by it, and so is what the newcomer has to catch up with.
+    /// larger key frames are. What is sent is bounded by it, and so is what the newcomer has to catch up with. A key frame of
+    /// every such time takes `shareOfKeyFrames` of the bitrate.
     var replayAge: TimeSpan {
         guard let keyFrame, let bitrate, bitrate.bitsPerSecond > 0 else { return LayerSwitch.replayAge }
-        let seconds = Double(keyFrame.byteCount * 8) / (Double(bitrate.bitsPerSecond) * Self.keyFrameShare)
+        let seconds = Double(keyFrame.byteCount * 8) / (Double(bitrate.bitsPerSecond) * Self.shareOfKeyFrames)
         return min(max(TimeSpan(seconds: min(seconds, 10)), LayerSwitch.replayAge), Self.longestReplay)
     }
 
@@ -123,6 +126,7 @@ struct PublishedTrack: ~Copyable {
         if let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         guard let found, found.position >= log.start else { return .appended }
         dimensions = found.dimensions ?? dimensions
+        keyFrameShare.spend(replayAge, at: now)
         keyFrame = (log[found.position].timestamp, log.payloadSize(from: found.position))
         return .keyFrame(sequence: log[found.position].sequence)
     }

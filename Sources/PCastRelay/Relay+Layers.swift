@@ -47,7 +47,11 @@ extension Relay {
             viewer.pointee.repeatUnreported(stream.pointee.layers.address(layer).pointee.log, at: now)
         }
         while true {
-            if viewer.pointee.layers.isChanging, viewer.pointee.drain == nil { followLayers(viewer: place, at: now) }
+            if viewer.pointee.layers.needsSteps, viewer.pointee.drain == nil,
+                followLayers(viewer: place, at: now) == .hold
+            {
+                return false
+            }
             // Without video too, what the link carries is looked for through its stream (CC9).
             let layer = viewer.pointee.layers.current ?? viewer.pointee.layers.last ?? 0
             let sending = viewer.pointee.sendVideo(
@@ -103,23 +107,33 @@ extension Relay {
         }
     }
 
-    /// Takes the next step of a viewer's change of layers, if there is one to take.
-    mutating func followLayers(viewer index: Int, at now: Instant) {
+    /// Takes the next step of a viewer's change of layers, or of its way to the newest frame, if there is one to take.
+    @discardableResult
+    mutating func followLayers(viewer index: Int, at now: Instant) -> LayerSwitch.Step {
         let viewer = viewers.address(index)
         let stream = streams.address(viewer.pointee.stream)
-        guard stream.pointee.layers.exist, viewer.pointee.layers.isChanging else { return }
+        guard stream.pointee.layers.exist, viewer.pointee.layers.needsSteps else { return .stay }
         let former = viewer.pointee.layers.last
+        let video = viewer.pointee.sender.video!
+        let end = viewer.pointee.layers.current.map { stream.pointee.layers[$0].log.end }
         let step = viewer.pointee.layers.step(
-            stream.pointee.keyFrame(of: viewer.pointee.layers.wanted, following: former),
-            isBetweenFrames: viewer.pointee.sender.video!.pointee.stream.isBetweenFrames,
+            stream.pointee.keyFrame(of: viewer.pointee.layers.wanted, following: former, at: now),
+            isBetweenFrames: video.pointee.stream.isBetweenFrames, position: video.pointee.stream.position,
+            isAtEnd: video.pointee.stream.position == end,
             acceptsAnyAge: !stream.pointee.receiver.canRequestKeyFrames, at: now)
         switch step {
-        case .stay: return
-        case .ask(let layer): return requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
-        case .stop: viewer.pointee.sender.video!.pointee.stream.pause()
+        case .stay, .hold: return step
+        case .ask(let layer):
+            requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
+            return step
+        case .stop: video.pointee.stream.pause()
         case .change(let layer): change(viewer: index, from: former, to: layer)
+        case .replay(let layer):
+            change(viewer: index, from: former, to: layer)
+            requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
         }
         take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
+        return step
     }
 
     private mutating func change(viewer index: Int, from former: Int?, to layer: Int) {

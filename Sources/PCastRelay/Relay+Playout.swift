@@ -15,12 +15,15 @@ extension Relay {
     /// Asks a viewer to hold pictures for as long as what its hop and the publisher's lose takes to be repaired.
     mutating func followLosses(viewer place: Int, at now: Instant) {
         let viewer = viewers.address(place)
+        guard viewer.pointee.isWatching else { return }
         let stream = streams.address(viewer.pointee.stream)
         let estimate = viewer.pointee.sender.estimate
-        // What a full link loses is lost because it is full.
-        if !estimate.isCongested { viewer.pointee.quality.repair.observe(estimate.lossRate, at: now) }
-        viewer.pointee.quality.calm.observe(
-            loss: estimate.lossRate, queue: estimate.queueDelay ?? .zero, jitter: .zero, at: now)
+        if viewer.pointee.quality.isSettled(at: now) {
+            // What a full link loses is lost because it is full.
+            if !estimate.isCongested { viewer.pointee.quality.repair.observe(estimate.lossRate, at: now) }
+            viewer.pointee.quality.calm.observe(
+                loss: estimate.lossRate, queue: estimate.queueDelay ?? .zero, jitter: .zero, at: now)
+        }
         guard stream.pointee.playout == nil, viewer.pointee.sender.video != nil else { return }
         let own = viewer.pointee.quality.repair.delay(roundTrip: viewer.pointee.sender.roundTrip)
         let publishers = stream.pointee.quality.repair.delay(

@@ -32,10 +32,12 @@ struct RepairDelay {
         guard looks >= Self.fewestLooks else { return }
         let missing = Double(max(Self.unsureLooks - looks, 0)) / Double(Self.unsureLooks - Self.fewestLooks)
         let needed: Int64 = mean >= Self.twice + Self.doubt * missing ? 2 : mean >= Self.once ? 1 : 0
+        // What few looks said is not kept when enough of them say less.
+        let isCorrected = looks == Self.unsureLooks && needed < requests
         if needed >= requests, needed > 0 {
             requests = needed
             until = now + Self.memory
-        } else if let until, now >= until {
+        } else if let until, now >= until || isCorrected {
             requests = needed
             self.until = needed > 0 ? now + Self.memory : nil
         }

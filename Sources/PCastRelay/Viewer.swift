@@ -147,7 +147,7 @@ struct Viewer: ~Copyable {
     ) -> VideoSending {
         let turn = sender.sendAll(
             .video, from: track.log, through: &transport, into: &batch, capture: track.captureClock,
-            stopsAfterFrame: layers.isChanging, at: now)
+            stopsAfterFrame: layers.needsSteps, at: now)
         note(turn, count: &count, at: now)
         return switch turn.end {
         case .sent: .endedFrame

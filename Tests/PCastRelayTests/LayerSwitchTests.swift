@@ -60,6 +60,46 @@ struct LayerSwitchTests {
         #expect(changing.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stay)
     }
 
+    @Test("A new viewer is sent an old key frame, then nothing until a newer one comes, and then that one")
+    func replay() {
+        var layers = LayerSwitch()
+        layers.want(0, at: Self.start)
+        var old = Self.keyFrame(10, at: Self.start - .seconds(1 as Int64))
+        old.replayAge = .seconds(2 as Int64)
+        old.newerKeyFrameWait = .milliseconds(100)
+        func step(_ keyFrame: LayerSwitch.KeyFrame?, between: Bool = true, position: Int64, after: Int64)
+            -> LayerSwitch.Step
+        {
+            layers.step(
+                keyFrame, isBetweenFrames: between, position: position, isAtEnd: position == 100, acceptsAnyAge: false,
+                at: Self.start + .milliseconds(after))
+        }
+        #expect(step(old, position: 0, after: 0) == .replay(layer: 0))
+        #expect(!layers.isChanging && layers.needsSteps)
+        let joined = layers
+        #expect(step(old, position: 10, after: 1) == .stay, "the key frame is sent")
+        #expect(step(old, between: false, position: 12, after: 2) == .stay, "to its end")
+        #expect(step(old, position: 15, after: 3) == .hold)
+        let newer = Self.keyFrame(40, at: Self.start + .milliseconds(50))
+        #expect(step(newer, position: 15, after: 50) == .change(to: 0))
+        #expect(!layers.needsSteps)
+        // None comes in time: the frames since are sent, and a newer key frame is skipped to until all of them are.
+        layers = joined
+        #expect(step(old, position: 15, after: 100) == .stay && layers.needsSteps)
+        let waiting = layers
+        #expect(step(newer, between: false, position: 20, after: 110) == .stay)
+        #expect(step(newer, position: 21, after: 111) == .change(to: 0))
+        layers = waiting
+        #expect(step(old, position: 100, after: 120) == .stay && !layers.needsSteps)
+        // One that was passed already is not gone back to.
+        layers = waiting
+        #expect(step(newer, position: 41, after: 120) == .stay && !layers.needsSteps)
+        // The frames before another layer's, or after a loss, are nothing to wait for.
+        layers = joined
+        layers.lose(at: Self.start)
+        #expect(layers.replay == nil)
+    }
+
     @Test("KEY4: a source that cannot be asked is joined at a key frame of any age")
     func key4AnyAge() {
         var layers = LayerSwitch()

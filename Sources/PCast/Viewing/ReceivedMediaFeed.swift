@@ -15,8 +15,9 @@ final class ReceivedMediaFeed: Sendable {
         var isWhole = false
     }
 
-    /// Half a second of video at 60 frames a second; older pictures would only delay a renderer.
-    private static let backlogLimit = 30
+    /// Two seconds of video at 60 frames per second: as much as a platform sends a new viewer at once. A renderer decodes all of
+    /// it and presents the newest frame.
+    private static let backlogLimit = 120
 
     private let state = Mutex(State())
 

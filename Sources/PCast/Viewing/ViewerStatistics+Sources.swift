@@ -11,6 +11,12 @@ extension ViewerStatistics {
         freezeDuration = rendering.freezeDuration.milliseconds
         latencyP50 = rendering.latencyP50?.milliseconds
         latencyP99 = rendering.latencyP99?.milliseconds
+        timeToLiveEdge = rendering.timeToLiveEdge?.milliseconds
+        startUpFramesRendered = rendering.startUpFramesRendered
+        startUpFramesSkipped = rendering.startUpFramesSkipped
+        startUpLatencyMaximum = rendering.startUpLatencyMaximum?.milliseconds
+        steadyLatencyP50 = rendering.steadyLatencyP50?.milliseconds
+        steadyLatencyP99 = rendering.steadyLatencyP99?.milliseconds
         framesBroken = rendering.framesBroken
         audioVideoSkew = rendering.audioVideoSkew?.milliseconds
         audioConcealed = rendering.soundConcealed

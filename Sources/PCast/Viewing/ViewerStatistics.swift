@@ -21,6 +21,21 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     /// Milliseconds from capture to screen, measured from the test picture; nil without it.
     public var latencyP50: Double?
     public var latencyP99: Double?
+    /// Milliseconds from the first frame to the live edge: the first frame whose lag is at most one frame interval more than
+    /// the later median. In a summary only; nil when the stream was viewed for too short a time, or when the live edge was not
+    /// reached within five seconds.
+    public var timeToLiveEdge: Double?
+    /// Frames presented before the live edge was reached, in a summary; and frames from before the viewer joined that were
+    /// decoded, or left out at a newer key frame, and not presented.
+    public var startUpFramesRendered: Int?
+    public var startUpFramesSkipped = 0
+    /// The largest latency in milliseconds of a frame presented before the live edge was reached, in a summary, measured from
+    /// the test pattern.
+    public var startUpLatencyMaximum: Double?
+    /// Milliseconds from capture to screen without the frames presented before the live edge was reached, in a summary,
+    /// measured from the test pattern.
+    public var steadyLatencyP50: Double?
+    public var steadyLatencyP99: Double?
     /// Pictures shown whose time strip could not be read though those before had one: the test picture was damaged; nil
     /// without it.
     public var framesBroken: Int?
@@ -40,6 +55,8 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     enum CodingKeys: CodingKey {
         case framesDecoded, framesRendered, framesDropped, freezeCount, freezeDuration, bitrate, packetsLost
         case nackCount, pliCount, jitter, roundTripTime, latencyP50, latencyP99, framesBroken
+        case timeToLiveEdge, startUpFramesRendered, startUpFramesSkipped, startUpLatencyMaximum
+        case steadyLatencyP50, steadyLatencyP99
         case audioVideoSkew, audioConcealed, packetsRepeated, playoutDelay, playoutGroup
     }
 
@@ -59,6 +76,12 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
         try container.encode(roundTripTime, forKey: .roundTripTime)
         try container.encode(latencyP50, forKey: .latencyP50)
         try container.encode(latencyP99, forKey: .latencyP99)
+        try container.encode(timeToLiveEdge, forKey: .timeToLiveEdge)
+        try container.encode(startUpFramesRendered, forKey: .startUpFramesRendered)
+        try container.encode(startUpFramesSkipped, forKey: .startUpFramesSkipped)
+        try container.encode(startUpLatencyMaximum, forKey: .startUpLatencyMaximum)
+        try container.encode(steadyLatencyP50, forKey: .steadyLatencyP50)
+        try container.encode(steadyLatencyP99, forKey: .steadyLatencyP99)
         try container.encode(framesBroken, forKey: .framesBroken)
         try container.encode(audioVideoSkew, forKey: .audioVideoSkew)
         try container.encode(audioConcealed, forKey: .audioConcealed)

@@ -1,14 +1,23 @@
 import ArgumentParser
+import PCastMedia
+import PCastNetwork
 
 /// `pcast-bench latency`: from the test picture's capture to its being shown.
 struct LatencyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "latency",
         abstract: "From capture to screen through a platform of its own process, 720p30 with sound.",
-        discussion: "First a viewer in lip sync, then one of the picture alone, each for --seconds.")
+        discussion: """
+            First a viewer in lip sync, then one of the picture alone, each for --seconds. Then --joins viewers, one after \
+            another beside a viewer that stays: the time from the first frame to the live edge, which is the first frame \
+            whose lag is at most one frame interval more than the later median.
+            """)
 
     @Option(help: "How long each viewer watches.")
     var seconds = 30
+
+    @Option(help: "How many viewers join, for the time to the live edge.")
+    var joins = 20
 
     @OptionGroup var options: ReportOptions
 
@@ -16,10 +25,14 @@ struct LatencyCommand: AsyncParsableCommand {
         Target("pictureLatencyP50", .atMost(50)), Target("pictureLatencyP99", .atMost(80)),
         Target("latencyP50", .atMost(80)), Target("latencyP99", .atMost(120)),
         Target("audioVideoSkew", .within(40)), Target("framesDropped", .exactly(0)),
+        Target("timeToLiveEdgeP95", .atMost(liveEdge)),
     ]
 
+    /// Milliseconds from the first frame to the live edge, at the 95th percentile.
+    private static let liveEdge = 150.0
+
     func validate() throws {
-        guard seconds > 0 else { throw ValidationError("--seconds is at least 1.") }
+        guard seconds > 0, joins > 0 else { throw ValidationError("--seconds and --joins are at least 1.") }
     }
 
     func run() async throws {
@@ -30,13 +43,51 @@ struct LatencyCommand: AsyncParsableCommand {
         tell(synchronized, "in lip sync", p50: 80, p99: 120, &report)
         let picture = WatchingFigures(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
         tell(picture, "picture alone", p50: 50, p99: 80, &report)
+        let startUp = try await measureStartUp(live, &report)
         try report.finish(
             [
                 "pictureLatencyP50": picture.latencyP50, "pictureLatencyP99": picture.latencyP99,
                 "latencyP50": synchronized.latencyP50, "latencyP99": synchronized.latencyP99,
                 "audioVideoSkew": synchronized.audioVideoSkew,
                 "framesDropped": synchronized.framesDropped + picture.framesDropped,
+                "pictureSteadyLatencyP50": picture.steadyLatencyP50,
+                "pictureSteadyLatencyP99": picture.steadyLatencyP99,
+                "steadyLatencyP50": synchronized.steadyLatencyP50, "steadyLatencyP99": synchronized.steadyLatencyP99,
+                "timeToLiveEdgeP50": startUp.liveEdgeP50, "timeToLiveEdgeP95": startUp.liveEdgeP95,
+                "firstFrameP50": startUp.firstFrameP50,
             ], targets: Self.targets)
+    }
+
+    private struct StartUp {
+        let firstFrameP50: Double?
+        let liveEdgeP50: Double?
+        let liveEdgeP95: Double?
+    }
+
+    private func measureStartUp(_ live: LiveStream, _ report: inout Report) async throws -> StartUp {
+        var chance = SeededGenerator(seed: 1)
+        let joins = try await Viewing(live).joins(self.joins) {
+            .milliseconds(Int64.random(in: 200...1_200, using: &chance))
+        }
+        // One that did not reach the live edge took forever.
+        let edges = joins.map { $0.summary.timeToLiveEdge ?? .infinity }
+        let firstFrames = joins.map(\.firstFrame.milliseconds)
+        let startUp = StartUp(
+            firstFrameP50: Percentile.of(firstFrames, 0.5), liveEdgeP50: Percentile.of(edges, 0.5),
+            liveEdgeP95: Percentile.of(edges, 0.95))
+        let (rendered, skipped) = joins.reduce((0, 0)) {
+            ($0.0 + ($1.summary.startUpFramesRendered ?? 0), $0.1 + $1.summary.startUpFramesSkipped)
+        }
+        report.row(
+            "start-up",
+            [
+                "joins": Double(joins.count), "firstFrameP50": startUp.firstFrameP50,
+                "firstFrameP95": Percentile.of(firstFrames, 0.95), "liveEdgeP50": startUp.liveEdgeP50,
+                "liveEdgeP95": startUp.liveEdgeP95, "liveEdgeMax": edges.max(),
+                "rendered": Double(rendered), "skipped": Double(skipped),
+                "latencyMax": joins.compactMap(\.summary.startUpLatencyMaximum).max(),
+            ], pass: Target("", .atMost(Self.liveEdge)).holds(for: startUp.liveEdgeP95))
+        return startUp
     }
 
     /// As a user watches: with `pcast subscribe`.
@@ -60,6 +111,8 @@ struct LatencyCommand: AsyncParsableCommand {
             name,
             [
                 "latencyP50": statistics.latencyP50, "latencyP99": statistics.latencyP99,
+                "steadyP50": statistics.steadyLatencyP50, "steadyP99": statistics.steadyLatencyP99,
+                "timeToLiveEdge": statistics.timeToLiveEdge,
                 "audioVideoSkew": statistics.audioVideoSkew, "framesRendered": statistics.framesRendered,
                 "framesDropped": statistics.framesDropped, "freezeCount": statistics.freezeCount,
             ], pass: isQuick && statistics.framesDropped == 0)

@@ -57,7 +57,14 @@ struct Report {
         } else {
             tell(figures, targets, missed)
         }
-        if !missed.isEmpty { throw ExitCode(1) }
+        if !missed.isEmpty {
+            let lines = missed.map { target in
+                let value = figures.first { $0.key == target.figure }?.value
+                return "missed: \(target.figure) is \(Self.text(value)), target \(target.text)\n"
+            }
+            FileHandle.standardError.write(Data(lines.joined().utf8))
+            throw ExitCode(1)
+        }
     }
 
     private func tell(_ figures: [(key: String, value: Double?)], _ targets: [Target], _ missed: [Target]) {

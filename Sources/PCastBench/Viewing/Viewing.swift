@@ -30,6 +30,38 @@ struct Viewing: Sendable {
         return summary
     }
 
+    /// Subscribes again and again beside another viewer, who keeps the stream going, so that key frames are of any age when
+    /// a viewer joins.
+    ///
+    /// - Parameter pause: the time before a join.
+    /// - Returns: for each join, the time from calling subscribe to the first frame, and what was measured of the start-up phase.
+    func joins(
+        _ count: Int, pause: () -> TimeSpan
+    ) async throws -> [(firstFrame: TimeSpan, summary: ViewerStatistics)] {
+        let pcast = PCast(PCastOptions(uri: uri))
+        _ = try await pcast.start(authenticationToken: authenticationToken)
+        let other = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
+        var joins: [(TimeSpan, ViewerStatistics)] = []
+        for _ in 0..<count {
+            try await Task.sleep(for: .nanoseconds(pause().nanoseconds))
+            let beginning = MonotonicClock.now()
+            let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
+            let renderer = stream.createRenderer()
+            guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
+            try await Task.sleep(for: Self.startUpTime)
+            renderer.stop()
+            guard let first = await renderer.firstFrame else { throw BenchFailure("no frame came in time") }
+            joins.append((first - beginning, await renderer.summary()))
+            stream.stop()
+        }
+        other.stop()
+        await pcast.shutdown()
+        return joins
+    }
+
+    /// Enough for the median lag after the start-up phase.
+    private static let startUpTime = Duration.seconds(2)
+
     /// How long it takes from calling subscribe to the first picture on the screen, with a session that begins in the
     /// same flight.
     func joinAfresh() async throws -> TimeSpan {

@@ -5,6 +5,10 @@ import PCastJSON
 struct WatchingFigures: Sendable {
     let latencyP50: Double?
     let latencyP99: Double?
+    /// From the first frame to the live edge, and the percentiles without what was shown before it.
+    let timeToLiveEdge: Double?
+    let steadyLatencyP50: Double?
+    let steadyLatencyP99: Double?
     let audioVideoSkew: Double?
     let framesRendered: Double
     let framesDropped: Double
@@ -13,6 +17,9 @@ struct WatchingFigures: Sendable {
     init(_ statistics: ViewerStatistics) {
         latencyP50 = statistics.latencyP50
         latencyP99 = statistics.latencyP99
+        timeToLiveEdge = statistics.timeToLiveEdge
+        steadyLatencyP50 = statistics.steadyLatencyP50
+        steadyLatencyP99 = statistics.steadyLatencyP99
         audioVideoSkew = statistics.audioVideoSkew
         framesRendered = Double(statistics.framesRendered)
         framesDropped = Double(statistics.framesDropped)
@@ -24,6 +31,9 @@ struct WatchingFigures: Sendable {
         func number(_ name: String) -> Double? { summary[name]?.number }
         latencyP50 = number("latencyP50")
         latencyP99 = number("latencyP99")
+        timeToLiveEdge = number("timeToLiveEdge")
+        steadyLatencyP50 = number("steadyLatencyP50")
+        steadyLatencyP99 = number("steadyLatencyP99")
         audioVideoSkew = number("audioVideoSkew")
         framesRendered = number("framesRendered") ?? 0
         framesDropped = number("framesDropped") ?? 0

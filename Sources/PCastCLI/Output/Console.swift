@@ -32,7 +32,9 @@ final class Console: Sendable {
     }
 
     /// One line for programs, at once.
-    func event(_ name: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) {
+    func event(_ name: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) { event(name, Array(fields)) }
+
+    func event(_ name: String, _ fields: [(key: String, value: JSONValue)]) {
         guard writesEvents else { return }
         let line = EventLine(name: name, time: SystemClock.now(), fields: fields).text
         state.withLock { _ in Self.write(line + "\n", to: STDOUT_FILENO) }

@@ -5,7 +5,15 @@ import PCastMedia
 struct EventLine {
     let name: String
     let time: WallTime
-    let fields: KeyValuePairs<String, JSONValue>
+    let fields: [(key: String, value: JSONValue)]
+
+    init(name: String, time: WallTime, fields: [(key: String, value: JSONValue)]) {
+        (self.name, self.time, self.fields) = (name, time, fields)
+    }
+
+    init(name: String, time: WallTime, fields: KeyValuePairs<String, JSONValue>) {
+        self.init(name: name, time: time, fields: Array(fields))
+    }
 
     /// Without the end of the line.
     var text: String {

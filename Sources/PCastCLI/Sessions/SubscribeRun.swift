@@ -125,7 +125,7 @@ struct SubscribeRun: Sendable {
     /// What is left to do with what was seen.
     private func conclude(_ renderer: Renderer, _ recording: StreamRecording?) async throws {
         console.finish()
-        console.event("summary", ViewerFigures.fields(await renderer.summary()))
+        console.event("summary", ViewerFigures.summary(await renderer.summary()))
         if let path = plan.screenshot {
             tell(try await renderer.screenshot(to: path), writtenTo: path)
             console.say("The last picture is in \(path).")

@@ -28,6 +28,18 @@ enum ViewerFigures {
         ]
     }
 
+    /// The fields of the event `summary`: those of a viewer's statistics, and the start-up phase and the time after it apart.
+    static func summary(_ statistics: ViewerStatistics) -> [(key: String, value: JSONValue)] {
+        Array(fields(statistics)) + [
+            ("timeToLiveEdge", .measured(statistics.timeToLiveEdge)),
+            ("startUpFramesRendered", statistics.startUpFramesRendered.map { JSONValue.count($0) } ?? .null),
+            ("startUpFramesSkipped", .count(statistics.startUpFramesSkipped)),
+            ("startUpLatencyMaximum", .measured(statistics.startUpLatencyMaximum)),
+            ("steadyLatencyP50", .measured(statistics.steadyLatencyP50)),
+            ("steadyLatencyP99", .measured(statistics.steadyLatencyP99)),
+        ]
+    }
+
     static func block(
         _ statistics: ViewerStatistics, elapsed: TimeSpan, link: LinkState.Value, dimensions: Dimensions?,
         quality: DataQuality

@@ -21,7 +21,8 @@ final class PictureScreen: Sendable {
         let stamp = measuresTestSignal ? TestPictureStrip.read(frame) : nil
         let surface = shared.withLock { state in
             state.lastFrame = frame
-            state.meter.shown(stamp: stamp, at: now.instant, wallTime: now.wallTime)
+            state.meter.shown(
+                timestamp: frame.timestamp, stamp: stamp, at: now.instant, wallTime: now.wallTime)
             return state.surface
         }
         surface?.show(frame)

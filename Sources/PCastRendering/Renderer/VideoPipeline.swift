@@ -13,11 +13,13 @@ final class VideoPipeline: Sendable {
     /// Pictures of a source that wait at most.
     private static let pictureCapacity = 2
 
-    /// Two seconds at 30 pictures a second. What does not fit cannot be decoded in time.
-    private static let capacity = 64
+    /// Two seconds at 60 frames per second, as much as a new viewer receives at once. What does not fit cannot be decoded in
+    /// time.
+    private static let capacity = 128
 
     private let queue = FrameQueue<Entry>(capacity: VideoPipeline.capacity)
     private let gate = Mutex(KeyFrameGate())
+    private let catchUp = Mutex(CatchUp())
     private let shared: SharedRendererState
     private let screen: PictureScreen
     private let presenter: PicturePresenter?
@@ -42,6 +44,12 @@ final class VideoPipeline: Sendable {
     /// Never blocks. A full queue is emptied, as the frames after a lost one cannot be decoded.
     func push(_ frame: EncodedFrame) {
         let isAdmitted = gate.withLock { $0.admits(frame) }
+        if frame.isKeyFrame, !catchUp.withLock({ $0.isOver }) {
+            // What waits is older, and the decoder does not need it any more.
+            let skipped = queue.count
+            queue.removeAll()
+            skip(skipped)
+        }
         if isAdmitted, queue.push(.frame(frame)) == nil { return }
         if isAdmitted, !queue.isClosed {
             let lost = queue.count
@@ -71,7 +79,7 @@ final class VideoPipeline: Sendable {
         var isBroken = false
         while let entry = queue.pop() {
             guard case .frame(let frame) = entry else {
-                if case .picture(let picture) = entry { take(picture, by: converter) }
+                if case .picture(let picture) = entry { take(picture, isCoded: false, by: converter) }
                 continue
             }
             // What was queued behind a frame that could not be decoded cannot be either.
@@ -81,7 +89,7 @@ final class VideoPipeline: Sendable {
             }
             do {
                 if decoder?.codec != frame.codec { decoder = try VideoDecoderByCodec(frame.codec) }
-                for picture in try decoder!.decode(frame) { take(picture, by: converter) }
+                for picture in try decoder!.decode(frame) { take(picture, isCoded: true, by: converter) }
                 isBroken = false
             } catch {
                 isBroken = true
@@ -90,13 +98,22 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    private func take(_ decoded: VideoFrame, by converter: RawPictureConverter) {
+    /// - Parameter isCoded: it was received as a coded frame.
+    private func take(_ decoded: VideoFrame, isCoded: Bool, by converter: RawPictureConverter) {
         let onFrameReady = shared.withLock { state in
             state.meter.counts.framesDecoded += 1
             return state.onFrameReady
         }
         guard let picture = offered(decoded, to: onFrameReady, by: converter) else { return }
         let now = MonotonicClock.now()
+        if isCoded {
+            let hasNewer = queue.count > 0
+            switch catchUp.withLock({ $0.decoded(timestamp: picture.timestamp, hasNewer: hasNewer, at: now) }) {
+            case .begin: return present(picture, at: now)
+            case .present: break
+            case .skip: return skip(1)
+            }
+        }
         let verdict = shared.withLock { state in
             state.synchronizer.picture(
                 captureTime: picture.captureTime, timestamp: picture.timestamp, at: now)
@@ -122,6 +139,8 @@ final class VideoPipeline: Sendable {
         guard let presenter else { return screen.show(picture) }
         if !presenter.present(picture, at: due) { drop(1) }
     }
+
+    private func skip(_ count: Int) { shared.withLock { $0.meter.counts.startUpFramesSkipped += count } }
 
     private func drop(_ count: Int) { shared.withLock { $0.meter.counts.framesDropped += count } }
 

@@ -12,9 +12,20 @@ public struct LatencyHistogram: Sendable {
     public init() {}
 
     public mutating func add(_ latency: TimeSpan) {
-        let step = Int(latency.nanoseconds / Self.step.nanoseconds)
-        counts[min(max(step, 0), Self.stepCount - 1)] &+= 1
+        counts[Self.index(of: latency)] &+= 1
         count += 1
+    }
+
+    /// Takes back a latency that was added.
+    mutating func remove(_ latency: TimeSpan) {
+        let index = Self.index(of: latency)
+        precondition(counts[index] > 0, "only what was added is taken back")
+        counts[index] -= 1
+        count -= 1
+    }
+
+    private static func index(of latency: TimeSpan) -> Int {
+        min(max(Int(latency.nanoseconds / step.nanoseconds), 0), stepCount - 1)
     }
 
     public mutating func removeAll() {

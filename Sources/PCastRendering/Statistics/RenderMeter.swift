@@ -10,6 +10,7 @@ struct RenderMeter {
     var counts = RenderStatistics()
     private var freezes = FreezeMeter()
     private var wholeRun = LatencyHistogram()
+    private var startUp = StartUpMeter()
     private var recent = RecentSpans(capacity: 256)
     private var skews = RecentSpans(capacity: 600)
     private var pictureLatency: TimeSpan?
@@ -23,16 +24,21 @@ struct RenderMeter {
 
     /// Takes in that a picture was shown.
     ///
-    /// - Parameter stamp: what its time strip says, if it was read and has one.
-    mutating func shown(stamp: TestPictureStamp?, at now: Instant, wallTime: WallTime) {
+    /// - Parameters:
+    ///   - timestamp: its time in the track; nil where the frame is not part of one.
+    ///   - stamp: what its time strip says, if it was read and has one.
+    mutating func shown(timestamp: MediaTime? = nil, stamp: TestPictureStamp?, at now: Instant, wallTime: WallTime) {
         counts.framesRendered += 1
         freezes.shown(at: now)
-        guard let stamp else {
+        let latency = stamp.map { wallTime - $0.captureTime(near: wallTime) }.flatMap {
+            Self.believable.contains($0) ? $0 : nil
+        }
+        if let timestamp { startUp.shown(timestamp: timestamp, latency: latency, at: now) }
+        guard stamp != nil else {
             if let broken = counts.framesBroken { counts.framesBroken = broken + 1 }
             return
         }
-        let latency = wallTime - stamp.captureTime(near: wallTime)
-        guard Self.believable.contains(latency) else { return }
+        guard let latency else { return }
         counts.framesBroken = counts.framesBroken ?? 0
         wholeRun.add(latency)
         recent.add(latency, at: now)
@@ -84,7 +90,19 @@ struct RenderMeter {
             statistics.latencyP50 = wholeRun.percentile(0.5)
             statistics.latencyP99 = wholeRun.percentile(0.99)
             statistics.audioVideoSkew = skews.percentile(0.5)
+            measureStartUp(&statistics)
         }
         return statistics
+    }
+
+    private func measureStartUp(_ statistics: inout RenderStatistics) {
+        guard let result = startUp.result else { return }
+        statistics.timeToLiveEdge = result.timeToLiveEdge
+        statistics.startUpFramesRendered = result.framesRendered
+        statistics.startUpLatencyMaximum = result.latencies.max()
+        var steady = wholeRun
+        for latency in result.latencies { steady.remove(latency) }
+        statistics.steadyLatencyP50 = steady.percentile(0.5)
+        statistics.steadyLatencyP99 = steady.percentile(0.99)
     }
 }

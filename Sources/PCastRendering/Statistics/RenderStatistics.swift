@@ -11,6 +11,24 @@ public struct RenderStatistics: Sendable {
     /// Pictures that came and were not shown: too late, undecodable, or more than the decoder could take.
     public var framesDropped = 0
 
+    /// Frames from before the viewer joined that were received to reach the live edge, and not presented because a newer frame
+    /// had been received.
+    public var startUpFramesSkipped = 0
+
+    /// Frames that were presented before the live edge was reached; nil while that is unknown.
+    public var startUpFramesRendered: Int?
+
+    /// From the first frame to the live edge: the first frame whose lag is at most one frame interval more than the later
+    /// median. Nil during the first 1.5 seconds, and when the live edge was not reached within five seconds.
+    public var timeToLiveEdge: TimeSpan?
+
+    /// The largest latency of a frame presented before the live edge was reached, of the test pattern only.
+    public var startUpLatencyMaximum: TimeSpan?
+
+    /// Percentiles without the frames that were presented before the live edge was reached, of the test pattern only.
+    public var steadyLatencyP50: TimeSpan?
+    public var steadyLatencyP99: TimeSpan?
+
     /// Packets of sound that were decoded, and stretches that were made up because a packet was missing.
     public var soundsDecoded = 0
     public var soundsConcealed = 0

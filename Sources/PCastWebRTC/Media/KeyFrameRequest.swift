@@ -22,6 +22,9 @@ public struct KeyFrameRequest: Sendable {
     /// Somebody waits for a key frame.
     public private(set) var isWanted = false
 
+    /// Whether a request had to be repeated and no key frame has come yet.
+    public var isUnanswered: Bool { isWanted && attempts > 1 }
+
     /// Requests sent.
     public private(set) var sentCount = 0
 

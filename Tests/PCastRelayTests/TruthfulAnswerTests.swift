@@ -205,6 +205,6 @@ import Testing
             ])
         let viewer = try view(offer(publishes: false), stream: VirtualNetwork.stream.description)
         #expect(viewer.media.map(\.direction) == [.inactive, .sendOnly])
-        #expect(viewer.media[1].payloadFormats[0].h264?.profileLevelID == "42e028")
+        #expect(viewer.media[1].payloadFormats[0].h264?.profileLevelID.hasPrefix("42e0") == true)
     }
 }

@@ -36,8 +36,8 @@ extension PublishedStream {
 }
 
 extension PublishedTrack {
-    /// A sender report that differs from the arrivals by more is wrong; encoders may be some seconds slow.
-    private static let longestDisagreement = TimeSpan.seconds(5 as Int64)
+    /// A sender report that differs from the arrivals by more is wrong; encoders and queues may be some seconds slow.
+    private static let longestDisagreement = TimeSpan.seconds(10 as Int64)
     /// Arrivals tell of so much time.
     private static let arrivalMemory = TimeSpan.seconds(2 as Int64)
     /// From one report to the next, both clocks may differ by so much, and a tenth of the time that passed.

@@ -4,20 +4,15 @@ import PCastWebRTC
 
 /// When what a publisher sends was captured, by the relay's clock: viewers are told by it what belongs together.
 extension PublishedStream {
-    /// A sender report that differs from the arrivals by more is wrong; encoders may be some seconds slow.
-    private static let longestDisagreement = TimeSpan.seconds(5 as Int64)
-    /// Arrivals tell of so much time.
-    private static let arrivalMemory = TimeSpan.seconds(2 as Int64)
-
     /// Follows the time that a sender report tells. One that tells none, or what cannot be, is ignored: arrivals tell it then.
     mutating func follow(_ type: MediaType, layer: Int, clock reference: WallClockReference, at now: Instant) {
         let track = type == .video ? receiver.layers[layer] : receiver.audio
         guard let report = track?.senderReport?.information, let rate = track?.media.format.clockRate else { return }
         let capture = capture(of: report, rate: rate, arrival: reference.wallTime(at: now))
         if type == .video {
-            layers[layer].follow(capture, reference, within: Self.longestDisagreement, Self.arrivalMemory, at: now)
+            layers[layer].follow(report, capture, reference, at: now)
         } else {
-            audio.follow(capture, reference, within: Self.longestDisagreement, Self.arrivalMemory, at: now)
+            audio.follow(report, capture, reference, at: now)
         }
     }
 
@@ -41,27 +36,42 @@ extension PublishedStream {
 }
 
 extension PublishedTrack {
-    /// - Parameter capture: what a sender report tells; nil where it tells nothing.
+    /// A sender report that differs from the arrivals by more is wrong; encoders and queues may be some seconds slow.
+    private static let longestDisagreement = TimeSpan.seconds(10 as Int64)
+    /// Arrivals tell of so much time.
+    private static let arrivalMemory = TimeSpan.seconds(2 as Int64)
+    /// From one report to the next, both clocks may differ by so much, and a tenth of the time that passed.
+    private static let longestStep = TimeSpan.milliseconds(200)
+
+    /// - Parameter capture: what the report tells by the relay's clock; nil where it tells nothing.
     fileprivate mutating func follow(
-        _ capture: CaptureClock?, _ clock: WallClockReference, within tolerance: TimeSpan, _ memory: TimeSpan,
-        at now: Instant
+        _ report: SenderInformation, _ capture: CaptureClock?, _ clock: WallClockReference, at now: Instant
     ) {
-        guard let capture, !contradictsArrivals(capture, clock, tolerance, memory, at: now) else {
-            followsReports = false
-            return
-        }
+        let isConsistent = isConsistent(report, rate: capture?.rate)
+        lastReport = report
+        followsReports = false
+        guard let capture, isConsistent, !contradictsArrivals(capture, clock, at: now) else { return }
         captureClock = capture
         followsReports = true
     }
 
+    /// Whether as much time passed by the timestamps since the report before as by the clock.
+    private func isConsistent(_ report: SenderInformation, rate: ClockRate?) -> Bool {
+        guard let lastReport, let rate, lastReport.ntpTimestamp != 0 else { return true }
+        let ticks = Int64(Int32(bitPattern: report.rtpTimestamp &- lastReport.rtpTimestamp))
+        let passed = WallTime(ntpTimestamp: report.ntpTimestamp) - WallTime(ntpTimestamp: lastReport.ntpTimestamp)
+        let difference = rate.span(ofTicks: ticks) - passed
+        return max(difference, .zero - difference) <= Self.longestStep + max(passed, .zero - passed) / 10
+    }
+
     private func contradictsArrivals(
-        _ capture: CaptureClock, _ clock: WallClockReference, _ tolerance: TimeSpan, _ memory: TimeSpan, at now: Instant
+        _ capture: CaptureClock, _ clock: WallClockReference, at now: Instant
     ) -> Bool {
-        guard let last = arrivalClock.last, now - last < memory,
+        guard let last = arrivalClock.last, now - last < Self.arrivalMemory,
             let arrivals = arrivalClock.captureClock(rate: capture.rate, clock)
         else { return false }
         let difference = arrivals.wallTime(of: capture.timestamp) - capture.wallTime
-        return max(difference, .zero - difference) > tolerance
+        return max(difference, .zero - difference) > Self.longestDisagreement
     }
 
     fileprivate mutating func followArrivals(_ clock: WallClockReference, at now: Instant) {

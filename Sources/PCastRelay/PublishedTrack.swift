@@ -16,6 +16,8 @@ struct PublishedTrack: ~Copyable {
     var captureClock: CaptureClock?
     /// Whether `captureClock` is by sender reports.
     var followsReports = false
+    /// What the last sender report said.
+    var lastReport: SenderInformation?
     private(set) var arrivalClock = ArrivalClock()
     private var keyFrames: KeyFrameFinder
     private var waitingSets = WaitingParameterSets()
@@ -81,6 +83,7 @@ struct PublishedTrack: ~Copyable {
     mutating func restart() {
         captureClock = nil
         followsReports = false
+        lastReport = nil
         arrivalClock = ArrivalClock()
         waitingSets.removeAll()
         forgetKeyFrame()

@@ -11,7 +11,7 @@ struct PublisherClock {
     private var lateReports = 0
 
     /// No network delays a report by more.
-    private static let longestDelay = TimeSpan.seconds(3 as Int64)
+    private static let longestDelay = TimeSpan.seconds(30 as Int64)
     /// So many of them mean that the clock was set back.
     private static let confirmations = 3
 

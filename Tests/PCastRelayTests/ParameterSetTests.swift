@@ -177,7 +177,7 @@ struct ParameterSetTests {
         let source = try #require(viewer.media(.video).remoteSources.first)
         #expect(viewer.packets(source.ssrc).isEmpty)
         stage.send(isKeyFrame: true)
-        #expect(viewer.packets(source.ssrc).count == 1)
+        #expect(viewer.packets(source.ssrc).map { $0.payload[0] } == [0x78, 0x65])
         stage.network.run(for: .milliseconds(200))
         let granted = stage.publisher.pictureLossIndications
         stage.play(10, keyFrameInterval: 1_000, Self.head(.beforeEach))
@@ -201,7 +201,7 @@ struct ParameterSetTests {
     func lossy(seed: Int) throws {
         let stage = try Stage()
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
-        stage.network.link.loss = 20
+        stage.network.link.loss = 10
         let viewer = try stage.network.view()
         stage.play(150 + seed, keyFrameInterval: 15, Self.head(.once))
         #expect(viewer.isConnected)
@@ -224,6 +224,15 @@ struct ParameterSetTests {
                         .video, sequence: sequences[layer], timestamp: frame * 3_600, payload: payload,
                         marker: index == payloads.count - 1, ssrc: UInt32(10 + layer), rid: ["l", "h"][layer])
                     sequences[layer] &+= 1
+                }
+            }
+            let wall = VirtualNetwork.clock.wallTime(at: network.now)
+            for layer in 0..<2 {
+                publisher.report { writer in
+                    writer.senderReport(
+                        SenderInformation(
+                            ssrc: UInt32(10 + layer), ntpTimestamp: wall.ntpTimestamp, rtpTimestamp: frame * 3_600,
+                            packetCount: 1, octetCount: 1))
                 }
             }
             frame += 1

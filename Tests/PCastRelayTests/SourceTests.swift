@@ -87,6 +87,45 @@ struct SourceTests {
         stage.expectContinuity()
     }
 
+    @Test("an SSRC whose packets bear the MID takes over at once: viewers lose nothing, and their numbers go on")
+    func takenOverByMID() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(audio: true)
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        func named(_ type: MediaType) -> RTPExtensionValues {
+            var values = RTPExtensionValues()
+            values.mid = publisher.media(type).mid.flatMap { RTPStreamIdentifier($0) }
+            return values
+        }
+        let keyFrame: [UInt8] = [0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01, 1, 2, 3]
+        for index in 0..<100 as Range<UInt16> {
+            let isOther = index >= 50
+            publisher.say(
+                .audio, sequence: (isOther ? 9_000 : 100) + index,
+                timestamp: (isOther ? 3_333_333_333 : 0) &+ UInt32(index) * 960, payload: [0x78, UInt8(index)],
+                marker: false, ssrc: isOther ? 0x2222 : 0x1111_0001, extensions: named(.audio))
+            publisher.say(
+                .video, sequence: (isOther ? 7_000 : 100) + index,
+                timestamp: (isOther ? 2_222_222_222 : 0) &+ UInt32(index) * 1800,
+                payload: index % 50 == 0 ? [0x10] + keyFrame : [0x10, 0x11, 2, UInt8(index)],
+                ssrc: isOther ? 0x3333 : 0x1111, extensions: named(.video))
+            network.settle(publisher)
+            network.run(for: .milliseconds(20))
+        }
+        for (type, step) in [(MediaType.audio, 960), (.video, 1800)] as [(MediaType, UInt32)] {
+            let source = try #require(viewer.media(type).remoteSources.first)
+            let packets = viewer.packets(source.ssrc)
+            #expect(packets.count >= 99, "\(packets.count) of \(type)")
+            for (earlier, later) in zip(packets, packets.dropFirst()) {
+                #expect(later.header.sequenceNumber == earlier.header.sequenceNumber &+ 1)
+                let ticks = later.header.timestamp &- earlier.header.timestamp
+                #expect((step / 2...step * 2).contains(ticks), "\(ticks)")
+                #expect(later.arrival - earlier.arrival < .milliseconds(30))
+            }
+        }
+    }
+
     @Test("an SSRC that appears while the source still sends is no restart")
     func secondSource() throws {
         let stage = try Stage()

@@ -1,14 +1,6 @@
 public import PCastMedia
 public import PCastRTP
 
-/// What a packet says of the track that it is of.
-enum SourceIdentification {
-    /// Nothing.
-    case none
-    case own
-    case other
-}
-
 /// One track that a peer sends: which SSRC it has, what was lost of it, and what to ask for again.
 public struct InboundTrack: Sendable {
     public let media: NegotiatedMedia

@@ -1,7 +1,7 @@
-import PCast
 import PCastMedia
 import Testing
 
+@testable import PCast
 @testable import PCastCLI
 
 struct OutputTests {

@@ -1,6 +1,6 @@
 import {
-  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, makeConnection,
-  missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
+  Figures, Refusal, Session, askForStereo, badge, bitrate, describeEnd, describeNoAddress, isFirefox,
+  makeConnection, missingVideoCodecs, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 import { Plot } from "/assets/plots.js";
 
@@ -171,12 +171,11 @@ async function publish() {
   }
 }
 
-// The family of the page's address says little about the network's: a connection apart from the page may have an address.
+// The family of the page's address says little about the network's: apart from the page, Firefox may have an address.
 function withoutAddress() {
-  const isRepeated = isApart;
-  isApart = !isApart;
+  isApart = isFirefox && !isApart;
   leave();
-  if (!isRepeated) return publish();
+  if (isApart) return publish();
   const { headline, why } = describeNoAddress();
   if (isReturning) return again(headline, why);
   stop();

@@ -158,11 +158,10 @@ function describeUnplayable(error, unplayable) {
   ];
 }
 
-// The family of the page's address says little about the network's: a connection apart from the page may have an address.
+// The family of the page's address says little about the network's: apart from the page, Firefox may have an address.
 function withoutAddress() {
-  const isRepeated = isApart;
-  isApart = !isApart;
-  if (!isRepeated) return join();
+  isApart = isFirefox && !isApart;
+  if (isApart) return join();
   const { headline, why } = describeNoAddress();
   const mayAsk = isFirefox && !microphone && Boolean(navigator.mediaDevices);
   again(headline, mayAsk

@@ -168,7 +168,7 @@ class Firefox:
             if self._socket:
                 self.command("browser.close", timeout=5)
                 self._socket.close()
-                self._process.wait(10)
+                self._process.wait(2)
         except (BrowserError, OSError, ConnectionClosed, subprocess.TimeoutExpired):
             pass
         try:

@@ -17,11 +17,13 @@ func module(
         name: "PCast\(name)", dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
+/// Tests are compiled without optimization: it takes longer to optimize them than they run. What they test is optimized.
 func tests(
     _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], settings: [SwiftSetting] = settings
 ) -> Target {
     .testTarget(
-        name: "PCast\(name)Tests", dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+        name: "PCast\(name)Tests", dependencies: dependencies, exclude: exclude,
+        swiftSettings: settings + [.unsafeFlags(["-Onone"])])
 }
 
 func systemLibrary(_ name: String, pkgConfig: String? = nil, apt: [String] = []) -> Target {
@@ -281,8 +283,6 @@ let package = Package(
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
                 "PCastMedia", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
-            ], exclude: ["peers"],
-            // They run other programs; and LLVM, as Swift 6.3.1 brings it, crashes on some of their coroutines.
-            settings: settings + [.unsafeFlags(["-Onone"])]),
+            ], exclude: ["peers"]),
     ]
 )

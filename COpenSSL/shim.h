@@ -32,6 +32,42 @@ static inline int pcast_ssl_ctx_set_groups(SSL_CTX *context, const char *groups)
     return (int)SSL_CTX_set1_groups_list(context, groups);
 }
 
+// OpenSSL lets the groups that a client lists for key exchange also decide on which curves its certificate may be, and
+// GnuTLS shows one on secp224r1 without listing it (RFC 8422, section 5.1 says so of TLS 1.2; FFmpeg 8 is such a client).
+// There is no switch for that. So an entry that means nothing to us is read as secp224r1: behind a group that we share,
+// which is then agreed on. The transcript, which has been taken by then, keeps what the client wrote.
+
+static inline int pcast_ssl_read_groups(SSL *ssl, int *alert, void *unused)
+{
+    (void)alert;
+    (void)unused;
+    const unsigned char *list = NULL;
+    size_t size = 0;
+    const unsigned secp224r1 = 21;
+    unsigned char *spare = NULL;
+    int shares = 0;
+    if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_supported_groups, &list, &size)) return SSL_CLIENT_HELLO_SUCCESS;
+    for (size_t offset = 2; offset + 1 < size; offset += 2) {
+        unsigned group = (unsigned)list[offset] << 8 | list[offset + 1];
+        if (group == secp224r1) return SSL_CLIENT_HELLO_SUCCESS;
+        if (group == 23 || group == 24 || group == 25 || group == 29) {
+            shares = 1;
+        } else if (shares) {
+            spare = (unsigned char *)list + offset;
+        }
+    }
+    if (spare) {
+        spare[0] = 0;
+        spare[1] = (unsigned char)secp224r1;
+    }
+    return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+static inline void pcast_ssl_ctx_accept_unlisted_curve(SSL_CTX *context)
+{
+    SSL_CTX_set_client_hello_cb(context, pcast_ssl_read_groups, NULL);
+}
+
 static inline long pcast_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
 
 static inline EVP_PKEY *pcast_evp_ec_gen(const char *curve) { return EVP_EC_gen(curve); }

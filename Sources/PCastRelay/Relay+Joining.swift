@@ -13,7 +13,9 @@ extension Relay {
         guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
         try Self.require(offer, that: \.sends)
         var capabilities = Self.publishing
-        capabilities.codecs = Self.preferred(offer.media.flatMap { $0.payloadFormats.map(\.codec) }, by: terms)
+        // Those that are not offered follow: a section without any of them is told what would do.
+        let offered = offer.media.flatMap { $0.payloadFormats.map(\.codec) }
+        capabilities.codecs = Self.preferred(offered + capabilities.codecs, by: terms)
         let credentials = newCredentials()
         let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
             ordinal == 0 && terms.media.contains(type) ? .receive : nil

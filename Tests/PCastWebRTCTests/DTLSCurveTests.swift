@@ -26,6 +26,22 @@ struct DTLSCurveTests {
         #expect(peer.isFinished)
     }
 
+    @Test(
+        "A client may show a certificate on secp224r1 without listing it, as GnuTLS does",
+        arguments: ["X448", "brainpoolP256r1"])
+    func unlisted(spare: String) throws {
+        let key = try #require(pcast_evp_ec_gen("secp224r1"))
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
+        let ours = OpenSSLHandshake(
+            certificate: DTLSTestCertificates.server, role: .server, expectedFingerprints: [certificate.fingerprint])
+        let peer = DTLSForeignPeer(.client, certificate: certificate, groups: "P-256:X25519:P-384:\(spare)")
+        var network = DTLSNetwork(client: peer, server: ours)
+        network.run()
+        #expect(ours.keys != nil, "\(ours.state)")
+        #expect(peer.isFinished)
+    }
+
     @Test("Keys are still agreed on by X25519 where the peer has it, and by P-256 where it has not")
     func preference() {
         #expect(DTLSCertificate.groups.hasPrefix("X25519:P-256:"))

@@ -69,6 +69,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     ) throws(DTLSError) -> OpaquePointer {
         guard let context = SSL_CTX_new(DTLS_method()) else { throw failure("making a context") }
         pcast_ssl_ctx_configure_dtls(context)
+        pcast_ssl_ctx_accept_unlisted_curve(context)
         // A certificate is demanded, and its fingerprint decides, whoever signed it.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         SSL_CTX_set_cert_verify_callback(context, { chain, _ in OpenSSLHandshake.judge(chain) }, nil)

@@ -44,6 +44,7 @@ struct AdvertisedAddressesTests {
     func families() {
         #expect(texts(make("127.0.0.1"), Self.interfaces, [.v4]).allSatisfy { !$0.contains("2001") })
         #expect(texts(make("127.0.0.1"), Self.interfaces, []) == ["127.0.0.1:8189"])
+        #expect(texts(make("0.0.0.0"), Self.interfaces, [.v4]).count == 3)
     }
 
     @Test("What the operator names is all that is named, and nothing else is opened")

@@ -26,13 +26,13 @@ struct AdvertisedAddresses: Sendable {
 
     /// - Parameters:
     ///   - interfaces: the addresses of this machine.
-    ///   - families: those in which programs of this machine are heard at every address.
+    ///   - families: those in which media is heard at every address of this machine, by programs of it at least.
     func addresses(port: UInt16, interfaces: [LocalAddress], families: [IPAddress.Family]) -> [TransportAddress] {
         let ips: [IPAddress] =
             if !named.isEmpty {
                 named
             } else if listen.isUnspecified {
-                interfaces.map(\.ip)
+                interfaces.map(\.ip).filter { families.contains($0.family) }
             } else {
                 [listen]
                     + interfaces.lazy.filter { !$0.isLoopback && $0.ip != listen && families.contains($0.ip.family) }

@@ -63,7 +63,8 @@ final class MediaRouter: Sendable {
         self.loops = loops
         self.addresses = addresses
         advertised = addresses.addresses(
-            port: first.boundAddresses.first?.port ?? 0, interfaces: (try? LocalAddress.all()) ?? [], families: [])
+            port: first.boundAddresses.first?.port ?? 0, interfaces: (try? LocalAddress.all()) ?? [],
+            families: Self.families(first.boundAddresses))
         current = Mutex([])
         places = Mutex(RelayPlaces(shards: shards, maximumPeers: maximumPeers))
         advertise()
@@ -76,7 +77,7 @@ final class MediaRouter: Sendable {
     private func advertise() -> [TransportAddress]? {
         let named = addresses.addresses(
             port: rtcPort, interfaces: (try? LocalAddress.all()) ?? [],
-            families: loops[0].localOnlyAddresses.map(\.ip.family))
+            families: Self.families(loops[0].boundAddresses + loops[0].localOnlyAddresses))
         let isNew = current.withLock { current in
             defer { current = named }
             return current != named
@@ -84,6 +85,11 @@ final class MediaRouter: Sendable {
         guard isNew else { return nil }
         for loop in loops { try? loop.submit { relay, _ in relay.advertise(named) } }
         return named
+    }
+
+    /// The families that are listened to at every address.
+    private static func families(_ bound: [TransportAddress]) -> [IPAddress.Family] {
+        bound.filter(\.ip.isUnspecified).map(\.ip.family)
     }
 
     /// Has answers name the addresses that interfaces get later, and no more those that they lose, until the task is

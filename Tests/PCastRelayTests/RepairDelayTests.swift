@@ -55,6 +55,40 @@ struct RepairDelayTests {
         }
     }
 
+    @Test("What the first looks said is corrected when enough looks say less")
+    func corrected() {
+        let answer = NACKRequester.interval(roundTrip: .milliseconds(100)) + .milliseconds(20)
+        let beginning = [0.15, 0.08, 0.04, 0.02]
+        #expect(delay(of: beginning) == answer * 2)
+        #expect(delay(of: beginning + Array(repeating: 0.02, count: 5)) == answer * 2)
+        #expect(delay(of: beginning + Array(repeating: 0.02, count: 12)) == answer)
+        #expect(delay(of: beginning + Array(repeating: 0.05, count: 12)) == answer * 2)
+    }
+
+    @Test(
+        "A viewer behind a hop that loses 2 % is asked to hold pictures for one answer, whatever was lost while it joined",
+        arguments: 1...12 as ClosedRange<UInt64>)
+    func joining(seed: UInt64) throws {
+        let network = VirtualNetwork(seed: seed)
+        let publisher = try network.publish(.vp8)
+        let watcher = try network.view()
+        #expect(network.run { publisher.isConnected && watcher.isConnected })
+        var broadcast = Broadcast(.vp8, seed: seed)
+        broadcast.pictures.frameSize = 4_000
+        broadcast.pictures.keyFrameSize = 40_000
+        broadcast.send(70, from: publisher, by: network)
+        network.link = VirtualNetwork.Link(loss: 2, delay: .milliseconds(25), jitter: .milliseconds(10))
+        let viewer = try network.view()
+        var asked: [TimeSpan] = []
+        for _ in 0..<60 {
+            broadcast.send(10, from: publisher, by: network)
+            if let delay = viewer.connection.statistics.playoutDelay { asked.append(delay.minimum) }
+        }
+        let answer = NACKRequester.interval(roundTrip: .milliseconds(70)) + .milliseconds(20)
+        #expect(try #require(asked.max()) <= answer, "\(asked.map(\.milliseconds))")
+        #expect(try #require(asked.last) > .zero)
+    }
+
     @Test("It is held for half a minute after the last of it")
     func memory() {
         let lossy = Array(repeating: 0.02, count: 20)

@@ -73,6 +73,7 @@ let package = Package(
                 "libxcb1-dev", "libxcb-shm0-dev", "libxcb-xfixes0-dev", "libxcb-randr0-dev", "libxcb-composite0-dev",
             ]),
         systemLibrary("CSpeexDSP", pkgConfig: "speexdsp", apt: ["libspeexdsp-dev"]),
+        systemLibrary("CZlib", pkgConfig: "zlib", apt: ["zlib1g-dev"]),
         systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
         // Looked for when the program runs: nothing is linked, and no build needs it.
         systemLibrary("CIPSecMB"),
@@ -101,7 +102,7 @@ let package = Package(
         module(
             "Web",
             [
-                "PCastMedia",
+                "PCastMedia", "CZlib",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

@@ -109,7 +109,7 @@ static inline int cv4l2_query_menu(int descriptor, uint32_t id, uint32_t index, 
 // MARK: Formats and buffers, of one plane in memory whichever of the two interfaces the driver has
 
 struct cv4l2_format {
-    uint32_t width, height, pixelformat, field, stride, size, colorspace, quantization, planes;
+    uint32_t width, height, pixelformat, field, stride, size, colorspace, quantization, encoding, planes;
 };
 
 static inline uint32_t cv4l2_type(int is_multiplanar) {
@@ -128,6 +128,7 @@ static inline void cv4l2_read_format(int is_multiplanar, const struct v4l2_forma
         format->size = picture->plane_fmt[0].sizeimage;
         format->colorspace = picture->colorspace;
         format->quantization = picture->quantization;
+        format->encoding = picture->ycbcr_enc;
         format->planes = picture->num_planes;
     } else {
         const struct v4l2_pix_format *picture = &from->fmt.pix;
@@ -140,6 +141,7 @@ static inline void cv4l2_read_format(int is_multiplanar, const struct v4l2_forma
         format->colorspace = picture->colorspace;
         // Of use only when the driver says that it fills in what follows the older fields.
         format->quantization = picture->priv == V4L2_PIX_FMT_PRIV_MAGIC ? picture->quantization : 0;
+        format->encoding = picture->priv == V4L2_PIX_FMT_PRIV_MAGIC ? picture->ycbcr_enc : 0;
         format->planes = 1;
     }
 }

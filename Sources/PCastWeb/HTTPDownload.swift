@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import PCastMedia
 import Synchronization
 
 /// A large answer of a web server, as it comes.
@@ -17,6 +18,8 @@ public struct HTTPDownload: Sendable {
         public var length: Int64?
         /// `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3).
         public var retryAfter: Int?
+        /// `Content-Type` in small letters, without parameters.
+        public var contentType: String?
     }
 
     /// Why nothing came, or not all.
@@ -30,15 +33,17 @@ public struct HTTPDownload: Sendable {
         case redirections
         /// More came than may.
         case tooLarge
+        /// It came in a coding that is not known, or is broken.
+        case undecodable(reason: String)
         case cancelled
     }
 
     /// Redirections that are followed.
-    private static let redirections = 8
+    private static let redirections = 16
 
     private static let client: HTTPClient = {
-        var configuration = HTTPClient.Configuration(
-            redirectConfiguration: .follow(max: redirections, allowCycles: false))
+        // Followed here, where cookies are kept.
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(5)
         configuration.tlsConfiguration = TLSConfiguration.client
@@ -48,27 +53,26 @@ public struct HTTPDownload: Sendable {
     /// Asks for a resource, or for a part of it.
     ///
     /// - Parameters:
+    ///   - uri: as people write it: what may not stand in an address is encoded. `data:` holds the resource itself.
     ///   - range: bytes from an offset on, so many or all (RFC 9110, section 14.1.2). From a server that heeds no ranges it
     ///     is taken out of the whole, if no more than `limit` lies before it.
-    ///   - limit: of the body, in bytes.
+    ///   - limit: of the body, in bytes, when it is decoded.
     ///   - patience: for how long nothing may come.
-    ///   - take: is given the head with each piece of a body whose status is one of success; others are not read.
+    ///   - cookies: what servers have set, and set now; nil for none.
+    ///   - take: is given the head with each piece of a body whose status is one of success; others are not read. Returns
+    ///     whether more is wanted.
     /// - Returns: what it began with.
     public static func get(
         _ uri: String, range: (offset: Int64, length: Int64?)? = nil, limit: Int64, patience: Duration,
-        take: @escaping @Sendable (Head, [UInt8]) async -> Void
+        cookies: HTTPCookies? = nil, take: @escaping @Sendable (Head, [UInt8]) async -> Bool
     ) async throws(Failure) -> Head {
-        guard let address = try? WebAddress(uri) else { throw .invalidURI }
-        var request = HTTPClientRequest(url: address.origin + address.path)
-        request.headers.add(name: "User-Agent", value: "pcast")
-        if let range {
-            let end = range.length.map { String(range.offset + $0 - 1) } ?? ""
-            request.headers.add(name: "Range", value: "bytes=\(range.offset)-\(end)")
-        }
+        if uri.prefix(5).lowercased() == "data:" { return try await inline(uri, range, limit, take) }
+        let address = WebURI.escaped(uri)
+        guard (try? WebAddress(Credentials(address).address)) != nil else { throw .invalidURI }
+        let exchange = Exchange(range: range, limit: limit, cookies: cookies, take: take)
         let activity = Activity()
-        let (asked, original) = (request, uri)
         let result = await withTaskGroup(of: Result<Head, Failure>?.self) { group in
-            group.addTask { await receive(asked, original, range, limit, activity, take) }
+            group.addTask { await follow(address, exchange, activity) }
             group.addTask { await activity.silence(for: patience) ? .failure(.timeout) : nil }
             var result: Result<Head, Failure>?
             while result == nil, let next = await group.next() { result = next }
@@ -79,52 +83,203 @@ public struct HTTPDownload: Sendable {
         return try result.get()
     }
 
+    /// What is asked for, wherever that leads.
+    private struct Exchange: Sendable {
+        var range: (offset: Int64, length: Int64?)?
+        var limit: Int64
+        var cookies: HTTPCookies?
+        var take: @Sendable (Head, [UInt8]) async -> Bool
+    }
+
+    /// The resource that an address holds itself (RFC 2397).
+    private static func inline(
+        _ uri: String, _ range: (offset: Int64, length: Int64?)?, _ limit: Int64,
+        _ take: @Sendable (Head, [UInt8]) async -> Bool
+    ) async throws(Failure) -> Head {
+        guard let (type, whole) = WebURI.data(uri) else { throw .invalidURI }
+        guard whole.count <= limit else { throw .tooLarge }
+        var bytes = whole[...]
+        if let range {
+            bytes = bytes.dropFirst(Int(clamping: range.offset))
+            if let length = range.length {
+                guard bytes.count >= length else {
+                    throw .unreachable(reason: "\(bytes.count) of \(length) bytes came")
+                }
+                bytes = bytes.prefix(Int(clamping: length))
+            }
+        }
+        let head = Head(status: 200, uri: uri, length: Int64(bytes.count), contentType: type)
+        _ = await take(head, Array(bytes))
+        return head
+    }
+
+    private static func follow(_ uri: String, _ exchange: Exchange, _ activity: Activity) async -> Result<Head, Failure>
+    {
+        var uri = uri
+        for _ in 0...redirections {
+            switch await receive(uri, exchange, activity) {
+            case .success(.head(let head)): return .success(head)
+            case .success(.redirection(let next)): uri = next
+            case .failure(let failure): return .failure(failure)
+            }
+        }
+        return .failure(.redirections)
+    }
+
+    private enum Answer {
+        case head(Head)
+        case redirection(String)
+    }
+
     private static func receive(
-        _ request: HTTPClientRequest, _ uri: String, _ range: (offset: Int64, length: Int64?)?,
-        _ limit: Int64,
-        _ activity: Activity, _ take: @Sendable (Head, [UInt8]) async -> Void
-    ) async -> Result<Head, Failure> {
+        _ uri: String, _ exchange: Exchange, _ activity: Activity
+    ) async -> Result<Answer, Failure> {
+        let credentials = Credentials(uri)
+        guard let address = try? WebAddress(credentials.address) else { return .failure(.redirections) }
+        let range = exchange.range
+        var request = HTTPClientRequest(url: address.origin + address.path)
+        request.headers.add(name: "User-Agent", value: "pcast")
+        request.headers.add(name: "Accept", value: "*/*")
+        // A part of what is coded could not be decoded.
+        request.headers.add(name: "Accept-Encoding", value: range == nil ? ContentCoding.accepted : "identity")
+        if let range {
+            let end = range.length.map { String(range.offset + $0 - 1) } ?? ""
+            request.headers.add(name: "Range", value: "bytes=\(range.offset)-\(end)")
+        }
+        if let field = credentials.field { request.headers.add(name: "Authorization", value: field) }
+        if let field = exchange.cookies?.field(for: address) { request.headers.add(name: "Cookie", value: field) }
         do {
             // How long is borne says the other task.
             let response = try await client.execute(request, deadline: .distantFuture)
             activity.note()
-            let length = response.headers.first(name: "Content-Length").flatMap(Int64.init)
-            let head = Head(
-                status: Int(response.status.code), uri: response.url?.absoluteString ?? uri, length: length,
-                retryAfter: response.headers.first(name: "Retry-After").flatMap(Int.init))
-            guard (200..<300).contains(head.status) else { return .success(head) }
-            if head.status != 206, let range, range.offset > limit { return .failure(.tooLarge) }
-            // Of a whole that was not asked for, what lies before the range and behind it is passed over.
-            var skipped = head.status == 206 ? 0 : range?.offset ?? 0
-            var wanted = range?.length ?? .max
-            var received: Int64 = 0
-            for try await piece in response.body {
-                activity.note()
-                received += Int64(piece.readableBytes)
-                guard received <= limit + (head.status == 206 ? 0 : range?.offset ?? 0) else {
-                    return .failure(.tooLarge)
-                }
-                let view = piece.readableBytesView
-                let early = min(skipped, Int64(view.count))
-                skipped -= early
-                let bytes = Array(view.dropFirst(Int(early)).prefix(Int(min(wanted, Int64(view.count)))))
-                wanted -= Int64(bytes.count)
-                if !bytes.isEmpty { await take(head, bytes) }
-                activity.note()
-                if wanted == 0 { break }
+            exchange.cookies?.take(response.headers["Set-Cookie"], from: address)
+            let status = Int(response.status.code)
+            if [301, 302, 303, 307, 308].contains(status), let location = response.headers.first(name: "Location") {
+                guard let next = redirection(location, from: uri) else { return .failure(.redirections) }
+                return .success(.redirection(next))
             }
-            if let wantedLength = range?.length, wanted > 0 {
-                return .failure(
-                    .unreachable(reason: "\(wantedLength - wanted) of \(wantedLength) bytes came"))
-            }
-            return .success(head)
-        } catch let error as HTTPClientError
-            where error == .redirectLimitReached || error == .redirectCycleDetected
-        {
-            return .failure(.redirections)
+            return await body(of: response, from: uri, exchange, activity).map { .head($0) }
         } catch {
             return .failure(
                 Task.isCancelled ? .cancelled : .unreachable(reason: ConnectionFailure.reason(of: error)))
+        }
+    }
+
+    /// Where a redirection leads (RFC 9110, section 10.2.2); nil for what is no web address.
+    private static func redirection(_ location: String, from uri: String) -> String? {
+        let whole = WebURI.escaped(location)
+        if (try? WebAddress(Credentials(whole).address)) != nil { return whole }
+        // A reference: Foundation resolves it once it is encoded as an address is.
+        let marker = "http://x/"
+        let isRooted = location.hasPrefix("/")
+        let encoded = String(WebURI.escaped(marker + location.drop { $0 == "/" }).dropFirst(marker.count))
+        let slashes = isRooted ? String(location.prefix { $0 == "/" }) : ""
+        guard let base = URL(string: uri), let target = URL(string: slashes + encoded, relativeTo: base) else {
+            return nil
+        }
+        let next = WebURI.escaped(target.absoluteString)
+        return (try? WebAddress(Credentials(next).address)) == nil ? nil : next
+    }
+
+    private static func body(
+        of response: HTTPClientResponse, from uri: String, _ exchange: Exchange, _ activity: Activity
+    ) async -> Result<Head, Failure> {
+        let (range, limit) = (exchange.range, exchange.limit)
+        let codings = response.headers[canonicalForm: "Content-Encoding"].map { $0.lowercased() }
+            .filter { $0 != "identity" && !$0.isEmpty }
+        var head = Head(
+            status: Int(response.status.code), uri: uri,
+            length: codings.isEmpty ? response.headers.first(name: "Content-Length").flatMap { Int64($0) } : nil,
+            retryAfter: response.headers.first(name: "Retry-After").flatMap { Int($0) })
+        head.contentType = response.headers.first(name: "Content-Type")?.prefix { $0 != ";" }.lowercased()
+            .trimmingCharacters(in: .whitespaces)
+        guard (200..<300).contains(head.status) else { return .success(head) }
+        let coding = codings.first.flatMap { ContentCoding($0) }
+        guard codings.isEmpty || codings.count == 1 && coding != nil else {
+            return .failure(
+                .undecodable(reason: "the server sends it in the coding \(codings.joined(separator: ", "))"))
+        }
+        if head.status != 206, let range, range.offset > limit { return .failure(.tooLarge) }
+        let intake = Intake(head, exchange)
+        do {
+            for try await piece in response.body {
+                activity.note()
+                let bytes = Array(piece.readableBytesView)
+                if let coding {
+                    guard await coding.decode(bytes, take: intake.take) else {
+                        return .failure(.undecodable(reason: "it is not coded as the server says (\(codings[0]))"))
+                    }
+                } else {
+                    _ = await intake.take(bytes)
+                }
+                activity.note()
+                if intake.isTooLarge { return .failure(.tooLarge) }
+                if intake.isOver { return .success(head) }
+            }
+        } catch {
+            return .failure(
+                Task.isCancelled ? .cancelled : .unreachable(reason: ConnectionFailure.reason(of: error)))
+        }
+        if let wantedLength = range?.length, intake.wanted > 0 {
+            return .failure(.unreachable(reason: "\(wantedLength - intake.wanted) of \(wantedLength) bytes came"))
+        }
+        return .success(head)
+    }
+
+    /// Hands on what is wanted of a body, decoded; of a whole that was not asked for, what lies before the range and behind
+    /// it is passed over. Used by one task.
+    private final class Intake: @unchecked Sendable {  // used by one task
+        private let head: Head
+        private let exchange: Exchange
+        private var skipped: Int64
+        private(set) var wanted: Int64
+        private var received: Int64 = 0
+        private(set) var isTooLarge = false
+        private(set) var isOver = false
+
+        init(_ head: Head, _ exchange: Exchange) {
+            (self.head, self.exchange) = (head, exchange)
+            skipped = head.status == 206 ? 0 : exchange.range?.offset ?? 0
+            wanted = exchange.range?.length ?? .max
+        }
+
+        func take(_ piece: [UInt8]) async -> Bool {
+            received += Int64(piece.count)
+            guard received <= exchange.limit + (head.status == 206 ? 0 : exchange.range?.offset ?? 0) else {
+                isTooLarge = true
+                return false
+            }
+            let early = min(skipped, Int64(piece.count))
+            skipped -= early
+            let bytes = Array(piece.dropFirst(Int(early)).prefix(Int(min(wanted, Int64(piece.count)))))
+            wanted -= Int64(bytes.count)
+            if !bytes.isEmpty { isOver = !(await exchange.take(head, bytes)) }
+            if wanted == 0 { isOver = true }
+            return !isOver
+        }
+    }
+
+    /// The name and the password that stand in an address, which are sent in a field of their own (RFC 7617).
+    private struct Credentials {
+        /// Without them.
+        let address: String
+        /// `Authorization`; nil without credentials.
+        let field: String?
+
+        init(_ uri: String) {
+            guard let begin = uri.firstRange(of: "://")?.upperBound else {
+                (address, field) = (uri, nil)
+                return
+            }
+            let end = uri[begin...].firstIndex { "/?#".contains($0) } ?? uri.endIndex
+            guard let sign = uri[begin..<end].lastIndex(of: "@") else {
+                (address, field) = (uri, nil)
+                return
+            }
+            address = String(uri[..<begin] + uri[uri.index(after: sign)...])
+            let user = uri[begin..<sign]
+            let plain = user.removingPercentEncoding ?? String(user)
+            field = "Basic " + Data((plain.contains(":") ? plain : plain + ":").utf8).base64EncodedString()
         }
     }
 

@@ -20,7 +20,8 @@ private let allowed: [String: Set<String>] = {
         "PCastStage": media.union(["PCastNetwork", "PCastWebRTC", "PCastRelay"]),
         "PCastIO": media.union(["CLinux"]),
         "PCastWeb": media.union([
-            "Hummingbird", "HummingbirdCore", "AsyncHTTPClient", "HTTPTypes", "NIOCore", "NIOPosix", "NIOHTTP1",
+            "CZlib", "Hummingbird", "HummingbirdCore", "AsyncHTTPClient", "HTTPTypes", "NIOCore", "NIOPosix",
+            "NIOHTTP1",
             "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "ServiceLifecycle",
         ]),
         "PCastCodecs": media.union(["CFFmpeg", "COpus", "CVPX", "CYUV"]),

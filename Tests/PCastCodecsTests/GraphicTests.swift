@@ -14,7 +14,8 @@ struct GraphicTests {
 
     private static func grey(_ size: Dimensions, matrix: MatrixCoefficients = .bt601) -> VideoFrame {
         let frame = VideoFramePool().frame(
-            dimensions: size, captureTime: nil, timestamp: MediaTime(ticks: 7, rate: .video), matrix: matrix)
+            dimensions: size, captureTime: nil, timestamp: MediaTime(ticks: 7, rate: .video),
+            color: VideoColor(matrix: matrix))
         for index in frame.memory.indices { frame.memory[index] = 128 }
         return frame
     }
@@ -33,7 +34,7 @@ struct GraphicTests {
         let size = Dimensions(width: 64, height: 48)
         let red: [(MatrixCoefficients, [Int])] = [(.bt601, [81, 90, 240]), (.bt709, [63, 102, 240])]
         for (matrix, wanted) in red {
-            let frame = Self.grey(size, matrix: matrix)
+            let frame = Self.grey(size, color: VideoColor(matrix: matrix))
             let blended = try GraphicBlender().blend(Self.red(size), over: frame)
             #expect(blended.dimensions == size && blended.matrix == matrix && blended.timestamp == frame.timestamp)
             #expect(Self.isNear(Self.sample(blended, 10, 20), wanted), "\(Self.sample(blended, 10, 20))")

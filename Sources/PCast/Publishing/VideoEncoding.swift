@@ -161,7 +161,7 @@ package final class VideoEncoding: Sendable {
     private func run() {
         var encoder: (any VideoEncoder)?
         var decoder: (any VideoDecoder)?
-        var current: (dimensions: Dimensions, bitrate: Bitrate)?
+        var current: (dimensions: Dimensions, color: VideoColor, bitrate: Bitrate)?
         var adaptation = EncodingTarget()
         var thinning = FrameThinning()
         let scaler = PictureScaler()
@@ -185,13 +185,15 @@ package final class VideoEncoding: Sendable {
                 }
                 guard thinning.takes(output.frameRate / frameRate) else { continue }
                 let bitrate = perPicture(output)
-                if current?.dimensions != output.dimensions {
+                // Colours are declared when an encoder is opened.
+                if current?.dimensions != output.dimensions || current?.color != frame.color {
                     encoder = try VideoEncoders.open(
-                        choice, codec: codec, dimensions: output.dimensions, frameRate: frameRate, bitrate: bitrate)
+                        choice, codec: codec, dimensions: output.dimensions, frameRate: frameRate, bitrate: bitrate,
+                        color: frame.color)
                 } else if current?.bitrate != bitrate {
                     try encoder?.setBitrate(bitrate)
                 }
-                current = (output.dimensions, bitrate)
+                current = (output.dimensions, frame.color, bitrate)
                 try encode(try scaler.scale(frame, to: output.dimensions), with: encoder!)
             }
         } catch {

@@ -19,8 +19,13 @@ struct CodedVideo {
         if let profile = Self.profile(track), !profile.isWidelyDecodable { throw .profile(profile) }
         guard parameters.video_delay == 0 else { throw .hasReordering }
         guard [AV_FIELD_PROGRESSIVE, AV_FIELD_UNKNOWN].contains(parameters.field_order) else { throw .interlaced }
+        let geometry = track.geometry
+        guard !geometry.isTurned else { throw .rotated }
+        guard !geometry.changes(track.codedDimensions) else { throw .anamorphic }
         configuration = AVCDecoderConfiguration(track.header)
-        passThrough = H264PassThrough(parameterSets: configuration?.parameterSets ?? Array(track.header))
+        passThrough = H264PassThrough(
+            parameterSets: configuration?.parameterSets ?? Array(track.header),
+            color: VideoColor(track.parameters, track.codedDimensions))
     }
 
     /// As the file's header or libavformat's first look at the pictures says; nil when unknown or not H.264.

@@ -32,7 +32,11 @@ final class MediaInput {
         if !formats.isEmpty {
             av_dict_set(&options, "format_whitelist", formats.joined(separator: ","), 0)
         }
-        self.format = try Self.open(format, uri, nil, &options, deadline)
+        // Cameras behind routers, and those that have no other way, are heard at once.
+        if MediaAccess.current == nil, uri.lowercased().hasPrefix("rtsp:") {
+            av_dict_set(&options, "rtsp_flags", "prefer_tcp", 0)
+        }
+        self.format = try Self.open(format, MediaName.location(uri), nil, &options, deadline)
         // Who came has the usual time to send something.
         deadline.begin()
         let result = Self.told(avformat_find_stream_info(self.format, nil), self.format)
@@ -98,13 +102,34 @@ final class MediaInput {
     deinit { avformat_close_input(&format) }
 
     /// The best track of a medium that can be decoded; nil without one. The cover of a song is no video.
-    func bestTrack(_ type: AVMediaType) -> MediaTrack? {
+    ///
+    /// - Parameter other: a track that is read too: of a transport stream with several programs, only its program is looked
+    ///   at.
+    func bestTrack(_ type: AVMediaType, beside other: MediaTrack? = nil) -> MediaTrack? {
         var codec: UnsafePointer<AVCodec>?
-        let index = av_find_best_stream(format, type, -1, -1, &codec, 0)
+        let index = av_find_best_stream(format, type, -1, other?.index ?? -1, &codec, 0)
         guard index >= 0, let codec, let stream = format?.pointee.streams[Int(index)],
-            stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
+            stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0,
+            other.map({ isSameProgram($0.index, index) }) ?? true
         else { return nil }
         return MediaTrack(index: index, stream: stream, codec: codec)
+    }
+
+    /// The streams of each program that there is, in their order; empty for containers without programs.
+    var programs: [Set<Int32>] {
+        guard let format else { return [] }
+        return (0..<Int(format.pointee.nb_programs)).compactMap { index in
+            format.pointee.programs[index].map { program in
+                Set((0..<Int(program.pointee.nb_stream_indexes)).map { Int32(program.pointee.stream_index[$0]) })
+            }
+        }
+    }
+
+    /// Whether two streams are shown together: a program holds both, or one is of none.
+    func isSameProgram(_ first: Int32, _ second: Int32) -> Bool {
+        let programs = programs
+        let own = programs.filter { $0.contains(first) }
+        return own.isEmpty || !programs.contains { $0.contains(second) } || own.contains { $0.contains(second) }
     }
 
     /// Its streams, by their indices; more may come while it is read.
@@ -150,6 +175,17 @@ final class MediaInput {
     var isSeekable: Bool {
         guard let context = format?.pointee.pb else { return false }
         return context.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0
+    }
+
+    /// Why nothing comes of what was opened: an MP4 file whose index stands behind its media can only be read where one can go
+    /// about in it (ISO/IEC 14496-12, section 6.2.3). nil where that is not so.
+    var indexObstacle: String? {
+        guard let format, !isSeekable, let name = format.pointee.iformat.pointee.name,
+            String(cString: name).hasPrefix("mov")
+        else { return nil }
+        return
+            "its index (moov) stands behind its media, and the server answers no ranges: have it answer them, or write "
+            + "the file with the index first"
     }
 
     /// Goes to a key frame at or before a moment, as far as the container knows where one is.

@@ -1,6 +1,46 @@
-/// What a file or an address is called in errors: without the user's name, password and token in it.
-enum MediaName {
-    static func withoutSecrets(_ uri: String) -> String {
+/// How a file or an address is opened, and what it is called in errors.
+public enum MediaName {
+    /// The schemes of libavformat that are written without `//`.
+    private static let schemes = ["file", "data", "pipe", "fd", "concat", "crypto", "subfile", "async", "cache"]
+
+    /// What libavformat is given for a path or an address: `file:` before a path, whatever that looks like. A colon in a name
+    /// is a protocol to libavformat otherwise.
+    ///
+    /// An address has a scheme and `//` behind it, or a scheme that needs none. All else is a path.
+    static func location(_ text: String) -> String {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return text }
+        let scheme = text[..<colon]
+        let rest = text[text.utf8.index(after: colon)...]
+        let isScheme = !scheme.isEmpty && scheme.utf8.allSatisfy(isSchemeByte)
+        let isAddress = isScheme && (rest.hasPrefix("//") || schemes.contains(scheme.lowercased()))
+        guard isAddress else { return "file:" + text }
+        if scheme.lowercased() == "file", rest.hasPrefix("//") { return "file:" + decodedPath(rest.dropFirst(2)) }
+        return text
+    }
+
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "+-.".utf8.contains(byte)
+    }
+
+    /// The path of a `file:` URI (RFC 8089): behind the host, which is this machine, with its percent encoding undone.
+    private static func decodedPath(_ text: Substring) -> String {
+        let path = text.firstIndex(of: "/").map { text[$0...] } ?? text
+        var bytes: [UInt8] = []
+        var rest = path.utf8[...]
+        while let byte = rest.popFirst() {
+            let digits = String(Substring(rest.prefix(2)))
+            if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Without the user's name, password and token in it.
+    public static func withoutSecrets(_ uri: String) -> String {
         guard let scheme = uri.range(of: "://") else { return uri }
         var rest = uri[scheme.upperBound...]
         if let query = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) { rest = rest[..<query] }

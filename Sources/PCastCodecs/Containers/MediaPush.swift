@@ -100,8 +100,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
             return false
         }
         guard let picture = try? H264Decoder().decode(frame).first else { return false }
-        parameters.pointee.width = Int32(picture.dimensions.width)
-        parameters.pointee.height = Int32(picture.dimensions.height)
+        parameters.describe(picture, in: frame)
         parameters.setExtraData(H264ParameterSets.annexB(in: frame.bytes))
         return true
     }
@@ -164,6 +163,25 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
 }
 
 extension UnsafeMutablePointer<AVCodecParameters> {
+    /// Declares what the frames of a track are.
+    ///
+    /// - Parameters:
+    ///   - picture: what was decoded of `frame`.
+    ///   - frame: a key frame.
+    func describe(_ picture: VideoFrame, in frame: EncodedFrame) {
+        var dimensions = picture.dimensions
+        // As it is coded, which a picture that was decoded need not be.
+        if frame.codec == .h264, let set = H264ParameterSets.sequenceParameterSet(in: frame.bytes) {
+            dimensions = set.dimensions
+            if let ratio = set.sampleAspectRatio {
+                pointee.sample_aspect_ratio = AVRational(num: ratio.width, den: ratio.height)
+            }
+        }
+        pointee.width = Int32(dimensions.width)
+        pointee.height = Int32(dimensions.height)
+        describe(picture.color)
+    }
+
     /// What stands before a track's packets.
     func setExtraData(_ bytes: [UInt8]) {
         guard let memory = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {

@@ -22,6 +22,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private struct DecodedTrack {
         let track: MediaTrack
         let decoder: AVCodecContextHolder
+        let geometry: FrameGeometry
     }
 
     private let uri: String
@@ -37,12 +38,13 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private var sounds = SoundReading()
     private var waiting: [Sample] = []
     private var isDraining = false
+    private var hasRead = false
     private var times = PictureTimes()
     /// Pictures that are decoded from the middle of the stream on would come out torn before it.
     private var needsKeyFrame = false
     private var droppedBefore = 0
 
-    /// The size of the pictures, even numbers, as the file says at its beginning; nil without video.
+    /// The size of the presented pictures, even numbers, as the file says at its beginning; nil without video.
     public private(set) var dimensions: Dimensions?
     /// Pictures a second on average; nil when unknown.
     public private(set) var frameRate: Double?
@@ -90,7 +92,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         }
         self.input = input
         let pictures = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
-        let sound = selection.contains(.audio) ? input.bestTrack(AVMEDIA_TYPE_AUDIO) : nil
+        let sound = selection.contains(.audio) ? input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: pictures) : nil
         if let pictures { try openPictures(pictures) }
         audio = try sound.flatMap { track throws(CodecError) in try Self.decoded(track) }
         dimensions = video != nil || coded != nil ? pictures?.dimensions : nil
@@ -116,7 +118,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     private static func decoded(_ track: MediaTrack) throws(CodecError) -> DecodedTrack? {
         guard let decoder = try track.decoder() else { return nil }
-        return DecodedTrack(track: track, decoder: decoder)
+        return DecodedTrack(track: track, decoder: decoder, geometry: track.geometry)
     }
 
     /// Begins again, by opening it again: seeking lands beside the beginning in some formats, MPEG-TS among them.
@@ -161,11 +163,15 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             throw .cannotOpen(MediaName.withoutSecrets(uri), reason: "it could not be opened again")
         }
         guard try readNext(of: input) else {
+            if !hasRead, let obstacle = input.indexObstacle {
+                throw .cannotOpen(MediaName.withoutSecrets(uri), reason: obstacle)
+            }
             isDraining = true
             if let video { try decode(nil, video, isVideo: true) }
             if let audio { try decode(nil, audio, isVideo: false) }
             return
         }
+        hasRead = true
         let packet = input.packet.pointer
         defer { av_packet_unref(packet) }
         if let coded, packet.pointee.stream_index == coded.track.index { try pass(packet, of: input) }
@@ -179,6 +185,9 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     private func readNext(of input: MediaInput) throws(CodecError) -> Bool {
         do throws(MediaInputFailure) { return try input.read() } catch {
+            if !hasRead, let obstacle = input.indexObstacle {
+                throw .cannotOpen(MediaName.withoutSecrets(uri), reason: obstacle)
+            }
             throw .damaged("“\(input.name)” broke off: \(error.reason)")
         }
     }
@@ -213,8 +222,9 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             let moment = input.flatMap { track.track.moment(frame.pointer.pointee.best_effort_timestamp, of: $0) }
             if isVideo {
                 let timestamp = times.place(moment, frameRate: frameRate)
-                waiting.append(
-                    .picture(try converter.convert(frame.pointer, captureTime: nil, timestamp: timestamp)))
+                let picture = try converter.convert(
+                    frame.pointer, geometry: track.geometry, captureTime: nil, timestamp: timestamp)
+                waiting.append(.picture(picture))
             } else if let sound = try sounds.take(frame.pointer, moment: moment) {
                 waiting.append(.sound(sound))
             }

@@ -10,10 +10,15 @@ struct MediaTrack {
     var parameters: UnsafeMutablePointer<AVCodecParameters> { stream.pointee.codecpar }
     var timeBase: AVRational { stream.pointee.time_base }
 
-    /// The size of its pictures, made even.
-    var dimensions: Dimensions {
+    /// The size of its pictures as they are coded, made even.
+    var codedDimensions: Dimensions {
         Dimensions(width: Int(parameters.pointee.width) & ~1, height: Int(parameters.pointee.height) & ~1)
     }
+
+    /// The size of its pictures as they are presented: upright, with square pixels.
+    var dimensions: Dimensions { geometry.presented(codedDimensions) }
+
+    var geometry: FrameGeometry { FrameGeometry(stream) }
 
     /// What stands before its packets: parameter sets, in a container's own form.
     var header: UnsafeRawBufferPointer {

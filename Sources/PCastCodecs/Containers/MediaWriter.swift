@@ -34,7 +34,8 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
             throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(path)”")
         }
         for codec in codecs { tracks.append(Track(codec: codec, index: try addStream(codec))) }
-        let opened = avio_open(&format!.pointee.pb, path, AVIO_FLAG_WRITE)
+        // A path, whatever it looks like.
+        let opened = avio_open(&format!.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
         guard opened >= 0 else {
             close()
             throw .cannotWrite(path, reason: CodecError.reason(opened))
@@ -108,9 +109,11 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
         else { return true }
         let decoder: any VideoDecoder = frame.codec == .vp8 ? try VP8Decoder() : try H264Decoder()
         guard let picture = try? decoder.decode(frame).first else { return false }
-        parameters.pointee.width = Int32(picture.dimensions.width)
-        parameters.pointee.height = Int32(picture.dimensions.height)
+        parameters.describe(picture, in: frame)
         if frame.codec == .h264 { Self.setExtraData(parameters, H264ParameterSets.annexB(in: frame.bytes)) }
+        if let stream = format?.pointee.streams[Int(track.index)] {
+            stream.pointee.sample_aspect_ratio = parameters.pointee.sample_aspect_ratio
+        }
         return true
     }
 

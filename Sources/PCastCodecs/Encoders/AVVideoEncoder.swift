@@ -24,11 +24,12 @@ final class AVVideoEncoder {
     /// - Parameter context: opened.
     init(_ context: AVCodecContextHolder) { self.context = context }
 
-    /// Describes the pictures to an encoder that is to be opened: no B-frames, one thread, limited range BT.601.
+    /// Describes the pictures to an encoder that is to be opened: no B-frames, one thread.
     ///
     /// - Throws: `CodecError.unsupported` for an odd size or a rate that makes no sense.
     static func describe(
-        _ settings: UnsafeMutablePointer<AVCodecContext>, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate
+        _ settings: UnsafeMutablePointer<AVCodecContext>, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate,
+        color: VideoColor
     ) throws(CodecError) {
         guard dimensions.width % 2 == 0, dimensions.height % 2 == 0, dimensions.width > 0, dimensions.height > 0 else {
             throw .unsupported("H.264 pictures have even width and height, not \(dimensions)")
@@ -44,10 +45,7 @@ final class AVVideoEncoder {
         settings.pointee.gop_size = Int32(frameRate * Self.longestInterval)
         settings.pointee.keyint_min = settings.pointee.gop_size
         settings.pointee.thread_count = 1
-        settings.pointee.color_range = AVCOL_RANGE_MPEG
-        settings.pointee.colorspace = AVCOL_SPC_SMPTE170M
-        settings.pointee.color_primaries = AVCOL_PRI_SMPTE170M
-        settings.pointee.color_trc = AVCOL_TRC_SMPTE170M
+        settings.describe(color)
         settings.pointee.profile = FF_PROFILE_H264_CONSTRAINED_BASELINE
         set(bitrate, on: settings)
     }

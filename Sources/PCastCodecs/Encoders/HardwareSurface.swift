@@ -64,7 +64,7 @@ final class HardwareSurface {
             var result = av_hwframe_get_buffer(frames, uploaded.pointer, 0)
             if result >= 0 { result = av_hwframe_transfer_data(uploaded.pointer, picture.pointer, 0) }
             guard result >= 0 else { throw .failed("handing a picture over", reason: CodecError.reason(result)) }
-            uploaded.pointer.pointee.color_range = AVCOL_RANGE_MPEG
+            uploaded.pointer.describe(frame.color)
             return uploaded.pointer
         }
     }
@@ -76,7 +76,7 @@ final class HardwareSurface {
         image.pointee.format = AV_PIX_FMT_NV12.rawValue
         image.pointee.width = Int32(frame.dimensions.width)
         image.pointee.height = Int32(frame.dimensions.height)
-        image.pointee.color_range = AVCOL_RANGE_MPEG
+        image.describe(frame.color)
         let allocated = av_frame_get_buffer(image, 0)
         guard allocated >= 0 else { throw .failed("handing a picture over", reason: CodecError.reason(allocated)) }
         _ = I420ToNV12(

@@ -12,7 +12,8 @@ final class HardwareVideoEncoder: VideoEncoder {
     private let frameRate: Double
     private var bitrate: Bitrate
     private var opened: (encoder: AVVideoEncoder, surface: HardwareSurface)
-    private var passThrough = H264PassThrough()
+    private let color: VideoColor
+    private var passThrough: H264PassThrough
     /// Of what is open, when it differs from what was asked for since.
     private var bitrateInForce: Bitrate
 
@@ -22,18 +23,22 @@ final class HardwareVideoEncoder: VideoEncoder {
 
     /// - Throws: `CodecError` when it is not there, or refuses these pictures.
     init(
-        _ model: HardwareEncoderModel, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate
+        _ model: HardwareEncoderModel, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate,
+        color: VideoColor = .bt601
     ) throws(CodecError) {
         self.model = model
+        self.color = color
+        // Not every driver writes what it is told of colours.
+        passThrough = H264PassThrough(color: color)
         self.dimensions = dimensions
         self.frameRate = frameRate
         self.bitrate = bitrate
         bitrateInForce = bitrate
-        opened = try Self.open(model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+        opened = try Self.open(model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
     }
 
     private static func open(
-        _ model: HardwareEncoderModel, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate
+        _ model: HardwareEncoderModel, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate, color: VideoColor
     ) throws(CodecError) -> (AVVideoEncoder, HardwareSurface) {
         guard let codec = avcodec_find_encoder_by_name(model.name) else { throw .missing(model.name) }
         let surfaces: [HardwareEncoderModel.Surface]
@@ -47,7 +52,7 @@ final class HardwareVideoEncoder: VideoEncoder {
                 do throws(CodecError) {
                     let context = AVCodecContextHolder(codec)
                     try AVVideoEncoder.describe(
-                        context.pointer, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+                        context.pointer, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
                     let surface = try HardwareSurface(surface, for: context.pointer)
                     try context.open(codec, variant)
                     return (AVVideoEncoder(context), surface)
@@ -72,7 +77,8 @@ final class HardwareVideoEncoder: VideoEncoder {
         }
         let isSteep = bitrate.bitsPerSecond < bitrateInForce.bitsPerSecond / 100 * Self.steepFall
         if bitrate != bitrateInForce, forceKeyFrame || isSteep {
-            opened = try Self.open(model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+            opened = try Self.open(
+                model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
             bitrateInForce = bitrate
         }
         let picture = try opened.surface.hand(over: frame)

@@ -24,6 +24,7 @@ public final class VP8Encoder: VideoEncoder {
     private let dimensions: Dimensions
     private let ticksPerFrame: Int64
     private var next: Int64 = 0
+    private let matrices = MatrixConverter()
 
     /// 1 (best) to 16 (fastest). Negative: this speed, and not one that libvpx finds by how busy the machine is, which
     /// took twice the time for half a decibel.
@@ -87,6 +88,8 @@ public final class VP8Encoder: VideoEncoder {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }
+        // VP8 has no other matrix (RFC 6386, section 9.2).
+        let frame = matrices.convert(frame, to: .bt601)
         var image = vpx_image_t()
         vpx_img_wrap(
             &image, VPX_IMG_FMT_I420, UInt32(dimensions.width), UInt32(dimensions.height), 1, frame.planeY)

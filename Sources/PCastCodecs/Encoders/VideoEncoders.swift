@@ -40,21 +40,24 @@ public enum VideoEncoders {
     /// - Parameters:
     ///   - dimensions: both even.
     ///   - frameRate: pictures a second, for the rate control.
+    ///   - color: of the frames. VP8 has BT.601 alone, to which frames are converted.
     /// - Throws: `CodecError.unsupported` for an encoder that is not there, or settings that none takes.
     public static func open(
         _ choice: VideoEncoderChoice = .automatic, codec: Codec, dimensions: Dimensions, frameRate: Double,
-        bitrate: Bitrate
+        bitrate: Bitrate, color: VideoColor = .bt601
     ) throws(CodecError) -> any VideoEncoder {
         func software() throws(CodecError) -> any VideoEncoder {
             switch codec {
-            case .h264: try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+            case .h264:
+                try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
             case .vp8: try VP8Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
             case .opus: throw .unsupported("Opus is no codec of pictures")
             }
         }
         func hardware(_ model: HardwareEncoderModel) throws(CodecError) -> HardwareVideoEncoder {
             if let reason = reason(model) { throw .unsupported("\(model.name) does not work here: \(reason)") }
-            return try HardwareVideoEncoder(model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+            return try HardwareVideoEncoder(
+                model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
         }
         switch choice {
         case .software: return try software()
@@ -69,7 +72,7 @@ public enum VideoEncoders {
             for model in HardwareEncoderModel.all {
                 guard let first = try? hardware(model) else { continue }
                 return ReplaceableVideoEncoder(first, bitrate: bitrate) { bitrate throws(CodecError) in
-                    try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+                    try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
                 }
             }
             return try software()

@@ -12,16 +12,22 @@ public final class X264Encoder: VideoEncoder {
     private let encoder: AVVideoEncoder
     private let picture = AVFrameHolder()
     private let dimensions: Dimensions
+    private let color: VideoColor
+    private let matrices = MatrixConverter()
 
     /// - Parameters:
     ///   - dimensions: both even.
     ///   - frameRate: pictures a second, for the rate control.
+    ///   - color: of the frames, declared in the VUI.
     /// - Throws: `CodecError.unsupported` for an odd size, `CodecError.missing` without libx264.
-    public init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
+    public init(
+        dimensions: Dimensions, frameRate: Double, bitrate: Bitrate, color: VideoColor = .bt601
+    ) throws(CodecError) {
         guard let codec = avcodec_find_encoder_by_name(Self.encoderName) else { throw .missing(Self.encoderName) }
-        self.dimensions = dimensions
+        (self.dimensions, self.color) = (dimensions, color)
         let context = AVCodecContextHolder(codec)
-        try AVVideoEncoder.describe(context.pointer, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+        try AVVideoEncoder.describe(
+            context.pointer, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
         try context.open(
             codec,
             [
@@ -37,6 +43,8 @@ public final class X264Encoder: VideoEncoder {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }
+        // What is declared when it is opened holds for all frames.
+        let frame = matrices.convert(frame, to: color.matrix)
         picture.lend(frame)
         defer { picture.clear() }
         return try encoder.encode(picture.pointer, of: frame, forceKeyFrame: forceKeyFrame)

@@ -13,6 +13,8 @@ public struct H264AccessUnit: Hashable, Sendable {
     /// A unit of it cannot be: its forbidden bit is set, or its header is cut short; or the picture's first slice is
     /// missing.
     public private(set) var isDamaged = false
+    /// It is to be shown turned or mirrored (section D.1.27, display orientation).
+    public private(set) var isRotated = false
     /// Of its first sequence parameter set.
     public private(set) var profile: H264Profile?
 
@@ -44,10 +46,39 @@ public struct H264AccessUnit: Hashable, Sendable {
             guard unit.count >= 4 else { return isDamaged = true }
             if profile == nil { profile = H264Profile(number: unit[1], constraints: unit[2]) }
         case H264UnitType.pictureParameterSet: hasPictureParameterSet = true
+        case H264UnitType.supplementalInformation: takeInformation(unit)
         case 0, H264UnitType.firstUnspecified...: hasUnspecifiedUnits = true
         default: break
         }
     }
+
+    /// Section 7.3.2.3.1: messages, each with its type and its size.
+    private mutating func takeInformation(_ unit: UnsafeRawBufferPointer) {
+        // Few are so short; the others hold captions and the like.
+        guard unit.count <= 64 else { return }
+        var rest = H264BitReader(unit).bytes[...]
+        while rest.count > 2 {
+            var header = [0, 0]
+            for index in 0..<2 {
+                while let byte = rest.popFirst() {
+                    header[index] += Int(byte)
+                    if byte != 0xFF { break }
+                }
+            }
+            let body = rest.prefix(header[1])
+            rest = rest.dropFirst(header[1])
+            if header[0] == Self.displayOrientation, body.count >= 3 {
+                var reader = H264BitReader([0] + body)
+                let isCancelled = reader.flag() ?? true
+                let isFlipped = (reader.bits(2) ?? 0) != 0
+                // In steps of a turn by 65,536; what is nearest to none is none.
+                let angle = Int(reader.bits(16) ?? 0)
+                isRotated = !isCancelled && (isFlipped || (8_192..<57_344).contains(angle))
+            }
+        }
+    }
+
+    private static let displayOrientation = 47
 
     /// Section 7.3.3: `first_mb_in_slice`, `slice_type`; table 7-6.
     private mutating func takeSlice(_ unit: UnsafeRawBufferPointer) {
@@ -70,6 +101,7 @@ enum H264UnitType {
     static let partitionA: UInt8 = 2
     static let partitionC: UInt8 = 4
     static let idrSlice: UInt8 = 5
+    static let supplementalInformation: UInt8 = 6
     static let sequenceParameterSet: UInt8 = 7
     static let pictureParameterSet: UInt8 = 8
     static let accessUnitDelimiter: UInt8 = 9

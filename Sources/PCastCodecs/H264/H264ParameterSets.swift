@@ -1,3 +1,5 @@
+import PCastMedia
+
 /// The parameter sets of a stream of H.264, to stand before a picture that came without them (COD4).
 struct H264ParameterSets: Sendable {
     private struct Entry: Hashable, Sendable {
@@ -11,6 +13,14 @@ struct H264ParameterSets: Sendable {
     private static let maximumSize = 4096
 
     private var entries: [Entry] = []
+    /// What the container declares, for parameter sets that declare no colours.
+    private let declared: VideoColor?
+    /// Why frames of the last sequence parameter set cannot be passed on.
+    private(set) var obstacle: PassThroughObstacle?
+    /// Whether colours were added to a parameter set as it came.
+    private(set) var addsColor = false
+
+    init(declared: VideoColor? = nil) { self.declared = declared }
 
     /// Whether a picture can be decoded with them.
     var isComplete: Bool {
@@ -40,15 +50,40 @@ struct H264ParameterSets: Sendable {
             guard type == H264UnitType.sequenceParameterSet || type == H264UnitType.pictureParameterSet,
                 unit.count <= Self.maximumSize
             else { continue }
+            let bytes = type == H264UnitType.sequenceParameterSet ? learn(unit) : Array(unit)
             // The number stands behind profile, constraints and level, or at once (sections 7.3.2.1.1 and 7.3.2.2).
             var window = H264BitWindow(unit, offset: type == H264UnitType.sequenceParameterSet ? 4 : 1)
             guard let id = window.unsignedExponentialGolomb(), id < 256 else { continue }
             if let index = entries.firstIndex(where: { $0.type == type && $0.id == id }) {
-                if !entries[index].bytes.elementsEqual(unit) { entries[index].bytes = Array(unit) }
+                if entries[index].bytes != bytes { entries[index].bytes = bytes }
             } else if entries.count < Self.maximumCount {
-                entries.append(Entry(type: type, id: id, bytes: Array(unit)))
+                entries.append(Entry(type: type, id: id, bytes: bytes))
             }
         }
+    }
+
+    /// Notes what a sequence parameter set declares.
+    ///
+    /// - Returns: the set, with colours where it declares none and a viewer would take others for them.
+    private mutating func learn(_ unit: UnsafeRawBufferPointer) -> [UInt8] {
+        let described = described(unit)
+        addsColor = addsColor || described != nil
+        if let set = H264SequenceParameterSet(unit) {
+            let square = set.sampleAspectRatio?.squareDimensions(of: set.dimensions) ?? set.dimensions
+            obstacle = !set.isProgressive ? .interlaced : square != set.dimensions ? .anamorphic : nil
+        }
+        return described ?? Array(unit)
+    }
+
+    /// A sequence parameter set with colours added; nil where it declares them, or where nobody reads them wrongly.
+    ///
+    /// Receivers take BT.601 for what is not declared. That is wrong of high definition, and where a container declares
+    /// something else.
+    func described(_ unit: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard let set = H264SequenceParameterSet(unit), set.matrixCode == nil else { return nil }
+        let assumed = VideoColor.assumed(for: set.dimensions)
+        guard declared != nil || assumed.matrix != .bt601 else { return nil }
+        return set.describing(declared ?? assumed)
     }
 
     /// Sequence and picture parameter sets alone, in Annex B, as containers want them apart.
@@ -56,5 +91,16 @@ struct H264ParameterSets: Sendable {
         var sets = H264ParameterSets()
         bytes.withUnsafeBytes { sets.remember(from: $0) }
         return sets.annexB
+    }
+
+    /// The first sequence parameter set of an access unit; nil without one that can be read.
+    static func sequenceParameterSet(in bytes: [UInt8]) -> H264SequenceParameterSet? {
+        bytes.withUnsafeBytes { bytes in
+            var reader = H264UnitReader(bytes)
+            while let unit = reader.next() {
+                if let set = H264SequenceParameterSet(unit) { return set }
+            }
+            return nil
+        }
     }
 }

@@ -1,9 +1,10 @@
 public import PCastMedia
 
 /// Brings coded pictures of a camera or a file into the form in which they are sent: beginning with an IDR picture,
-/// with parameter sets before each (COD4), and with nothing that refers to what is missing.
+/// with parameter sets before each, with colours declared where they would be taken for others, and with nothing that refers
+/// to what is missing.
 public struct H264PassThrough: Sendable {
-    private var parameterSets = H264ParameterSets()
+    private var parameterSets: H264ParameterSets
     private var needsKeyFrame = true
     private var order = PictureOrder()
 
@@ -15,8 +16,11 @@ public struct H264PassThrough: Sendable {
     /// Of the pictures, as far as a parameter set has told.
     public var profile: H264Profile? { parameterSets.profile }
 
-    /// - Parameter parameterSets: what is known of them before the first picture, in Annex B; may be empty.
-    public init(parameterSets: [UInt8] = []) {
+    /// - Parameters:
+    ///   - parameterSets: what is known of them before the first picture, in Annex B; may be empty.
+    ///   - color: what a container or a device declares, for frames that declare nothing themselves.
+    public init(parameterSets: [UInt8] = [], color: VideoColor? = nil) {
+        self.parameterSets = H264ParameterSets(declared: color)
         remember(parameterSets)
     }
 
@@ -33,6 +37,8 @@ public struct H264PassThrough: Sendable {
         guard !unit.isDamaged, !isDamaged else { return drop() }
         if unit.hasSequenceParameterSet || unit.hasPictureParameterSet { remember(accessUnit) }
         if let profile, !profile.isWidelyDecodable { throw .profile(profile) }
+        if let obstacle = parameterSets.obstacle { throw obstacle }
+        if unit.isRotated { throw .rotated }
         guard unit.hasPicture else { return unit.hasUnspecifiedUnits ? drop() : nil }
         if unit.hasBidirectionalSlices { throw .hasReordering }
         guard unit.isKeyFrame ? parameterSets.isComplete : !needsKeyFrame else { return drop() }
@@ -40,10 +46,11 @@ public struct H264PassThrough: Sendable {
         needsKeyFrame = false
         hasBegun = true
         let lacksSets = unit.isKeyFrame && !(unit.hasSequenceParameterSet && unit.hasPictureParameterSet)
+        let isRewritten =
+            lacksSets || unit.hasUnspecifiedUnits || unit.hasSequenceParameterSet && parameterSets.addsColor
         return EncodedFrame(
             codec: .h264,
-            bytes: lacksSets || unit.hasUnspecifiedUnits
-                ? Self.rewritten(accessUnit, with: lacksSets ? parameterSets.annexB : []) : accessUnit,
+            bytes: isRewritten ? rewritten(accessUnit, with: lacksSets ? parameterSets.annexB : []) : accessUnit,
             isKeyFrame: unit.isKeyFrame, timestamp: timestamp, captureTime: captureTime)
     }
 
@@ -57,9 +64,9 @@ public struct H264PassThrough: Sendable {
         return nil
     }
 
-    /// With parameter sets, which stand behind an access unit delimiter and before all else (section 7.4.1.2.3), and
-    /// without units of types that mean nothing.
-    private static func rewritten(_ accessUnit: [UInt8], with sets: [UInt8]) -> [UInt8] {
+    /// With parameter sets, which stand behind an access unit delimiter and before all else (section 7.4.1.2.3), without
+    /// units of types that mean nothing, and with colours in the sequence parameter sets that lack them.
+    private func rewritten(_ accessUnit: [UInt8], with sets: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(sets.count + accessUnit.count + 16)
         accessUnit.withUnsafeBytes { accessUnit in
@@ -73,7 +80,11 @@ public struct H264PassThrough: Sendable {
                     hasSets = true
                 }
                 bytes += [0, 0, 0, 1]
-                bytes += unit
+                if type == H264UnitType.sequenceParameterSet, let described = parameterSets.described(unit) {
+                    bytes += described
+                } else {
+                    bytes += unit
+                }
             }
         }
         return bytes

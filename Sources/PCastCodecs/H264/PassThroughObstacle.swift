@@ -9,6 +9,10 @@ public enum PassThroughObstacle: Error, Hashable, Sendable, CustomStringConverti
     case profile(H264Profile)
     /// Each picture holds two fields.
     case interlaced
+    /// Frames are shown turned or mirrored, which receivers of WebRTC do not do.
+    case rotated
+    /// Pixels are not square, which receivers of WebRTC do not heed.
+    case anamorphic
 
     public var description: String {
         switch self {
@@ -16,6 +20,8 @@ public enum PassThroughObstacle: Error, Hashable, Sendable, CustomStringConverti
         case .hasReordering: "the video has B-frames: make the source leave them out to save the encoding"
         case .profile(let profile): "the video is H.264 in its \(profile) profile, which few viewers decode"
         case .interlaced: "the video is interlaced"
+        case .rotated: "the video is to be shown turned"
+        case .anamorphic: "the pixels of the video are not square"
         }
     }
 }

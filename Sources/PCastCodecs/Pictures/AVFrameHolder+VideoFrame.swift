@@ -7,8 +7,7 @@ extension AVFrameHolder {
         pointer.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         pointer.pointee.width = Int32(frame.dimensions.width)
         pointer.pointee.height = Int32(frame.dimensions.height)
-        pointer.pointee.color_range = AVCOL_RANGE_MPEG
-        pointer.pointee.colorspace = frame.matrix == .bt709 ? AVCOL_SPC_BT709 : AVCOL_SPC_UNSPECIFIED
+        pointer.describe(frame.color)
         pointer.pointee.data.0 = frame.planeY
         pointer.pointee.data.1 = frame.planeU
         pointer.pointee.data.2 = frame.planeV

@@ -28,7 +28,7 @@ public final class GraphicBlender {
         }
         let target = pool.frame(
             dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
-            matrix: frame.matrix)
+            color: frame.color)
         let (planes, strides) = (layer.picture.pointer.pointee.data, layer.picture.pointer.pointee.linesize)
         let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
         let result = I420Blend(

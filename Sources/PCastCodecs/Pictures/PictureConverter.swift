@@ -1,34 +1,62 @@
 import CFFmpeg
 import PCastMedia
 
-/// Brings libav's pictures, of whatever format and range, into ours: I420, limited range (COD6).
+/// Brings libav's pictures, of whatever format, range and shape, into ours: I420 in limited range, upright, progressive and
+/// with square pixels.
 final class PictureConverter {
     private let pool = VideoFramePool()
     private var scaler: OpaquePointer?
+    private let deinterlacer = Deinterlacer()
+    private let rotator = PictureRotator()
+    private let shaper = PictureScaler.Core()
 
     deinit { sws_freeContext(scaler) }
 
-    /// - Parameter dimensions: scales to this size; nil keeps the picture's, made even by leaving out a row or column.
+    /// Converts a picture. An odd last column or row is left out.
+    ///
+    /// - Parameter geometry: what the container declares.
     func convert(
-        _ picture: UnsafeMutablePointer<AVFrame>, to dimensions: Dimensions? = nil, captureTime: WallTime?,
+        _ picture: UnsafeMutablePointer<AVFrame>, geometry: FrameGeometry = FrameGeometry(), captureTime: WallTime?,
         timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
-        let width = Int(picture.pointee.width)
-        let height = Int(picture.pointee.height)
+        let (width, height) = (Int(picture.pointee.width), Int(picture.pointee.height))
         guard width > 1, height > 1 else { throw .damaged("a picture of \(width)x\(height)") }
-        let target = dimensions ?? Dimensions(width: width & ~1, height: height & ~1)
-        let frame = pool.frame(
-            dimensions: target, captureTime: captureTime, timestamp: timestamp,
-            matrix: MatrixCoefficients(of: picture))
+        let geometry = geometry.refined(by: picture)
+        let coded = Dimensions(width: width & ~1, height: height & ~1)
+        let square = geometry.sampleAspectRatio?.squareDimensions(of: coded) ?? coded
+        let color = SourceColor(picture)
+        var frame: VideoFrame
+        if picture.pointee.interlaced_frame != 0 {
+            frame = try progressive(picture, coded, color, captureTime, timestamp)
+            if square != coded { frame = try shaper.scale(frame, to: square) }
+        } else {
+            deinterlacer.reset()
+            frame = pool.frame(
+                dimensions: square, captureTime: captureTime, timestamp: timestamp, color: color.color)
+            try fill(frame, from: picture, coded, color)
+        }
+        return rotator.turn(frame, by: geometry.turn, mirrored: geometry.mirroring)
+    }
+
+    private func progressive(
+        _ picture: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor, _ captureTime: WallTime?,
+        _ timestamp: MediaTime
+    ) throws(CodecError) -> VideoFrame {
+        let woven = pool.frame(dimensions: coded, captureTime: captureTime, timestamp: timestamp, color: color.color)
+        try fill(woven, from: picture, coded, color)
+        return deinterlacer.deinterlace(woven, keeping: picture.pointee.top_field_first != 0 ? .top : .bottom)
+    }
+
+    /// - Parameter coded: what is taken of the picture; the rest is cut, not squeezed.
+    private func fill(
+        _ frame: VideoFrame, from picture: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor
+    ) throws(CodecError) {
         let format = AVPixelFormat(picture.pointee.format)
-        if dimensions == nil, format == AV_PIX_FMT_YUV420P, picture.pointee.color_range != AVCOL_RANGE_JPEG {
+        if frame.dimensions == coded, format == AV_PIX_FMT_YUV420P, color.isPlain {
             copy(picture, into: frame)
         } else {
-            // Without a size of its own the source is cut, not squeezed, to even numbers.
-            let source = dimensions == nil ? target : Dimensions(width: width, height: height)
-            try scale(picture, format, width: source.width, height: source.height, into: frame)
+            try scale(picture, format, coded, color, into: frame)
         }
-        return frame
     }
 
     private func copy(_ picture: UnsafeMutablePointer<AVFrame>, into frame: VideoFrame) {
@@ -52,16 +80,15 @@ final class PictureConverter {
     }
 
     private func scale(
-        _ picture: UnsafeMutablePointer<AVFrame>, _ format: AVPixelFormat, width: Int, height: Int,
+        _ picture: UnsafeMutablePointer<AVFrame>, _ format: AVPixelFormat, _ coded: Dimensions, _ color: SourceColor,
         into frame: VideoFrame
     ) throws(CodecError) {
         scaler = sws_getCachedContext(
-            scaler, Int32(width), Int32(height), format, Int32(frame.dimensions.width), Int32(frame.dimensions.height),
-            AV_PIX_FMT_YUV420P, SWS_BILINEAR, nil, nil, nil)
+            scaler, Int32(coded.width), Int32(coded.height), format, Int32(frame.dimensions.width),
+            Int32(frame.dimensions.height), AV_PIX_FMT_YUV420P, SWS_BILINEAR, nil, nil, nil)
         guard let scaler else { throw .unsupported("pictures of pixel format \(format.rawValue) cannot be converted") }
-        let isFullRange: Int32 = picture.pointee.color_range == AVCOL_RANGE_JPEG ? 1 : 0
-        let table = sws_getCoefficients(SWS_CS_DEFAULT)
-        sws_setColorspaceDetails(scaler, table, isFullRange, table, 0, 0, 1 << 16, 1 << 16)
+        sws_setColorspaceDetails(
+            scaler, color.coefficients, color.isFullRange ? 1 : 0, frame.matrix.coefficients, 0, 0, 1 << 16, 1 << 16)
         var source: [UnsafePointer<UInt8>?] = [
             UnsafePointer(picture.pointee.data.0), UnsafePointer(picture.pointee.data.1),
             UnsafePointer(picture.pointee.data.2), UnsafePointer(picture.pointee.data.3),
@@ -72,6 +99,6 @@ final class PictureConverter {
         ]
         var target: [UnsafeMutablePointer<UInt8>?] = [frame.planeY, frame.planeU, frame.planeV, nil]
         var targetStride = [Int32(frame.strideY), Int32(frame.strideUV), Int32(frame.strideUV), 0]
-        sws_scale(scaler, &source, &sourceStride, 0, Int32(height), &target, &targetStride)
+        sws_scale(scaler, &source, &sourceStride, 0, Int32(coded.height), &target, &targetStride)
     }
 }

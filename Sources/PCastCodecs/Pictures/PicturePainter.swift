@@ -56,7 +56,7 @@ public final class PicturePainter {
 
     private func scaled(_ picture: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
         let target = pool.frame(
-            dimensions: size, captureTime: frame.captureTime, timestamp: frame.timestamp, matrix: frame.matrix)
+            dimensions: size, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
         // The mean of what a smaller pixel stands for; between neighbours where it is made larger.
         let isSmaller = size.width < Int(picture.width) || size.height < Int(picture.height)
         let result = I420Scale(

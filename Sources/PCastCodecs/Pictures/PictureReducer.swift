@@ -22,7 +22,7 @@ public final class PictureReducer {
         guard dimensions != frame.dimensions else { return frame }
         let target = pool.frame(
             dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
-            matrix: frame.matrix)
+            color: frame.color)
         let result = I420Scale(
             frame.planeY, Int32(frame.strideY), frame.planeU, Int32(frame.strideUV), frame.planeV,
             Int32(frame.strideUV), Int32(frame.dimensions.width), Int32(frame.dimensions.height), target.planeY,

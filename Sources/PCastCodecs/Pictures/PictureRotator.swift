@@ -20,7 +20,7 @@ public final class PictureRotator {
         let dimensions = turn.exchangesSides ? Dimensions(width: height, height: width) : frame.dimensions
         let target = pool.frame(
             dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
-            matrix: frame.matrix)
+            color: frame.color)
         let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
         let (targetY, targetUV) = (Int32(target.strideY), Int32(target.strideUV))
         // libyuv reads a picture of negative height from its bottom.

@@ -14,7 +14,7 @@ public final class PictureSqueezer {
     public func squeeze(_ frame: VideoFrame, into target: PictureRectangle) -> VideoFrame {
         let canvas = pool.frame(
             dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
-            matrix: frame.matrix)
+            color: frame.color)
         let halfHeight = (frame.dimensions.height + 1) / 2
         // Limited range, as all pictures here (ITU-R BT.601-7, section 2.5.3).
         canvas.planeY.update(repeating: 16, count: canvas.strideY * frame.dimensions.height)

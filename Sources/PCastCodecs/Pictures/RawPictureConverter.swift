@@ -46,7 +46,7 @@ public final class RawPictureConverter {
         captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
         let frame = pool.frame(
-            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, matrix: matrix)
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, color: VideoColor(matrix: matrix))
         let isBroughtToLimited = isFullRange && !source.format.isRGB
         let hasTwoSteps = isBroughtToLimited || source.format == .nv16 || source.format == .nv61
         let step = hasTwoSteps ? Self.stripHeight : dimensions.height

@@ -33,7 +33,9 @@ public enum StillImage {
         let id = format == .png ? AV_CODEC_ID_PNG : AV_CODEC_ID_MJPEG
         guard let codec = avcodec_find_encoder(id) else { throw .missing("an encoder of still images") }
         let pixels = format == .png ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUVJ420P
-        let picture = try convert(frame, to: pixels)
+        // JPEG has BT.601 alone (JFIF 1.02).
+        let picture = try convert(
+            format == .jpeg ? MatrixConverter().convert(frame, to: .bt601) : frame, to: pixels)
         let context = AVCodecContextHolder(codec)
         context.pointer.pointee.width = Int32(frame.dimensions.width)
         context.pointer.pointee.height = Int32(frame.dimensions.height)

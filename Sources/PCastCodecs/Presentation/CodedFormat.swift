@@ -4,6 +4,8 @@ import CFFmpeg
 final class CodedFormat: @unchecked Sendable {  // never changed
     let medium: PresentationMedium
     let parameters: UnsafeMutablePointer<AVCodecParameters>
+    /// What the container declares of how frames are shown.
+    let geometry: FrameGeometry
 
     /// - Returns: nil for what is of no use here.
     init?(_ stream: UnsafeMutablePointer<AVStream>) {
@@ -16,6 +18,7 @@ final class CodedFormat: @unchecked Sendable {  // never changed
             fatalError("out of memory for a track")
         }
         self.medium = medium
+        geometry = FrameGeometry(stream)
         self.parameters = parameters
     }
 
@@ -32,7 +35,9 @@ final class CodedFormat: @unchecked Sendable {  // never changed
     /// Whether who decodes the one goes on with the other.
     func isAlike(_ other: CodedFormat) -> Bool {
         self === other
-            || parameters.pointee.codec_id == other.parameters.pointee.codec_id
+            || parameters.pointee.codec_id == other.parameters.pointee.codec_id && geometry == other.geometry
+                && parameters.pointee.color_space == other.parameters.pointee.color_space
+                && parameters.pointee.color_range == other.parameters.pointee.color_range
                 && header.elementsEqual(other.header)
                 && parameters.pointee.sample_rate == other.parameters.pointee.sample_rate
                 && parameters.pointee.ch_layout.nb_channels

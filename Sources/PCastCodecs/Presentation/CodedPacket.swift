@@ -16,6 +16,10 @@ public struct CodedPacket: @unchecked Sendable {  // never changed once made
     public let presentationTime: TimeSpan?
     /// Decoding can begin with it.
     public var isKeyFrame: Bool { holder.pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+    /// How long it is shown or heard; nil when nobody says.
+    public var duration: TimeSpan? {
+        holder.pointer.pointee.duration > 0 ? .microseconds(holder.pointer.pointee.duration) : nil
+    }
     public var size: Int { Int(holder.pointer.pointee.size) }
 
     /// - Parameter packet: with times in `CodedFormat.timeBase`; what it holds is taken out of it.

@@ -11,6 +11,7 @@ final class PacketSource {
     private var ahead: [CodedPacket] = []
     /// Of the pictures read last, when they are shown.
     private(set) var reached: TimeSpan?
+    private var hasRead = false
 
     let tracks: [PresentationTrack]
 
@@ -50,9 +51,12 @@ final class PacketSource {
         while true {
             let isThere: Bool
             do throws(MediaInputFailure) { isThere = try input.read() } catch {
-                throw deadline.takeInterruption() ? .interrupted : .brokeOff(reason: error.reason)
+                if deadline.takeInterruption() { throw .interrupted }
+                if !hasRead, let obstacle = input.indexObstacle { throw .notPlayable(reason: obstacle) }
+                throw .brokeOff(reason: error.reason)
             }
             guard isThere else { return nil }
+            hasRead = true
             let packet = input.packet.pointer
             guard let coding = codings[packet.pointee.stream_index],
                 let stream = streams[packet.pointee.stream_index]
@@ -66,6 +70,8 @@ final class PacketSource {
             return coded
         }
     }
+
+    var indexObstacle: String? { input.indexObstacle }
 
     /// Goes on after a wait that was ended.
     func forgetError() { input.forgetError() }

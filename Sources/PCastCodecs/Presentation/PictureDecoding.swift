@@ -119,7 +119,8 @@ final class PictureDecoding {
         _ picture: UnsafeMutablePointer<AVFrame>, at position: TimeSpan
     ) throws(CodecError) -> PresentationSample {
         let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
-        let converted = try converter.convert(picture, captureTime: nil, timestamp: timestamp)
+        let converted = try converter.convert(
+            picture, geometry: format.geometry, captureTime: nil, timestamp: timestamp)
         return .picture(converted, at: position, duration: Self.duration(of: picture))
     }
 

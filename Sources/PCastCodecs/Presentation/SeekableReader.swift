@@ -68,11 +68,13 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         }
         let source = PacketSource(input, deadline: deadline)
         tracks = source.tracks
-        selected[.picture] = input.bestTrack(AVMEDIA_TYPE_VIDEO)?.index
-        // The one that the author prefers, whichever has more channels.
-        let sounds = tracks.filter { $0.medium == .sound }
+        let picture = input.bestTrack(AVMEDIA_TYPE_VIDEO)?.index
+        selected[.picture] = picture
+        // The one that the author prefers, whichever has more channels; of the same program.
+        let together = tracks.filter { track in picture.map { input.isSameProgram($0, track.id) } ?? true }
+        let sounds = together.filter { $0.medium == .sound }
         selected[.sound] = (sounds.first(where: \.isDefault) ?? sounds.first)?.id
-        selected[.metadata] = tracks.first { $0.medium == .metadata }?.id
+        selected[.metadata] = together.first { $0.medium == .metadata }?.id
         guard selected[.picture] != nil || selected[.sound] != nil else {
             throw .notPlayable(reason: "neither pictures nor sound that can be decoded")
         }
@@ -111,7 +113,9 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         while given == waiting.count {
             discard()
             if isAtEnd {
-                guard hasGivenAny else { throw .notPlayable(reason: "nothing in it could be decoded") }
+                guard hasGivenAny else {
+                    throw .notPlayable(reason: source?.indexObstacle ?? "nothing in it could be decoded")
+                }
                 return nil
             }
             waiting = try readOn().filter { !isEarly($0) }

@@ -40,6 +40,31 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
                 return nil
             }
         }
+
+        /// The first place in bytes at which a transport stream or ADTS begins, told by its frames following one another: three
+        /// packets of 188 bytes, or two frames of ADTS.
+        public static func find(in bytes: [UInt8]) -> (container: Container, offset: Int)? {
+            var offset = 0
+            while offset + 8 <= bytes.count {
+                defer { offset += 1 }
+                if bytes[offset] == 0x47, offset + 188 < bytes.count,
+                    stride(from: offset, to: min(bytes.count, offset + 3 * 188), by: 188).allSatisfy({
+                        bytes[$0] == 0x47
+                    })
+                {
+                    return (.mpegTS, offset)
+                }
+                if let next = adtsFrame(bytes, offset), adtsFrame(bytes, next) != nil { return (.adts, offset) }
+            }
+            return nil
+        }
+
+        /// The end of a frame (ISO/IEC 13818-7, section 6.2.1); nil for what is none.
+        private static func adtsFrame(_ bytes: [UInt8], _ offset: Int) -> Int? {
+            guard offset + 7 <= bytes.count, bytes[offset] == 0xFF, bytes[offset + 1] & 0xF6 == 0xF0 else { return nil }
+            let size = Int(bytes[offset + 3] & 3) << 11 | Int(bytes[offset + 4]) << 3 | Int(bytes[offset + 5] >> 5)
+            return size > 7 ? offset + size : nil
+        }
     }
 
     private let input: MediaInput
@@ -85,12 +110,26 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
         }
     }
 
+    /// Whether a stream belongs to the program that is played: the first one with pictures, or else the first. A segment has
+    /// one program (RFC 8216, section 3.2), but not everybody keeps to that.
+    private func isOfProgram(_ index: Int32) -> Bool {
+        let programs = input.programs
+        guard programs.count > 1, programs.contains(where: { $0.contains(index) }) else { return true }
+        let streams = input.streams
+        let withPictures = programs.first { program in
+            program.contains { stream in
+                Int(stream) < streams.count && PresentationTrack(streams[Int(stream)])?.medium == .picture
+            }
+        }
+        return (withPictures ?? programs[0]).contains(index)
+    }
+
     private func coding(_ index: Int32) -> (UnsafeMutablePointer<AVStream>, CodedFormat)? {
         let streams = input.streams
         guard index >= 0, Int(index) < streams.count else { return nil }
         let stream = streams[Int(index)]
         if let coding = codings[index] { return (stream, coding) }
-        guard PresentationTrack(stream) != nil, let coding = CodedFormat(stream),
+        guard PresentationTrack(stream) != nil, isOfProgram(index), let coding = CodedFormat(stream),
             !codings.values.contains(where: { $0.medium == coding.medium })
         else { return nil }
         codings[index] = coding

@@ -23,12 +23,12 @@ public final class VideoFramePool: Sendable {
 
     /// A picture whose planes hold whatever they held; to be written before anyone else sees it.
     public func frame(
-        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, matrix: MatrixCoefficients = .bt601
+        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, color: VideoColor = .bt601
     ) -> VideoFrame {
         let size = VideoFrame.layout(dimensions).byteCount
         let memory = take(size) ?? .allocate(byteCount: size, alignment: 64)
         return VideoFrame(
-            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, matrix: matrix,
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, color: color,
             memory: memory
         ) { [weak self] memory in
             if let self { give(memory) } else { memory.deallocate() }

@@ -58,7 +58,7 @@ final class CapturedPictures {
         case .raw(let converter, let pixels):
             let frame = try converter.convert(
                 bytes, format: pixels, dimensions: format.dimensions, stride: format.stride,
-                isFullRange: format.isFullRange, captureTime: captureTime, timestamp: timestamp)
+                isFullRange: format.isFullRange, matrix: format.matrix, captureTime: captureTime, timestamp: timestamp)
             return [.picture(frame)]
         case .jpeg(let decoder):
             return [.picture(try believed(decoder.decode(bytes, captureTime: captureTime, timestamp: timestamp)))]

@@ -13,6 +13,8 @@ struct NegotiatedFormat: Sendable {
     /// Bytes from row to row; 0 when the driver does not say.
     let stride: Int
     let isFullRange: Bool
+    /// Of luma and chroma.
+    let matrix: MatrixCoefficients
     let frameRate: FrameRate
 
     /// Sets size and pixels, and then the rate.
@@ -34,14 +36,19 @@ struct NegotiatedFormat: Sendable {
         let least = answer.raw?.minimumStride(width: size.width) ?? 0
         stride = Int(format.stride) >= least ? Int(format.stride) : 0
         isFullRange = Self.isFullRange(format, answer)
+        matrix = Self.matrix(format)
         self.frameRate = Self.set(frameRate, node) ?? frameRate
     }
 
-    init(code: FourCC, dimensions: Dimensions, stride: Int, isFullRange: Bool, frameRate: FrameRate) {
+    init(
+        code: FourCC, dimensions: Dimensions, stride: Int, isFullRange: Bool, matrix: MatrixCoefficients = .bt601,
+        frameRate: FrameRate
+    ) {
         self.code = code
         self.dimensions = dimensions
         self.stride = stride
         self.isFullRange = isFullRange
+        self.matrix = matrix
         self.frameRate = frameRate
     }
 
@@ -55,6 +62,15 @@ struct NegotiatedFormat: Sendable {
         case V4L2_QUANTIZATION_FULL_RANGE.rawValue: true
         case V4L2_QUANTIZATION_LIM_RANGE.rawValue: false
         default: code.isJPEG || code.raw == .grey || format.colorspace == V4L2_COLORSPACE_JPEG.rawValue
+        }
+    }
+
+    /// As the driver says, or as its colour space has it by default (V4L2, `V4L2_MAP_YCBCR_ENC_DEFAULT`).
+    private static func matrix(_ format: cv4l2_format) -> MatrixCoefficients {
+        switch format.encoding {
+        case V4L2_YCBCR_ENC_709.rawValue, V4L2_YCBCR_ENC_XV709.rawValue: .bt709
+        case V4L2_YCBCR_ENC_DEFAULT.rawValue where format.colorspace == V4L2_COLORSPACE_REC709.rawValue: .bt709
+        default: .bt601
         }
     }
 

@@ -15,7 +15,7 @@ struct EvenPictures {
         guard dimensions != picture.dimensions else { return picture }
         let frame = pool.frame(
             dimensions: dimensions, captureTime: picture.captureTime, timestamp: picture.timestamp,
-            matrix: picture.matrix)
+            color: picture.color)
         let (width, height) = (min(dimensions.width, picture.dimensions.width), dimensions.height)
         for row in 0..<min(height, picture.dimensions.height) {
             (frame.planeY + row * frame.strideY).update(from: picture.planeY + row * picture.strideY, count: width)

@@ -43,8 +43,12 @@ public final class URISource: @unchecked Sendable {
         uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false
     ) throws(DeviceError) {
         let reader = try Self.open(uri, media, passesThrough: passesThrough)
-        if media.contains(.video), reader.dimensions == nil { throw .noTrack(uri, mediaType: "video") }
-        if media.contains(.audio), reader.channels == nil { throw .noTrack(uri, mediaType: "audio") }
+        if media.contains(.video), reader.dimensions == nil {
+            throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video")
+        }
+        if media.contains(.audio), reader.channels == nil {
+            throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "audio")
+        }
         self.init(uri, reader, media, isLooping: isLooping, skipped: .zero)
     }
 
@@ -69,7 +73,7 @@ public final class URISource: @unchecked Sendable {
         do {
             return try MediaReader(uri: uri, select: media, passesThrough: passesThrough)
         } catch {
-            throw .unreadable(uri, reason: "\(error)")
+            throw .unreadable(MediaName.withoutSecrets(uri), reason: "\(error)")
         }
     }
 
@@ -92,13 +96,13 @@ public final class URISource: @unchecked Sendable {
 
     /// Its picture. Throws `.noTrack` when video is not among `media`.
     public func video() throws(DeviceError) -> any VideoSource {
-        guard let videoTrack else { throw .noTrack(uri, mediaType: "video") }
+        guard let videoTrack else { throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video") }
         return URIVideoSource(source: self, track: videoTrack)
     }
 
     /// Its sound. Throws `.noTrack` when audio is not among `media`.
     public func audio() throws(DeviceError) -> any AudioSource {
-        guard let audioTrack else { throw .noTrack(uri, mediaType: "audio") }
+        guard let audioTrack else { throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "audio") }
         return URIAudioSource(source: self, track: audioTrack)
     }
 

@@ -46,6 +46,14 @@ public struct ID3Tag: Hashable, Sendable {
         }
     }
 
+    /// How long a tag is, its header among it, that bytes begin with; nil where none begins there. The tag itself may be cut.
+    public static func size(of bytes: some Collection<UInt8>) -> Int? {
+        let head = Array(bytes.prefix(10))
+        guard head.count == 10, head.starts(with: [0x49, 0x44, 0x33]), head[3] < 5, head[6...].allSatisfy({ $0 < 0x80 })
+        else { return nil }
+        return 10 + syncSafe(head[6..<10]) + (head[5] & 0x10 != 0 ? 10 : 0)
+    }
+
     /// By the clock of MPEG transport streams, 33 bits at 90 kHz; nil where nothing says.
     public var transportTimestamp: Int64? {
         guard let bytes = frames.first(where: { $0.name == Self.timestampOwner })?.bytes, bytes.count == 8 else {

@@ -12,6 +12,8 @@ public struct PlacedSegment: Hashable, Sendable {
     /// When its first picture or sample was made, as far as that is known.
     public var wallTime: WallTime?
     public var isGap: Bool
+    /// Its media, or those behind it, were read: it lies where they do, whatever the playlist says of its duration.
+    public var isMeasured = false
 
     public var end: TimeSpan { start + duration }
 }

@@ -130,10 +130,14 @@ extension PlaylistTimeline {
         placed.reserveCapacity(playlist.segments.count + 1)
         // By the index: a segment is large, and a window may hold a day of them.
         for index in playlist.segments.indices {
-            placed.append(place(playlist.segments[index], behind: placed.last, from: origin, knowing: known))
+            placed.append(
+                place(
+                    playlist.segments[index], behind: placed.last, from: origin, knowing: known,
+                    unknownDuration: playlist.targetDuration))
         }
         if let open = playlist.openSegment, !open.parts.isEmpty {
-            placed.append(place(open, behind: placed.last, from: origin, knowing: known))
+            placed.append(
+                place(open, behind: placed.last, from: origin, knowing: known, unknownDuration: .zero))
         }
         for index in placed.indices.dropLast().reversed()
         where placed[index].wallTime == nil && placed[index].discontinuity == placed[index + 1].discontinuity {
@@ -144,19 +148,24 @@ extension PlaylistTimeline {
 
     private static func place(
         _ segment: borrowing MediaSegment, behind last: PlacedSegment?, from origin: TimeSpan,
-        knowing known: [PlacedSegment]?
+        knowing known: [PlacedSegment]?, unknownDuration: TimeSpan
     ) -> PlacedSegment {
         var wallTime = segment.programDateTime
         if wallTime == nil, let last, last.discontinuity == segment.discontinuity {
             wallTime = last.wallTime.flatMap { sum($0, last.duration) }
         }
-        if wallTime == nil, let known, let first = known.first, segment.number >= first.number,
+        var before: PlacedSegment?
+        if let known, let first = known.first, segment.number >= first.number,
             segment.number - first.number < Int64(known.count)
         {
-            wallTime = known[Int(segment.number - first.number)].wallTime
+            before = known[Int(segment.number - first.number)]
         }
+        let isMeasured = before?.isMeasured ?? false
+        // A duration of zero was rounded, or is not known to who wrote it.
+        var duration = segment.duration > .zero ? segment.duration : unknownDuration
+        if isMeasured, let before { duration = before.duration }
         return PlacedSegment(
             number: segment.number, discontinuity: segment.discontinuity, start: last?.end ?? origin,
-            duration: segment.duration, wallTime: wallTime, isGap: segment.isGap)
+            duration: duration, wallTime: wallTime ?? before?.wallTime, isGap: segment.isGap, isMeasured: isMeasured)
     }
 }

@@ -59,6 +59,27 @@ public struct PlaylistTimeline: Sendable {
             origin = common.start - own.start
         }
         for index in segments.indices { segments[index].start += origin }
+        keepMeasures(of: other)
+    }
+
+    /// Takes over where segments lie that were read of another rendition, where both are cut alike.
+    private mutating func keepMeasures(of other: PlaylistTimeline) {
+        guard let last = other.segments.last(where: \.isMeasured), let first = segments.first,
+            first.number == other.segments.first?.number
+        else { return }
+        for placed in other.segments where placed.number <= last.number {
+            guard let own = playlist.segment(placed.number), let its = other.playlist.segment(placed.number),
+                (own.duration - its.duration).magnitude < .milliseconds(20)
+            else { return }
+        }
+        var start = segments[0].start
+        for index in segments.indices {
+            segments[index].start = start
+            if let placed = other.segment(number: segments[index].number), placed.number <= last.number {
+                (segments[index].duration, segments[index].isMeasured) = (placed.duration, placed.isMeasured)
+            }
+            start = segments[index].end
+        }
     }
 
     /// How far this timeline has to be moved for the wall times to agree.
@@ -79,6 +100,30 @@ public struct PlaylistTimeline: Sendable {
 }
 
 extension PlaylistTimeline {
+    /// Moves the segments from a position on to where their media lie, which were read; those behind them follow.
+    ///
+    /// What the playlist says of durations is rounded, or wrong. Segments between the last one that was measured and this
+    /// position share the difference.
+    public mutating func move(from position: TimeSpan, by distance: TimeSpan) {
+        let close = TimeSpan.milliseconds(10)
+        guard let index = segments.firstIndex(where: { $0.start + close >= position }) else { return }
+        for later in segments.indices[index...] { segments[later].start += distance }
+        guard index > 0 else { return }
+        let known = segments[..<index].lastIndex { $0.isMeasured }.map { $0 + 1 } ?? 0
+        let first = min(known, index - 1)
+        let (length, before) = (segments[index].start - segments[first].start, segments[index].start - distance)
+        let share = length.seconds / max((before - segments[first].start).seconds, 1e-6)
+        var start = segments[first].start
+        for unknown in first..<index {
+            segments[unknown].start = start
+            segments[unknown].duration = max(
+                TimeSpan(seconds: segments[unknown].duration.seconds * max(share, 0)), .zero)
+            start = segments[unknown].end
+        }
+        segments[index - 1].duration = max(segments[index].start - segments[index - 1].start, .zero)
+        segments[index - 1].isMeasured = true
+    }
+
     /// Where the window begins.
     public var start: TimeSpan { segments.first?.start ?? .zero }
 

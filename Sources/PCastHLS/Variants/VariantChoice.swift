@@ -36,6 +36,8 @@ public struct VariantChoice: Sendable {
     public var configuration: Configuration
     /// A rung that was asked for, and that holds whatever is measured.
     public var pinned: Int?
+    /// Rungs that cannot be had. Where that is all, none of them counts.
+    public var excluded: Set<Int> = []
     public private(set) var throughput = ThroughputEstimate()
     /// The rung that was chosen last; nil before the first choice.
     public private(set) var current: Int?
@@ -100,7 +102,8 @@ public struct VariantChoice: Sendable {
 
     /// By the configuration; never none.
     private func allowedRungs() -> [Int] {
-        var rungs = Array(ladder.rungs.indices)
+        var rungs = ladder.rungs.indices.filter { !excluded.contains($0) }
+        if rungs.isEmpty { rungs = Array(ladder.rungs.indices) }
         if let ceiling = configuration.ceiling {
             let below = rungs.filter { ladder.rungs[$0].peak <= ceiling }
             rungs =

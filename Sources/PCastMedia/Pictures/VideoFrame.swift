@@ -11,8 +11,11 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
     /// Its moment in the track.
     public let timestamp: MediaTime
 
-    /// How its brightness and colours were made of red, green and blue.
-    public let matrix: MatrixCoefficients
+    /// How its samples are to be read; always of limited range.
+    public let color: VideoColor
+
+    /// How its luma and chroma were made of red, green and blue.
+    public var matrix: MatrixCoefficients { color.matrix }
 
     /// Y, then U, then V, each plane's rows `strideY` or `strideUV` apart.
     public let memory: UnsafeMutableRawBufferPointer
@@ -36,16 +39,17 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
     ///   - memory: at least `layout(dimensions).byteCount` bytes, laid out as `layout` says.
     ///   - release: takes the memory back; called once.
     public init(
-        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, matrix: MatrixCoefficients = .bt601,
+        dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, color: VideoColor = .bt601,
         memory: UnsafeMutableRawBufferPointer,
         release: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
     ) {
+        precondition(color.range == .limited, "the samples of a frame are of limited range")
         let layout = Self.layout(dimensions)
         precondition(memory.count >= layout.byteCount, "a picture's memory is too small for it")
         self.dimensions = dimensions
         self.captureTime = captureTime
         self.timestamp = timestamp
-        self.matrix = matrix
+        self.color = color
         self.memory = memory
         self.release = release
         strideY = layout.strideY
@@ -63,7 +67,7 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
     /// The same picture under another time. It keeps this one alive.
     public func retimed(captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
         VideoFrame(
-            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, matrix: matrix, memory: memory,
+            dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, color: color, memory: memory,
             release: { [self] _ in _ = self })
     }
 }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import PCastHLS
+internal import PCastMedia
 
 /// What somebody names to have it played: a path, or an address.
 struct ContentAddress: Sendable {
@@ -19,7 +20,10 @@ struct ContentAddress: Sendable {
         switch reference.scheme?.lowercased() {
         case "http", "https":
             kind = reference.authority?.isEmpty ?? true ? nil : .web
-            (self.text, name, path) = (text, Self.withoutSecrets(reference), reference.path)
+            (self.text, name, path) = (WebURI.escaped(text), Self.withoutSecrets(reference), reference.path)
+        case "data":
+            // The address is the resource itself, and too long to be named.
+            (kind, self.text, name, path) = (.web, text, String(text.prefix(32)) + "…", "")
         case "file":
             kind = .file
             path = reference.path.removingPercentEncoding ?? reference.path
@@ -40,6 +44,14 @@ struct ContentAddress: Sendable {
             reference.authority = String(authority[authority.index(after: sign)...])
         }
         return reference.text
+    }
+
+    /// Whether its name says that it is a file of a container that is known.
+    var isFile: Bool {
+        let files = [
+            ".mp4", ".m4v", ".m4a", ".mov", ".mkv", ".webm", ".ts", ".mp3", ".aac", ".ogg", ".opus", ".flac", ".wav",
+        ]
+        return files.contains { path.lowercased().hasSuffix($0) }
     }
 
     /// Whether its name says that it is a playlist of HTTP Live Streaming.

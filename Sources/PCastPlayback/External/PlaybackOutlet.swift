@@ -11,8 +11,6 @@ internal import Synchronization
 /// Of a stream of a platform it has the pictures alone: whoever wants its sound as well passes on that stream itself.
 public final class PlaybackOutlet: Sendable {
     private struct State {
-        /// Another place plays it, and here it is dark.
-        var isAway = false
         /// What would be seen here without a graphic, where, and since when.
         var last: (picture: VideoFrame, surface: (any RenderSurface)?, moment: Instant)?
         /// What is over all pictures.
@@ -24,6 +22,9 @@ public final class PlaybackOutlet: Sendable {
     private let media: ApplicationMedia
     private let began = MonotonicClock.now()
     private let state = Mutex(State())
+    /// Whether another place plays it, and here it is dark. Held while anything is shown on the surface: a picture that is on
+    /// its way when the screen is cleared comes before that, and none comes after it.
+    private let isAway = Mutex(false)
     private let pool = VideoFramePool(capacity: 1)
     private let blender = Mutex(GraphicBlender())
     /// A picture that stands for longer is a still one, and is shown again with another graphic.
@@ -39,16 +40,18 @@ public final class PlaybackOutlet: Sendable {
 
     func show(_ picture: VideoFrame, on surface: (any RenderSurface)?) {
         let now = MonotonicClock.now()
-        let (isAway, graphic) = state.withLock { state in
+        let graphic = state.withLock { state in
             state.last = (picture, surface, now)
-            return (state.isAway, state.graphic)
+            return state.graphic
         }
         let picture = blended(picture, graphic)
         media.push(
             picture.retimed(
                 captureTime: MonotonicClock.wallTime(),
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: now - began), rate: .video)))
-        if !isAway { surface?.show(picture) }
+        isAway.withLock { isAway in
+            if !isAway { surface?.show(picture) }
+        }
     }
 
     /// Lays a graphic over all pictures from now on, and over one that stands; nil for none.
@@ -91,18 +94,19 @@ public final class PlaybackOutlet: Sendable {
 
     /// Shows black here for as long as another place plays it, and then what is played.
     func setAway(_ isAway: Bool) {
-        let last = state.withLock { state in
-            defer { state.isAway = isAway }
-            return state.isAway == isAway ? nil : state.last
+        self.isAway.withLock { isAwayNow in
+            guard isAwayNow != isAway else { return }
+            isAwayNow = isAway
+            // Read behind the change: what comes meanwhile waits for the screen.
+            let (last, graphic) = state.withLock { ($0.last, $0.graphic) }
+            guard let last, let surface = last.surface else { return }
+            surface.show(isAway ? black(like: last.picture) : blended(last.picture, graphic))
         }
-        guard let last, let surface = last.surface else { return }
-        let graphic = state.withLock { $0.graphic }
-        surface.show(isAway ? black(like: last.picture) : blended(last.picture, graphic))
     }
 
     private func black(like picture: VideoFrame) -> VideoFrame {
         let frame = pool.frame(
-            dimensions: picture.dimensions, captureTime: nil, timestamp: picture.timestamp, matrix: picture.matrix)
+            dimensions: picture.dimensions, captureTime: nil, timestamp: picture.timestamp, color: picture.color)
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
         // Limited range, as all pictures here (ITU-R BT.601-7, section 2.5.3).
         for row in 0..<height { (frame.planeY + row * frame.strideY).update(repeating: 16, count: width) }

@@ -129,11 +129,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             (state.toldEpoch, state.toldTime) = (playhead.epoch, nil)
             overlay.setEpoch(playhead.epoch, isNewItem: false)
         }
-        guard let timecode = playhead.timecode else { return }
-        let time = OverlayTime(
-            timecode: timecode.millisecondsSinceEpoch,
-            initialTimecode: playhead.timecodeRange?.lowerBound.millisecondsSinceEpoch,
-            maxTimecode: playhead.timecodeRange?.upperBound.millisecondsSinceEpoch)
+        guard let time = self.time(of: playhead, state) else { return }
         guard time != state.toldTime else { return }
         let now = MonotonicClock.now()
         if playhead.rate > 0, state.toldTime != nil, let toldAt = state.toldTimeAt, now - toldAt < Self.timeInterval {
@@ -141,6 +137,23 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         }
         (state.toldTime, state.toldTimeAt) = (time, now)
         overlay.post(.playerTime(time))
+    }
+
+    /// By the time of day, where anything tells it. Media without one, such as a file, have a timeline of their own, which
+    /// counts from their start.
+    private func time(of playhead: Playhead, _ state: State) -> OverlayTime? {
+        if let timecode = playhead.timecode {
+            return OverlayTime(
+                timecode: timecode.millisecondsSinceEpoch,
+                initialTimecode: playhead.timecodeRange?.lowerBound.millisecondsSinceEpoch,
+                maxTimecode: playhead.timecodeRange?.upperBound.millisecondsSinceEpoch)
+        }
+        // Before it is ready, the time of day may just not be known yet.
+        guard let session = player.session, state.readySession == session.id else { return nil }
+        let range = playhead.seekableRange
+        return OverlayTime(
+            timecode: playhead.position.wholeMilliseconds, initialTimecode: range?.lowerBound.wholeMilliseconds,
+            maxTimecode: range?.upperBound.wholeMilliseconds)
     }
 
     /// To pages as `cue.passed`: what somebody wants to be said when the picture comes there. Of what a timeline has released
@@ -152,9 +165,9 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 "type": .string(cuePoint.type ?? ""), "position": .number(cuePoint.position.seconds),
                 "properties": .object(JSONObject(sorting: cuePoint.properties)),
             ]
-            if let playhead, let timecode = playhead.timecode, case .at(let position) = cuePoint.position {
-                let moment = timecode + (position - playhead.position)
-                metadata["timecode"] = .integer(moment.millisecondsSinceEpoch)
+            if let playhead, case .at(let position) = cuePoint.position {
+                let moment = playhead.timecode.map { $0 + (position - playhead.position) }
+                metadata["timecode"] = .integer(moment?.millisecondsSinceEpoch ?? position.wholeMilliseconds)
             }
             let message: JSONObject = ["event": "cue.passed", "metadata": .object(metadata)]
             overlay.post(.appMessage(message.text))
@@ -169,7 +182,11 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         let moments = Self.moments
         let moment = WallTime(
             millisecondsSinceEpoch: min(max(timecode, moments.lowerBound), moments.upperBound))
-        let seek = player.startSeek(to: moment)
+        // Counted as it was told: from the start of media that have no time of day.
+        let isCounted = player.playhead.map { $0.timecode == nil } ?? false
+        let seek =
+            isCounted
+            ? player.startSeek(to: TimeSpan.milliseconds(moment.millisecondsSinceEpoch)) : player.startSeek(to: moment)
         Task { [weak self] in
             do {
                 _ = try await seek.landing
@@ -217,6 +234,10 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         }
         overlay?.post(.playerStage(controls))
     }
+}
+
+extension TimeSpan {
+    fileprivate var wholeMilliseconds: Int64 { nanoseconds / 1_000_000 }
 }
 
 extension PlaybackSession {

@@ -54,12 +54,37 @@ struct OverlaySteeringTests {
         await served.close()
     }
 
+    @Test("a film without a time of day counts from its start, and pages go about in it")
+    func counted() async throws {
+        let served = try await ServedOverlay()
+        let pipeline = try await served.open(anchored: false)
+        let page = served.page()
+        page.say("bridge.ready", seq: 1)
+        page.say("app.ready", seq: 2)
+        let time = try #require(await page.next("player.time"))
+        #expect(time.metadata["timecode"] == .integer(0) && time.metadata["initialTimecode"] == .integer(0))
+        #expect(time.metadata["maxTimecode"] == .integer(60_000))
+        page.say("player.time", #"{"timecode":12500}"#, seq: 3)
+        #expect(await page.hears("player.state", "state", .string("seeking")))
+        pipeline.land()
+        #expect(await page.hears("player.time", "timecode", .integer(12_500)))
+        // Beyond the end is the end, before the start the start.
+        for (asked, landed) in [(Int64.max >> 11, 60_000 as Int64), (-5, 0)] {
+            page.say("player.time", "{\"timecode\":\(asked)}", seq: asked > 0 ? 4 : 5)
+            #expect(await page.hears("player.state", "state", .string("seeking")))
+            pipeline.land()
+            #expect(await page.hears("player.time", "timecode", .integer(landed)))
+        }
+        page.close()
+        await served.close()
+    }
+
     @Test("the time is told as soon as the time of day is known, also of a picture that stands; and what stands once")
     func lateTime() async throws {
         let served = try await ServedOverlay()
         let messages = served.overlay.messages()
         let pipeline = try await served.open(anchored: false)
-        // Times have come to be told by now, and there was none.
+        // Times have come to be told by now, and none of them was of the day.
         pipeline.run(0.5)
         await served.player.settled()
         served.player.pause()
@@ -77,7 +102,8 @@ struct OverlaySteeringTests {
         #expect(heard.count { $0.name == .playerMetadata } == 3)
         var times: [Int64] = []
         for case .playerTime(let time) in heard { times.append(time.timecode) }
-        #expect(times == [1_790_000_000_500])
+        // Until then the film counts from its start.
+        #expect(times.filter { $0 > 60_000 } == [1_790_000_000_500], "\(times)")
         await served.close()
     }
 

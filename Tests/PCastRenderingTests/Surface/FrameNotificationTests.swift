@@ -159,7 +159,7 @@ struct FrameNotificationTests {
     func matrix() throws {
         let grey = try Colours.plain(Colours.green)
         let same = VideoFrame(
-            dimensions: grey.dimensions, captureTime: nil, timestamp: grey.timestamp, matrix: .bt709,
+            dimensions: grey.dimensions, captureTime: nil, timestamp: grey.timestamp, color: .bt709,
             memory: grey.memory, release: { _ in _ = grey })
         let (by601, by709) = (try colour(grey), try colour(same))
         #expect(Colours.areNear(by601, Colours.green))

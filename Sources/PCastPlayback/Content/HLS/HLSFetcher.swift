@@ -9,6 +9,7 @@ internal import Synchronization
 final class HLSFetcher: Sendable {
     /// For how long nothing of a segment may come.
     let patience: Duration
+    private let cookies = HTTPCookies()
     private let keys = Mutex<[String: [UInt8]]>([:])
     private let initializations = Mutex<[MediaInitialization: [UInt8]]>([:])
 
@@ -46,16 +47,19 @@ final class HLSFetcher: Sendable {
     ) async throws(LoadFailure) -> String {
         let head: HTTPDownload.Head
         do throws(HTTPDownload.Failure) {
-            head = try await HTTPDownload.get(uri, range: range, limit: limit, patience: patience ?? self.patience) {
+            head = try await HTTPDownload.get(
+                uri, range: range, limit: limit, patience: patience ?? self.patience, cookies: cookies
+            ) {
                 await take($1, range == nil || $0.status == 206 ? $0.length : range?.length)
+                return true
             }
         } catch {
-            throw LoadFailure(error)
+            throw LoadFailure(error, uri)
         }
         guard (200..<300).contains(head.status) else {
             let pause = head.retryAfter.map { TimeSpan.seconds(Int64(min(max($0, 0), 3_600))) }
             throw LoadFailure(
-                failure: .status(head.status, retryAfter: pause), reason: "the server answers \(head.status)")
+                failure: .status(head.status, retryAfter: pause), reason: "the server answers \(head.status)", uri: uri)
         }
         return head.uri
     }
@@ -86,36 +90,46 @@ final class HLSFetcher: Sendable {
         _ keys: [EncryptionKey], of segment: Int64, base: URIReference
     ) async throws(LoadFailure) -> SegmentDecryption? {
         guard !keys.isEmpty else { return nil }
-        guard let key = keys.first(where: { $0.method == .aes128 && $0.keyFormat == "identity" }) else {
+        let usable = keys.filter { $0.method == .aes128 && $0.keyFormat == "identity" }
+        var failure = LoadFailure(
+            failure: .unreachable, reason: "it is enciphered in a way that is not known", isUndecipherable: true)
+        // Several are alternatives.
+        for key in usable {
+            do throws(LoadFailure) {
+                let bytes = try await self.key(URIReference(key.uri).resolved(against: base).text)
+                return SegmentDecryption(key: bytes, vector: key.initializationVector(forSegment: segment))
+            } catch { failure = error }
+        }
+        throw failure
+    }
+
+    private func key(_ uri: String) async throws(LoadFailure) -> [UInt8] {
+        if let known = keys.withLock({ $0[uri] }) { return known }
+        let fetched = try await get(uri, limit: Self.keyLimit).bytes
+        guard fetched.count == 16 else {
             throw LoadFailure(
-                failure: .unreachable, reason: "it is enciphered in a way that is not known", isUndecipherable: true)
+                failure: .unreachable, reason: "its key is none of AES-128", isUndecipherable: true, uri: uri)
         }
-        let uri = URIReference(key.uri).resolved(against: base).text
-        var bytes = self.keys.withLock { $0[uri] }
-        if bytes == nil {
-            let fetched = try await get(uri, limit: Self.keyLimit).bytes
-            guard fetched.count == 16 else {
-                throw LoadFailure(failure: .unreachable, reason: "its key is none of AES-128", isUndecipherable: true)
-            }
-            self.keys.withLock { keys in
-                if keys.count >= Self.keyCount { keys.removeAll() }
-                keys[uri] = fetched
-            }
-            bytes = fetched
+        keys.withLock { keys in
+            if keys.count >= Self.keyCount { keys.removeAll() }
+            keys[uri] = fetched
         }
-        return bytes.map { SegmentDecryption(key: $0, vector: key.initializationVector(forSegment: segment)) }
+        return fetched
     }
 }
 
 extension LoadFailure {
-    fileprivate init(_ failure: HTTPDownload.Failure) {
+    /// - Parameter uri: what was asked for.
+    init(_ failure: HTTPDownload.Failure, _ uri: String) {
         switch failure {
         case .timeout: self.init(failure: .timeout, reason: "nothing came in time")
         case .tooLarge: self.init(failure: .unreadable(.tooLarge), reason: "more came than may")
-        case .invalidURI: self.init(failure: .unreachable, reason: "the address is none")
+        case .invalidURI: self.init(failure: .invalidURI, reason: "the address is none of http or https")
         case .redirections: self.init(failure: .unreachable, reason: "the server redirects in circles")
+        case .undecodable(let reason): self.init(failure: .invalidURI, reason: reason)
         case .unreachable(let reason): self.init(failure: .unreachable, reason: reason)
         case .cancelled: self.init(failure: .unreachable, reason: "cancelled")
         }
+        self.uri = uri
     }
 }

@@ -7,6 +7,9 @@ struct HLSPresentation: Sendable {
     /// Those with an address of their own, and those within the variants' segments.
     var sounds: [Rendition] = []
     var subtitles: [Rendition] = []
+    /// Of each of the sounds the addresses that may be asked for it: its own and those of the same sound in other groups, and
+    /// then, where none of these can be had, those of the other sounds of its group.
+    var soundAddresses: [[[String]]] = []
     var start: StartPoint?
     /// Who says which pathway to take, where there are several.
     var steering: Steering?
@@ -58,6 +61,17 @@ struct HLSPresentation: Sendable {
             }
         }
         sounds = renditions(.audio, first.audio)
+        let everywhere = ladder.rungs.flatMap { $0.mirrors.compactMap(\.audio) }.reduce(into: [String]()) {
+            groups, group in
+            if !groups.contains(group) { groups.append(group) }
+        }.flatMap { renditions(.audio, $0) }
+        soundAddresses = sounds.map { sound in
+            let same = everywhere.filter { $0.name == sound.name && $0.language == sound.language }
+            let own = ([sound] + same).compactMap(\.uri).reduce(into: [String]()) { uris, uri in
+                if !uris.contains(uri) { uris.append(uri) }
+            }
+            return [own] + sounds.compactMap(\.uri).filter { !own.contains($0) }.map { [$0] }
+        }
         subtitles = renditions(.subtitles, first.subtitles).filter { $0.uri != nil }
         start = playlist.start
     }

@@ -127,7 +127,7 @@ final class HLSReading {
             subtitles = nil
             selected[.subtitles] = index
             guard let index, let uri = presentation.subtitles[index].uri else { return }
-            subtitles = SubtitleReader(loader(of: uri, .text, timeline))
+            subtitles = SubtitleReader(loader(of: [[uri]], .text, timeline))
             subtitles?.seek(to: position)
         }
     }
@@ -140,17 +140,19 @@ final class HLSReading {
         given = 0
         decoder.forget(.sound)
         guard let index else { return main.drop(.sound) }
-        guard !presentation.sounds.isEmpty, let uri = presentation.sounds[index].uri else {
+        guard !presentation.sounds.isEmpty, presentation.sounds[index].uri != nil else {
             return main.take(up: .sound)
         }
         main.drop(.sound)
-        let reader = RenditionReader(loader(of: uri, .sound, timeline), wanted: [.sound], wait: wait)
+        let reader = RenditionReader(
+            loader(of: presentation.soundAddresses[index], .sound, timeline), wanted: [.sound], wait: wait)
         reader.seek(to: position)
         sound = reader
     }
 
-    private func loader(of uri: String, _ bounds: LoaderBounds, _ timeline: PlaylistTimeline) -> RenditionLoader {
-        let variants = RenditionVariants(uris: [[uri]], variables: presentation.variants.variables, choice: nil)
+    /// - Parameter uris: the alternatives, the best first.
+    private func loader(of uris: [[String]], _ bounds: LoaderBounds, _ timeline: PlaylistTimeline) -> RenditionLoader {
+        let variants = RenditionVariants(uris: uris, variables: presentation.variants.variables, choice: nil)
         return RenditionLoader(
             variants, fetcher: fetcher, bounds: bounds, usesParts: true, wait: wait, alignedWith: timeline)
     }

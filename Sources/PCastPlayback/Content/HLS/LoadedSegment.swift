@@ -8,8 +8,9 @@ final class LoadedSegment: Sendable {
     let number: Int64
     /// Which variant it is of; nil for a rendition of its own.
     let rung: Int?
-    let start: TimeSpan
-    let duration: TimeSpan
+    /// Where it lies: as its playlist says, until its media are read or those before them.
+    var start: TimeSpan { place.withLock { $0.start } }
+    var duration: TimeSpan { place.withLock { $0.duration } }
     /// By which timestamps go on from segment to segment.
     let clock: SegmentClock
     let initialization: [UInt8]
@@ -20,15 +21,38 @@ final class LoadedSegment: Sendable {
     var isLeft: Bool { left.load(ordering: .acquiring) }
     private let left = Atomic(false)
 
-    var end: TimeSpan { start + duration }
+    private struct Place {
+        var start: TimeSpan
+        var duration: TimeSpan
+        /// How far the timeline is ahead of its timestamps.
+        var offset: TimeSpan?
+    }
+
+    private let place: Mutex<Place>
+    /// Its playlist's word on it was corrected by media that were read.
+    let isMeasured: Bool
+
+    var end: TimeSpan { place.withLock { $0.start + $0.duration } }
+
+    /// How far the timeline is ahead of its timestamps, as it was found when it was read first; nil before.
+    var offset: TimeSpan? {
+        get { place.withLock { $0.offset } }
+        set { place.withLock { $0.offset = newValue } }
+    }
+
+    func move(by distance: TimeSpan) { place.withLock { $0.start += distance } }
+
+    /// Another begins there.
+    func setEnd(_ end: TimeSpan) { place.withLock { $0.duration = max(end - $0.start, .zero) } }
 
     func leave() { left.store(true, ordering: .releasing) }
 
     init(
         number: Int64, rung: Int?, start: TimeSpan, duration: TimeSpan, clock: SegmentClock, initialization: [UInt8],
-        bytes: SegmentBytes
+        bytes: SegmentBytes, isMeasured: Bool = false
     ) {
-        (self.number, self.rung, self.start, self.duration) = (number, rung, start, duration)
+        (self.number, self.rung, self.isMeasured) = (number, rung, isMeasured)
+        place = Mutex(Place(start: start, duration: duration))
         (self.clock, self.initialization, self.bytes) = (clock, initialization, bytes)
     }
 }

@@ -56,6 +56,14 @@ final class PlaylistFollower: Sendable {
 
     var timeline: PlaylistTimeline? { state.withLock { $0.timeline } }
 
+    /// Media were read that lie elsewhere than the playlist says.
+    func move(from position: TimeSpan, by distance: TimeSpan) {
+        state.withLock { state in
+            state.timeline?.move(from: position, by: distance)
+            state.version += 1
+        }
+    }
+
     func stop() { task.withLock { $0?.cancel() } }
 
     /// Waits until a playlist came, or will not.
@@ -118,7 +126,8 @@ final class PlaylistFollower: Sendable {
                 lastFailure = failure
                 failures += 1
                 if !failure.isAboutContent || failure.isFinal { failed(asked) }
-                if timeline == nil, failures >= uris.count * (failure.isAboutContent ? 1 : Self.firstTries) {
+                let tries = failure.isAboutContent || failure.isFinalOnDemand ? 1 : Self.firstTries
+                if timeline == nil, failures >= uris.count * tries {
                     giveUp(failure)
                     return
                 }
@@ -159,9 +168,10 @@ final class PlaylistFollower: Sendable {
             let playlist: PCastHLS.Playlist
             do throws(PlaylistError) {
                 playlist = try PCastHLS.Playlist(bytes, from: base, importing: variables, updating: timeline?.playlist)
-            } catch { throw LoadFailure(failure: .unreadable(error), reason: "\(error)") }
+            } catch { throw LoadFailure(failure: .unreadable(error), reason: "\(error)", uri: uri) }
             guard case .media(let media) = playlist else {
-                throw LoadFailure(failure: .unreadable(.mixedKinds(line: 1)), reason: "it lists variants again")
+                throw LoadFailure(
+                    failure: .unreadable(.mixedKinds(line: 1)), reason: "it lists variants again", uri: uri)
             }
             return .loaded(id: request.id, media, base: base)
         } catch { return .failed(id: request.id, error) }

@@ -24,6 +24,10 @@ final class RenditionLoader: Sendable {
         var fetching: Task<SegmentLoad.End, Never>?
         /// So many pathways were left since a segment came.
         var leftPathways = 0
+        /// Addresses of playlists that could not be had, or whose segments could not.
+        var avoided: Set<String> = []
+        /// Why the present address is to be left for another.
+        var leaving: LoadFailure?
     }
 
     let variants: RenditionVariants
@@ -37,11 +41,14 @@ final class RenditionLoader: Sendable {
     private let hints: PartHints
     private let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
+    private let aligned: PlaylistTimeline?
 
     /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
     private let patience: TimeSpan
     /// Places of the same moment in two variants differ by less.
     private static let tolerance = TimeSpan.milliseconds(250)
+    /// Media lie elsewhere than a playlist says when they are off by more.
+    private static let placeTolerance = TimeSpan.milliseconds(100)
 
     /// - Parameters:
     ///   - first: the playlist of the least variant, where it was loaded already.
@@ -55,6 +62,7 @@ final class RenditionLoader: Sendable {
         (self.variants, self.fetcher, self.bounds, self.usesParts, self.wait) = (
             variants, fetcher, bounds, usesParts, wait
         )
+        self.aligned = aligned
         choice = Mutex(variants.choice)
         patience = TimeSpan(fetcher.patience) * 2
         hints = PartHints(fetcher)
@@ -81,7 +89,12 @@ final class RenditionLoader: Sendable {
             })
     }
 
-    private func uris(of rung: Int) -> [String] { variants.uris(of: rung, in: steering?.order ?? []) }
+    /// The addresses of a rung that are worth asking; all where none is.
+    private func uris(of rung: Int) -> [String] {
+        let all = variants.uris(of: rung, in: steering?.order ?? [])
+        let good = state.withLock { state in all.filter { !state.avoided.contains($0) } }
+        return good.isEmpty ? all : good
+    }
 
     func stop() {
         task.withLock { $0?.cancel() }
@@ -105,11 +118,7 @@ final class RenditionLoader: Sendable {
     var currentRung: Int { state.withLock { $0.rung } }
 
     /// Why nothing more will come; what is loaded can be read.
-    var failure: LoadFailure? {
-        state.withLock { state in
-            state.failure ?? (state.follower?.timeline == nil ? state.follower?.current.failure : nil)
-        }
-    }
+    var failure: LoadFailure? { state.withLock { $0.failure } }
 
     /// The end of what was loaded without a hole.
     var loadedEnd: TimeSpan? {
@@ -178,11 +187,29 @@ final class RenditionLoader: Sendable {
         return found
     }
 
+    /// A segment's media begin there, and not where its playlist said: those behind it follow.
+    func place(_ segment: LoadedSegment, at start: TimeSpan) {
+        let isMoved = state.withLock { state in
+            let before = segment.start
+            let distance = start - before
+            guard distance.magnitude > Self.placeTolerance,
+                let index = state.segments.firstIndex(where: { $0 === segment })
+            else { return false }
+            for later in state.segments[index...] { later.move(by: distance) }
+            if index > 0 { state.segments[index - 1].setEnd(start) }
+            state.position = state.position.map { $0 + distance }
+            state.follower?.move(from: before, by: distance)
+            return true
+        }
+        if isMoved { changes.raise() }
+    }
+
     // MARK: Loading
 
     private func run() async {
         while !Task.isCancelled {
             let count = changes.count
+            await replaceFailed()
             if wantsMore { await chooseRung() }
             guard let load = nextLoad() else {
                 await changes.wait(since: count)
@@ -219,10 +246,7 @@ final class RenditionLoader: Sendable {
         let load: SegmentLoad? = state.withLock { state in
             guard let follower = state.follower, let position = state.position else { return nil }
             let current = follower.current
-            guard let timeline = current.timeline else {
-                if let failure = current.failure { state.failure = failure }
-                return nil
-            }
+            guard state.leaving == nil, let timeline = current.timeline else { return nil }
             guard
                 let next = NextSegment(
                     state.number, at: position, in: timeline, usingParts: usesParts, isLanding: state.isLanding)
@@ -248,7 +272,9 @@ final class RenditionLoader: Sendable {
             guard state.generation == load.generation else { return }
             switch end {
             case .complete, .gone:
-                (state.position, state.number) = (load.next.placed.end, load.next.placed.number + 1)
+                // It may have been moved while it came.
+                let segment = state.segments.last { $0.number == load.next.placed.number }
+                (state.position, state.number) = (segment?.end ?? load.next.placed.end, load.next.placed.number + 1)
                 (state.isLanding, state.leftPathways) = (false, 0)
             case .failed(let failure): state.failure = failure
             case .leftOff: break
@@ -266,8 +292,10 @@ final class RenditionLoader: Sendable {
         }
         guard let follower, let timeline = follower.timeline else { return }
         let buffered = end.map { max($0 - reached, .zero) } ?? .zero
-        let chosen = choice.withLock {
-            $0?.choose(buffered: buffered, goal: bounds.ahead, at: MonotonicClock.now())
+        let excluded = excluded
+        let chosen = choice.withLock { choice in
+            choice?.excluded = excluded
+            return choice?.choose(buffered: buffered, goal: bounds.ahead, at: MonotonicClock.now())
         }
         let rung = chosen ?? current
         guard rung != current || steering != nil && uris(of: rung).first != follower.uris.first else { return }
@@ -276,14 +304,70 @@ final class RenditionLoader: Sendable {
         guard other.timeline != nil else {
             // It is not to be had: stay.
             other.stop()
-            if rung != current { choice.withLock { $0?.pinned = current } }
+            if rung != current { state.withLock { $0.avoided.formUnion(other.uris) } }
             return
         }
-        follower.stop()
-        state.withLock { state in
-            (state.rung, state.follower, state.number) = (rung, other, nil)
+        take(other, of: rung)
+    }
+
+    private func take(_ other: PlaylistFollower, of rung: Int) {
+        let former = state.withLock { state in
+            let former = state.follower
+            (state.rung, state.follower, state.number, state.leaving) = (rung, other, nil, nil)
             if let end = state.segments.last?.end { state.position = end + Self.tolerance }
+            return former
         }
+        former?.stop()
+        changes.raise()
+        wait.raise()
+    }
+
+    /// The rungs of which no address is worth asking.
+    private var excluded: Set<Int> {
+        let avoided = state.withLock { $0.avoided }
+        return Set(variants.uris.indices.filter { variants.uris[$0].allSatisfy(avoided.contains) })
+    }
+
+    /// Takes another address, or another variant, where the present one cannot be had (RFC 8216, section 6.3.4). Where none is
+    /// left, the first failure is the one that is told.
+    private func replaceFailed() async {
+        while !Task.isCancelled {
+            let (current, follower, leaving) = state.withLock { ($0.rung, $0.follower, $0.leaving) }
+            guard let follower else { return }
+            let state = follower.current
+            guard let failure = leaving ?? state.failure else { return }
+            if leaving == nil { self.state.withLock { $0.avoided.formUnion(follower.uris) } }
+            guard let rung = alternative(to: current) else {
+                self.state.withLock { now in
+                    // What a live playlist told is loaded until its end.
+                    guard leaving != nil || state.timeline == nil else { return }
+                    (now.failure, now.leaving) = (now.failure ?? failure, nil)
+                }
+                wait.raise()
+                return
+            }
+            let other = self.follower(of: rung, alignedWith: state.timeline ?? aligned)
+            await other.loaded()
+            if Task.isCancelled || other.timeline == nil {
+                other.stop()
+                self.state.withLock { $0.avoided.formUnion(other.uris) }
+                self.state.withLock { $0.leaving = $0.leaving ?? failure }
+                continue
+            }
+            take(other, of: rung)
+        }
+    }
+
+    /// The rung of which an address is left; the present one first. nil where there is none.
+    private func alternative(to current: Int) -> Int? {
+        let excluded = excluded
+        if !excluded.contains(current) { return current }
+        guard excluded.count < variants.uris.count else { return nil }
+        let chosen = choice.withLock { choice in
+            choice?.excluded = excluded
+            return choice?.choose(buffered: .zero, goal: bounds.ahead, at: MonotonicClock.now())
+        }
+        return chosen ?? variants.uris.indices.first { !excluded.contains($0) }
     }
 }
 
@@ -308,20 +392,35 @@ extension RenditionLoader: SegmentLoad.Owner {
         if let rate { steering?.measured(rate) }
     }
 
-    func leaves(_ segment: LoadedSegment?) -> Bool {
-        guard let steering, let uri = follower?.current.uri, let pathway = variants.pathway(of: uri) else {
-            return false
-        }
-        let isAnother = steering.failed(pathway)
-        return state.withLock { state in
-            guard isAnother, state.leftPathways + 1 < steering.order.count else { return false }
-            state.leftPathways += 1
-            if let segment, state.segments.last === segment {
-                segment.leave()
-                state.segments.removeLast()
+    func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool {
+        guard let uri = follower?.current.uri else { return false }
+        if let steering, let pathway = variants.pathway(of: uri) {
+            let isAnother = steering.failed(pathway)
+            let isLeft = state.withLock { state in
+                guard isAnother, state.leftPathways + 1 < steering.order.count else { return false }
+                state.leftPathways += 1
+                leave(segment, &state)
+                return true
             }
+            if isLeft { return true }
+        }
+        guard isSettled else { return false }
+        return state.withLock { state in
+            let isAlternative = variants.uris.contains { uris in
+                uris.contains { $0 != uri && !state.avoided.contains($0) }
+            }
+            guard isAlternative else { return false }
+            state.avoided.insert(uri)
+            state.leaving = failure
+            leave(segment, &state)
             return true
         }
+    }
+
+    private func leave(_ segment: LoadedSegment?, _ state: inout State) {
+        guard let segment, state.segments.last === segment else { return }
+        segment.leave()
+        state.segments.removeLast()
     }
 
     func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival) {

@@ -25,6 +25,16 @@ final class RenditionReader {
     /// What segments tell of themselves, beside their packets.
     private var messages: [TimedMetadata] = []
     private var brokenSegments = 0
+    /// Of the segment that is read, as far as it was.
+    private var progress = MediaProgress()
+    /// The segment that was read last from its beginning to its end, and where its media end.
+    private var last: (segment: LoadedSegment, end: MediaEnd)?
+    /// So often somebody who went to a position landed behind it.
+    private var landings = 0
+
+    /// A playlist may be that wrong that a position is found by trying.
+    private static let landingLimit = 4
+    private static let landingTolerance = TimeSpan.milliseconds(500)
 
     /// So many segments that nothing can be made of, one behind another, are enough.
     private static let brokenLimit = 3
@@ -42,13 +52,14 @@ final class RenditionReader {
     /// Goes elsewhere.
     func seek(to position: TimeSpan) {
         leave()
+        last = nil
         segment = loader.seek(to: position)
-        (target, isAtEnd, brokenSegments, goneBack) = (position, false, 0, nil)
+        (target, isAtEnd, brokenSegments, goneBack, landings) = (position, false, 0, nil, 0)
         messages.removeAll()
     }
 
     private func leave() {
-        (packets, hasPackets, firstPicture) = (nil, false, nil)
+        (packets, hasPackets, firstPicture, progress) = (nil, false, nil, MediaProgress())
         queues.removeAll()
     }
 
@@ -128,26 +139,53 @@ final class RenditionReader {
         _ segment: LoadedSegment, _ clocks: inout MediaClocks, _ name: String
     ) throws(PlaybackError) {
         let isNew = self.packets == nil
-        let packets = self.packets ?? SegmentPackets(segment, wait)
+        let packets = self.packets ?? SegmentPackets(segment, wait, behind: end(before: segment))
         self.packets = packets
         let isWhole = segment.bytes.isComplete
+        let wasPlaced = packets.beginning != nil
         repeat {
             for packet in packets.read(&clocks) {
                 hasPackets = true
+                progress.add(packet)
                 if packet.medium == .picture { firstPicture = firstPicture ?? packet.presentationTime }
                 if wanted.contains(packet.medium) { queues.append(packet) }
             }
             // What lies before the key frame of a position that is looked for need not be decoded.
         } while target != nil && isWhole && !packets.isAtEnd
         if isNew { media.formUnion(packets.media) }
+        if !wasPlaced, let beginning = packets.beginning {
+            loader.place(segment, at: beginning)
+            if landsAgain(behind: beginning) { return }
+        }
         if wait.isInterrupted { try interrupt() }
         if packets.isAtEnd { try finish(packets, name) }
         if let target, packets.isAtEnd { queues.passOver(to: target) }
         target = nil
     }
 
+    /// Where the media end that lie before a segment; nil where nothing was read that it follows.
+    private func end(before segment: LoadedSegment) -> MediaEnd? {
+        guard let last, last.segment.rung == segment.rung, last.segment.clock.epoch == segment.clock.epoch,
+            last.segment.number + 1 == segment.number
+        else { return nil }
+        return last.end
+    }
+
+    /// Looks for a position once more: the playlist said that it lies in a segment whose media lie behind it, and knows better
+    /// now.
+    private func landsAgain(behind beginning: TimeSpan) -> Bool {
+        guard let target, beginning > target + Self.landingTolerance, landings < Self.landingLimit,
+            let start = loader.timeline?.start, start < beginning - Self.landingTolerance
+        else { return false }
+        landings += 1
+        leave()
+        segment = loader.seek(to: target)
+        return true
+    }
+
     private func finish(_ packets: SegmentPackets, _ name: String) throws(PlaybackError) {
         guard !packets.segment.isLeft else { return }
+        last = progress.end.map { (packets.segment, $0) }
         messages += packets.messages
         brokenSegments = hasPackets ? 0 : brokenSegments + 1
         if brokenSegments >= Self.brokenLimit {
@@ -161,5 +199,42 @@ final class RenditionReader {
         packets = nil
         queues.beginAgain()
         throw .interrupted
+    }
+}
+
+/// How far the media of a segment go, as it is read.
+private struct MediaProgress {
+    private var pictures = Track()
+    private var sounds = Track()
+
+    private struct Track {
+        var end: TimeSpan?
+        var lastTime: TimeSpan?
+        var longest = TimeSpan.zero
+
+        mutating func add(_ packet: CodedPacket) {
+            let time = packet.decodingTime
+            var step = TimeSpan.zero
+            if let time, let lastTime, time > lastTime { step = time - lastTime }
+            longest = max(longest, step)
+            lastTime = time ?? lastTime
+            guard let shown = packet.presentationTime ?? time else { return }
+            let packetEnd = shown + (packet.duration ?? step)
+            end = max(end ?? packetEnd, packetEnd)
+        }
+    }
+
+    mutating func add(_ packet: CodedPacket) {
+        switch packet.medium {
+        case .picture: pictures.add(packet)
+        case .sound: sounds.add(packet)
+        case .text, .metadata: break
+        }
+    }
+
+    /// By the pictures, where there are any.
+    var end: MediaEnd? {
+        let track = pictures.end == nil ? sounds : pictures
+        return track.end.map { MediaEnd(position: $0, interval: track.longest) }
     }
 }

@@ -72,11 +72,15 @@ final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thr
     private let segment: SegmentBytes
     private let wait: ReaderWait
     private var place = (chunk: 0, offset: 0)
+    /// So many bytes are left out.
+    private var rest: Int
     /// All that there is was read.
     private(set) var isAtEnd = false
 
-    init(_ segment: SegmentBytes, behind initialization: [UInt8], _ wait: ReaderWait) {
+    /// - Parameter skipped: bytes of the segment that are left out at its beginning.
+    init(_ segment: SegmentBytes, behind initialization: [UInt8], skipping skipped: Int = 0, _ wait: ReaderWait) {
         (head, self.segment, self.wait) = (initialization[...], segment, wait)
+        rest = skipped
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
@@ -85,6 +89,12 @@ final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thr
             buffer.copyBytes(from: head.prefix(count))
             head = head.dropFirst(count)
             return count
+        }
+        while rest > 0 {
+            let unwanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(rest, buffer.count)])
+            guard let count = wait.wait(for: { segment.copy(&place, into: unwanted) }) else { return nil }
+            guard count > 0 else { break }
+            rest -= count
         }
         let count = wait.wait { segment.copy(&place, into: buffer) }
         if count == 0 { isAtEnd = true }

@@ -15,8 +15,11 @@ struct SegmentLoad {
         /// - Returns: whether it is still wanted.
         func take(_ segment: LoadedSegment, of generation: Int) -> Bool
         func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
-        /// It could not be had: whether it is left, so that another pathway is taken, and what came of it with it.
-        func leaves(_ segment: LoadedSegment?) -> Bool
+        /// It could not be had: whether it is left, so that another pathway, address or variant is taken, and what came of it
+        /// with it.
+        ///
+        /// - Parameter isSettled: asking again will not help, or has not.
+        func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool
         /// So much of it came: leaves it for a lower variant's, by cancelling this task, if that would be there sooner.
         func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
     }
@@ -38,6 +41,8 @@ struct SegmentLoad {
     let epoch: Int
     let usesParts: Bool
 
+    /// So often it is asked for before an alternative is taken.
+    private static let tries = 2
     private static let firstPause = TimeSpan.milliseconds(250)
     private static let longestPause = TimeSpan.seconds(4 as Int64)
 
@@ -49,6 +54,7 @@ struct SegmentLoad {
         var pause = Self.firstPause
         var fetch = SegmentFetch(next.segment, from: next.firstPart, base: base, fetcher: fetcher)
         var loaded: LoadedSegment?
+        var failures = 0
         defer { loaded?.bytes.finish() }
         while !Task.isCancelled {
             do throws(LoadFailure) {
@@ -60,8 +66,11 @@ struct SegmentLoad {
             } catch {
                 guard !Task.isCancelled else { return .leftOff }
                 if !isInWindow(owner) { return .gone }
-                if owner.leaves(loaded) { return .leftOff }
-                guard !error.isFinal, MonotonicClock.now() - began < patience else { return .failed(error) }
+                failures += 1
+                let isLive = owner.follower?.timeline?.playlist.isLive ?? false
+                let isFinal = isLive ? error.isFinal : error.isFinalOnDemand
+                if owner.leaves(loaded, after: error, isSettled: isFinal || failures > Self.tries) { return .leftOff }
+                guard !isFinal, MonotonicClock.now() - began < patience else { return .failed(error) }
                 try? await Task.sleep(for: pause.duration)
                 pause = min(pause * 2, Self.longestPause)
             }
@@ -82,7 +91,7 @@ struct SegmentLoad {
         let loaded = LoadedSegment(
             number: next.placed.number, rung: rung, start: next.start, duration: next.duration,
             clock: SegmentClock(epoch: epoch, discontinuity: next.placed.discontinuity),
-            initialization: initialization, bytes: SegmentBytes(wait))
+            initialization: initialization, bytes: SegmentBytes(wait), isMeasured: next.placed.isMeasured)
         return owner.take(loaded, of: generation) ? loaded : nil
     }
 

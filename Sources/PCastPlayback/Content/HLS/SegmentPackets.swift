@@ -19,10 +19,19 @@ final class SegmentPackets {
     /// Nothing more of it comes: that was all, or nothing can be made of the rest.
     private(set) var isAtEnd = false
 
-    /// Enough to tell one container from another.
-    private static let sniffedSize = 200
+    /// Where what was read before it ends; nil where it does not follow that.
+    private let previous: MediaEnd?
+    /// Where its media begin; nil before that is known.
+    private(set) var beginning: TimeSpan?
 
-    init(_ segment: LoadedSegment, _ wait: ReaderWait) { (self.segment, self.wait) = (segment, wait) }
+    /// Enough to tell one container from another, where nothing stands before it.
+    private static let sniffedSize = 200
+    /// Tags and whatever else stands before the media are looked over that far.
+    private static let junkLimit = 256 << 10
+
+    init(_ segment: LoadedSegment, _ wait: ReaderWait, behind previous: MediaEnd? = nil) {
+        (self.segment, self.wait, self.previous) = (segment, wait, previous)
+    }
 
     /// What there is to be decoded, as far as it was read.
     var media: Set<PresentationMedium> { demuxer?.media ?? [] }
@@ -49,25 +58,46 @@ final class SegmentPackets {
     private var isCut: Bool { cursor?.isAtEnd == true && segment.isLeft }
 
     private func open() throws(CodecError) {
-        guard var head = wait.wait(for: { segment.bytes.prefix(Self.sniffedSize) }) else { return }
-        if segment.initialization.isEmpty, let tag = ID3Tag(head) ?? longTag(head) {
-            guard let longer = wait.wait(for: { segment.bytes.prefix(tag.size + Self.sniffedSize) }) else { return }
-            head = Array(longer.dropFirst(tag.size))
-            base = ID3Tag(longer)?.transportTimestamp.map { ClockRate.video.span(ofTicks: $0) }
+        var skipped = 0
+        if segment.initialization.isEmpty {
+            guard let found = findMedia() else { return }
+            (container, skipped) = (found.container, found.offset)
+        } else {
+            container = SegmentDemuxer.Container(sniffing: segment.initialization)
         }
-        container = SegmentDemuxer.Container(sniffing: segment.initialization.isEmpty ? head : segment.initialization)
         guard let container else { throw .damaged("a segment of no format that is known") }
-        let cursor = SegmentCursor(segment.bytes, behind: segment.initialization, wait)
+        let cursor = SegmentCursor(segment.bytes, behind: segment.initialization, skipping: skipped, wait)
         self.cursor = cursor
         demuxer = try SegmentDemuxer(cursor, container: container)
     }
 
-    /// A tag that is longer than what was looked at.
-    private func longTag(_ head: [UInt8]) -> ID3Tag? {
-        guard head.starts(with: "ID3".utf8), head.count >= 10 else { return nil }
-        let size = head[6..<10].reduce(0) { $0 << 7 | Int($1 & 0x7F) } + 20
-        return wait.wait { segment.bytes.prefix(size) }.flatMap { ID3Tag($0) }
+    /// Where the media begin: behind any number of ID3 tags (RFC 8216, section 3.4), and behind whatever stands before the
+    /// first sync byte, as servers that pass for others put it there.
+    ///
+    /// - Returns: nil when it was interrupted; no container where there is none that is known.
+    private func findMedia() -> (container: SegmentDemuxer.Container?, offset: Int)? {
+        var offset = 0
+        while true {
+            guard let head = prefix(offset + Self.sniffedSize) else { return nil }
+            guard let size = ID3Tag.size(of: head.dropFirst(offset)), offset + size <= Self.junkLimit else { break }
+            guard let whole = prefix(offset + size) else { return nil }
+            if base == nil, let tag = ID3Tag(Array(whole.dropFirst(offset))) {
+                base = tag.transportTimestamp.map { ClockRate.video.span(ofTicks: $0) }
+            }
+            offset += size
+        }
+        // A little first: media that are being made come slowly.
+        for size in [Self.sniffedSize, 4 << 10, Self.junkLimit] {
+            guard let head = prefix(offset + size) else { return nil }
+            let rest = Array(head.dropFirst(offset))
+            if let container = SegmentDemuxer.Container(sniffing: rest) { return (container, offset) }
+            if let found = SegmentDemuxer.Container.find(in: rest) { return (found.container, offset + found.offset) }
+            if segment.bytes.isComplete, head.count < offset + size { break }
+        }
+        return (nil, offset)
     }
+
+    private func prefix(_ size: Int) -> [UInt8]? { wait.wait { segment.bytes.prefix(size) } }
 
     // MARK: Where it lies
 
@@ -84,13 +114,16 @@ final class SegmentPackets {
         let found: TimeSpan
         switch container {
         case .mpegTS, .fragmentedMP4, nil:
-            found = clocks.offset(of: segment, first: first, wrap: container?.wrap)
+            found = clocks.offset(of: segment, first: first, wrap: container?.wrap, behind: previous)
+            beginning = first + found
         default:
             // Packed sound: its clock is that of transport streams, where it has one.
             found =
                 base.map { base in
-                    clocks.offset(of: segment, first: base, wrap: SegmentDemuxer.Container.mpegTS.wrap) + base
-                } ?? segment.start
+                    let wrap = SegmentDemuxer.Container.mpegTS.wrap
+                    return clocks.offset(of: segment, first: base, wrap: wrap, behind: previous) + base
+                } ?? previous?.position ?? segment.start
+            beginning = found
         }
         offset = found
         defer { unplaced.removeAll() }

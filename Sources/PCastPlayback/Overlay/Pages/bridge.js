@@ -9,7 +9,7 @@
 // The address is /overlay/PROGRAM/#token=TOKEN. Without a token the page looks on, and cannot steer. The token is kept for
 // the tab alone and taken out of the address.
 //
-// Events to the page: bridge.welcome {controller}, which says whether it may steer, player.ready, player.time {timecode, initialTimecode?, maxTimecode?} in milliseconds since 1970,
+// Events to the page: bridge.welcome {controller}, which says whether it may steer, player.ready, player.time {timecode, initialTimecode?, maxTimecode?} in milliseconds since 1970, or since the start of media without a time of day,
 // player.state {state}, player.speed {speed}, player.volume {volume}, player.mute {mute}, player.controls {controls},
 // player.videoscale {scaleX, scaleY, pivotX, pivotY, scaleDuration}, player.metadata {metadata}, app.status {status},
 // app.language {language}, app.message {message}, easelive.error {type, message}, bridge.error {reason}, and whatever the

@@ -4,8 +4,15 @@ import { languages, words } from "./words.js";
 const $ = (id) => document.getElementById(id);
 const two = (number) => String(number).padStart(2, "0");
 
-/** The time of day, where the picture was taken as far as this page knows: its reader's. */
+/** Media without a time of day, such as a file, count from their start: nothing else is of the first months of 1970. */
+const isCounted = (timecode) => timecode < 10_000_000_000;
+
+/** The time of day, where the picture was taken as far as this page knows: its reader's. Or the time since the start. */
 export function timeText(timecode) {
+  if (isCounted(timecode)) {
+    const seconds = Math.max(Math.floor(timecode / 1000), 0);
+    return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  }
   const date = new Date(timecode);
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }

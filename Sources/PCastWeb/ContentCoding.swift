@@ -1,0 +1,86 @@
+import CZlib
+
+/// Undoes a content coding of HTTP (RFC 9110, section 8.4.1) as the bytes come. Used by one task at a time.
+final class ContentCoding: @unchecked Sendable {  // used by one task at a time
+    private let stream: UnsafeMutablePointer<z_stream>
+    private let isDeflate: Bool
+    private var hasBegun = false
+    /// The coded data ended; what follows is padding, unless it is another member of gzip.
+    private var isAtEnd = false
+
+    /// What is asked for where any is of use.
+    static let accepted = "gzip, deflate"
+    /// zlib's window bits: the largest window, with the header of gzip or zlib recognized.
+    private static let automatic: Int32 = 15 + 32
+    private static let raw: Int32 = -15
+    private static let pieceSize = 64 << 10
+
+    /// - Parameter name: as in `Content-Encoding`.
+    /// - Returns: nil for codings that are not known.
+    init?(_ name: String) {
+        guard ["gzip", "x-gzip", "deflate"].contains(name) else { return nil }
+        isDeflate = name == "deflate"
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+    }
+
+    deinit {
+        if hasBegun { inflateEnd(stream) }
+        stream.deallocate()
+    }
+
+    /// Decodes what came, and gives it out piece by piece: a little that is coded may be much.
+    ///
+    /// - Parameter take: returns false when no more is wanted.
+    /// - Returns: false for what is not coded so.
+    func decode(_ bytes: [UInt8], take: ([UInt8]) async -> Bool) async -> Bool {
+        guard !bytes.isEmpty, begin(with: bytes[0]) else { return bytes.isEmpty }
+        var offset = 0
+        var piece = [UInt8](repeating: 0, count: Self.pieceSize)
+        while true {
+            if isAtEnd {
+                // Members of gzip may follow one another (RFC 1952, section 2.2).
+                guard !isDeflate, offset < bytes.count, bytes[offset] == 0x1F, inflateReset(stream) == Z_OK else {
+                    return true
+                }
+                isAtEnd = false
+            }
+            let (result, consumed, made) = step(bytes, from: offset, into: &piece)
+            offset += consumed
+            if made > 0 { guard await take(Array(piece[..<made])) else { return true } }
+            switch result {
+            case Z_STREAM_END: isAtEnd = true
+            case Z_OK where made == piece.count || offset < bytes.count: continue
+            case Z_OK, Z_BUF_ERROR: return true
+            default: return false
+            }
+        }
+    }
+
+    /// Servers send "deflate" with the header of zlib, as the standard says, or without; a header begins with 0x78 or the
+    /// like (RFC 1950, section 2.2).
+    private func begin(with first: UInt8) -> Bool {
+        guard !hasBegun else { return true }
+        let isRaw = isDeflate && first & 0x0F != 8
+        hasBegun = czlib_inflate_begin(stream, isRaw ? Self.raw : Self.automatic) == Z_OK
+        return hasBegun
+    }
+
+    private func step(
+        _ bytes: [UInt8], from offset: Int, into piece: inout [UInt8]
+    ) -> (result: Int32, consumed: Int, made: Int) {
+        bytes.withUnsafeBufferPointer { bytes in
+            piece.withUnsafeMutableBufferPointer { piece in
+                stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.baseAddress! + offset)
+                stream.pointee.avail_in = UInt32(bytes.count - offset)
+                stream.pointee.next_out = piece.baseAddress
+                stream.pointee.avail_out = UInt32(piece.count)
+                let result = inflate(stream, Z_NO_FLUSH)
+                return (
+                    result, bytes.count - offset - Int(stream.pointee.avail_in),
+                    piece.count - Int(stream.pointee.avail_out)
+                )
+            }
+        }
+    }
+}

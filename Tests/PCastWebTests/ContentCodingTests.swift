@@ -1,0 +1,38 @@
+import Synchronization
+import Testing
+
+@testable import PCastWeb
+
+@Suite("Content codings") struct ContentCodingTests {
+    private static func decode(_ bytes: [UInt8], _ name: String, pieces: Int) async throws -> (isFine: Bool, [UInt8]) {
+        let coding = try #require(ContentCoding(name))
+        let collected = Mutex<[UInt8]>([])
+        var isFine = true
+        for start in stride(from: 0, to: bytes.count, by: pieces) where isFine {
+            isFine = await coding.decode(Array(bytes[start..<min(start + pieces, bytes.count)])) { piece in
+                collected.withLock { $0 += piece }
+                return true
+            }
+        }
+        return (isFine, collected.withLock { $0 })
+    }
+
+    /// "hello hello hello hello" by Python's zlib: without a header.
+    private static let raw: [UInt8] = [0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x57, 0xC8, 0x40, 0x27, 0x01]
+    private static let text = "hello hello hello hello"
+
+    @Test("what is coded is decoded, however it is cut", arguments: [1, 3, 100])
+    func pieces(_ size: Int) async throws {
+        let zlib: [UInt8] = [0x78, 0xDA] + Self.raw + [0x68, 0x03, 0x08, 0xB1]
+        for bytes in [Self.raw, zlib] {
+            let (isFine, plain) = try await Self.decode(bytes, "deflate", pieces: size)
+            #expect(isFine && String(decoding: plain, as: UTF8.self) == Self.text)
+        }
+    }
+
+    @Test("what is not coded so is refused, and codings that nobody knows are none")
+    func broken() async throws {
+        #expect(!(try await Self.decode(Array("no gzip at all".utf8), "gzip", pieces: 4)).isFine)
+        #expect(ContentCoding("br") == nil && ContentCoding("compress") == nil && ContentCoding("") == nil)
+    }
+}

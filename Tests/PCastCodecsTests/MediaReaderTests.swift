@@ -1,8 +1,9 @@
 import Foundation
-import PCastCodecs
 import PCastMedia
 import PCastNetwork
 import Testing
+
+@testable import PCastCodecs
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct MediaReaderTests {
     private struct Content {
@@ -197,6 +198,58 @@ import Testing
             #expect("\(error)".contains("http://127.0.0.1:9/live.m3u8"))
             #expect(!"\(error)".contains("secret"))
             #expect(!"\(error)".contains("abc"))
+        }
+    }
+
+    @Test(
+        "a path is a path, whatever it looks like",
+        arguments: [
+            "50%.mp4", "a%20b.mp4", "a#1.mp4", "what?.mp4", "a b.mp4", "12:30.mp4", "file:x.mp4", "größe.mp4",
+            "http:.mp4",
+        ])
+    func names(_ name: String) throws {
+        try with("film.mp4", "-f lavfi -i testsrc2=s=64x64:r=5:d=1 -c:v libx264") { path in
+            let folder = String(path.dropLast("film.mp4".count))
+            try FileManager.default.copyItem(atPath: path, toPath: folder + name)
+            #expect(try read(try MediaReader(uri: folder + name)).pictures.count == 5)
+            let coded =
+                "file://"
+                + (folder + name).utf8.map {
+                    ($0 >= 0x30 && $0 <= 0x7A && $0 != 0x3A && $0 != 0x3F) || $0 == 0x2F || $0 == 0x2E || $0 == 0x2D
+                        ? String(UnicodeScalar($0)) : "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+                }.joined()
+            #expect(try read(try MediaReader(uri: coded)).pictures.count == 5, "\(coded)")
+        }
+    }
+
+    @Test(
+        "a relative name with a colon is a path, and a scheme with slashes is none",
+        arguments: [
+            ("12:30.mp4", "file:12:30.mp4"), ("rtsp://h/x", "rtsp://h/x"), ("a.mp4", "a.mp4"), ("file:a:b", "file:a:b"),
+            ("file:///a%20b", "file:/a b"), ("film:x", "file:film:x"),
+            ("srt://h:1?mode=caller", "srt://h:1?mode=caller"),
+            ("what:?x", "file:what:?x"), ("data:video/mp4;base64,AA==", "data:video/mp4;base64,AA=="),
+        ])
+    func locations(_ text: String, _ location: String) { #expect(MediaName.location(text) == location) }
+
+    @Test("pictures and sound are of one program of a transport stream", arguments: [0, 1])
+    func programs(_ best: Int) throws {
+        // The program with the better pictures has the quieter, simpler sound.
+        let sizes = best == 0 ? ["640x360", "160x90"] : ["160x90", "640x360"]
+        let inputs = zip(sizes, [440, 880]).map { size, tone in
+            "-f lavfi -i testsrc2=s=\(size):r=25:d=3 -f lavfi -i sine=f=\(tone):r=48000:d=3"
+        }.joined(separator: " ")
+        let maps =
+            "-map 0:v -map 1:a -map 2:v -map 3:a -program program_num=1:st=0:st=1 -program program_num=2:st=2:st=3"
+        let channels = best == 0 ? "-ac:a:0 1 -ac:a:1 2 -b:a:1 256k" : "-ac:a:0 2 -b:a:0 256k -ac:a:1 1"
+        try with("two.ts", "\(inputs) \(maps) -c:v libx264 -preset ultrafast -c:a aac \(channels)") { path in
+            let content = try read(try MediaReader(uri: path))
+            let isSecond = content.pictures.first?.dimensions.width == (best == 0 ? 160 : 640)
+            let samples = content.sounds.flatMap(\.samples)
+            let left = stride(from: 0, to: samples.count, by: 2).map { samples[$0] }.dropFirst(9_600).prefix(48_000)
+            let crossings = zip(left, left.dropFirst()).count { $0 < 0 && $1 >= 0 }
+            #expect(
+                abs(crossings - (isSecond ? 880 : 440)) < 20, "\(crossings) beside the pictures of \(isSecond ? 2 : 1)")
         }
     }
 }

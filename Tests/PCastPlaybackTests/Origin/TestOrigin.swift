@@ -12,6 +12,8 @@ final class TestOrigin: Sendable {
         var query: [String: String]
         /// As asked for; the end is the last byte's.
         var range: (first: Int, last: Int?)?
+        /// By their names in small letters.
+        var fields: [String: String] = [:]
     }
 
     struct Answer: Sendable {
@@ -32,6 +34,8 @@ final class TestOrigin: Sendable {
         var bytesPerSecond: Int?
         /// So much of the body is sent at once all the same.
         var burst = 0
+        /// The head says no length: the body ends with the connection.
+        var endsWithConnection = false
         /// The body is sent again and again, without an end.
         var isEndless = false
 
@@ -143,6 +147,10 @@ final class TestOrigin: Sendable {
             let words = pair.split(separator: "=", maxSplits: 1)
             if words.count == 2 { request.query[String(words[0])] = String(words[1]) }
         }
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2 { request.fields[parts[0].lowercased()] = String(parts[1].drop { $0 == " " }) }
+        }
         if let line = lines.first(where: { $0.lowercased().hasPrefix("range: bytes=") }) {
             let numbers = line.dropFirst("range: bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
             if let first = Int(numbers[0]) { request.range = (first, numbers.count > 1 ? Int(numbers[1]) : nil) }
@@ -161,7 +169,9 @@ final class TestOrigin: Sendable {
             text += "Content-Range: bytes \(range.first)-\(last)/\(body.count)\r\n"
             body = Array(body[range.first...last])
         }
-        if !answer.isEndless { text += "Content-Length: \(answer.claimedLength ?? body.count)\r\n" }
+        if !answer.isEndless, !answer.endsWithConnection {
+            text += "Content-Length: \(answer.claimedLength ?? body.count)\r\n"
+        }
         for (name, value) in answer.headers { text += "\(name): \(value)\r\n" }
         let end = answer.head == .whole ? "\r\n" : ""
         guard write(Array("HTTP/1.1 \(status) Status\r\n\(text)\(end)".utf8), descriptor) else { return false }
@@ -184,6 +194,7 @@ final class TestOrigin: Sendable {
         let burst = min(answer.burst, body.count)
         return write(Array(body.prefix(burst)), descriptor)
             && write(Array(body.dropFirst(burst)), descriptor, bytesPerSecond: answer.bytesPerSecond)
+            && !answer.endsWithConnection
     }
 
     private func write(_ bytes: [UInt8], _ descriptor: Int32, bytesPerSecond: Int? = nil) -> Bool {

@@ -10,6 +10,13 @@ enum TimedTags {
         return Array("ID3".utf8) + [version, 0, 0] + syncSafe(frame.count) + frame
     }
 
+    /// An ID3 tag with the moment of what follows it, by the clock of transport streams (RFC 8216, section 3.4).
+    static func timestamp(_ ticks: Int64) -> [UInt8] {
+        let body = Array("com.apple.streaming.transportStreamTimestamp".utf8) + [0] + bytes(UInt64(ticks), 8)
+        let frame = Array("PRIV".utf8) + syncSafe(body.count) + [0, 0] + body
+        return Array("ID3".utf8) + [4, 0, 0] + syncSafe(frame.count) + frame
+    }
+
     private static func syncSafe(_ number: Int) -> [UInt8] {
         (0..<4).map { UInt8(number >> (7 * (3 - $0)) & 0x7F) }
     }

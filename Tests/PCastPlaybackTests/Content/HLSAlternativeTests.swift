@@ -1,0 +1,131 @@
+import PCastHLS
+import PCastMedia
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("What cannot be had of one address is played from another", .enabled(if: Program.hasFFmpeg))
+struct HLSAlternativeTests {
+    /// Whether an address of the film is gone.
+    typealias Missing = @Sendable (_ path: String) -> Bool
+
+    private static func ladder(_ missing: @escaping Missing) throws -> (LadderFilm, TestOrigin) {
+        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 5), segmentSeconds: 1)
+        let origin = try ladder.origin { name, answer in
+            if missing(String(name)) { answer = .status(404) }
+        }
+        return (ladder, origin)
+    }
+
+    @Test(
+        "a variant whose playlist or whose segments are gone is left for the other, and each picture comes once",
+        .timeLimit(.minutes(1)), arguments: ["low", "low0", "low*", "high", "high3", "high*"])
+    func variants(_ gone: String) async throws {
+        let (ladder, origin) = try Self.ladder { name in
+            gone.hasSuffix("*") ? name.hasPrefix(gone.dropLast()) && name.count > gone.count - 1 : name == gone
+        }
+        defer { origin.stop() }
+        let began = ContinuousClock.now
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        #expect(try await content.readItems().stamps == Array(0..<ladder.film.count))
+        #expect(ContinuousClock.now - began < .seconds(15), "nobody waited for what is gone")
+    }
+
+    @Test(
+        "where nothing else is left, the first failure is told at once, with the address that failed",
+        .timeLimit(.minutes(1)),
+        arguments: [("low|high", "low.m3u8"), ("low0|high0", "low0.ts"), ("low.|high.", "low.m3u8")])
+    func noneLeft(_ gone: String, _ told: String) async throws {
+        let names = gone.split(separator: "|").map { $0.filter { $0 != "." } }
+        let (_, origin) = try Self.ladder { names.contains($0) }
+        defer { origin.stop() }
+        let began = ContinuousClock.now
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        #expect(await content.failure() == .refused(origin.uri("/\(told)"), status: 404))
+        #expect(ContinuousClock.now - began < .seconds(5))
+    }
+
+    @Test(
+        "a segment, a key and an initialization that are gone are final at once on demand", .timeLimit(.minutes(1)),
+        arguments: ["/s1.ts", "/key.bin", "/nowhere.mp4"])
+    func onlyOne(_ gone: String) async throws {
+        let folder = try TemporaryFolder()
+        let film = try HLSFilm(StampedFilm(seconds: 3, rate: 5), segmentSeconds: 1, in: folder)
+        let more =
+            switch gone {
+            case "/key.bin": "#EXT-X-KEY:METHOD=AES-128,URI=\"key.bin\"\n"
+            case "/nowhere.mp4": "#EXT-X-MAP:URI=\"nowhere.mp4\"\n"
+            default: ""
+            }
+        try folder.write(film.playlist(0..<3, isComplete: true, more: more), to: "main.m3u8")
+        let origin = try TestOrigin { request in
+            request.path == gone ? nil : (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
+        }
+        defer { origin.stop() }
+        let began = ContinuousClock.now
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        #expect(await content.failure() == .refused(origin.uri(gone), status: 404))
+        #expect(ContinuousClock.now - began < .seconds(5))
+    }
+
+    @Test("of several keys one that works is enough", .timeLimit(.minutes(1)))
+    func keys() async throws {
+        let folder = try TemporaryFolder()
+        let key: [UInt8] = (0..<16).map { $0 * 3 + 1 }
+        try folder.write(key, to: "key.bin")
+        try folder.write("key.bin\n\(folder.path)/key.bin\n", to: "key.info")
+        let film = StampedFilm(seconds: 2, rate: 5)
+        _ = try HLSFilm(film, segmentSeconds: 1, in: folder, options: "-hls_key_info_file key.info")
+        let text = String(decoding: try folder.read("s.m3u8"), as: UTF8.self)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("#EXT-X-KEY") })
+        let both =
+            line.replacing("key.bin", with: "gone.bin") + "\n"
+            + line.replacing(
+                "METHOD=AES-128", with: "METHOD=AES-128,KEYFORMAT=\"identity\"")
+        try folder.write(text.replacing(line, with: both), to: "main.m3u8")
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        // The second takes the place of the first, or stands beside it: either way it is played.
+        #expect(try await content.readItems().stamps == Array(0..<film.count))
+    }
+
+    @Test(
+        "a rendition of sound that is gone is played from another group, or else another one is heard",
+        .timeLimit(.minutes(1)), arguments: [true, false])
+    func sounds(hasOtherGroup: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 4, rate: 5)
+        _ = try HLSFilm(film, segmentSeconds: 1, in: folder, name: "v")
+        for (name, tone) in [("a", 600), ("b", 900)] {
+            _ = try HLSFilm(film, segmentSeconds: 1, in: folder, name: name, tone: tone, options: "-vn")
+        }
+        let other = hasOtherGroup ? ("y", "b") : ("x", "b")
+        let language = hasOtherGroup ? ("One", "en") : ("Two", "de")
+        try folder.write(
+            """
+            #EXTM3U
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="x",NAME="One",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,URI="gone.m3u8"
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="\(other.0)",NAME="\(language.0)",LANGUAGE="\(language.1)",URI="b.m3u8"
+            #EXT-X-STREAM-INF:BANDWIDTH=200000,AUDIO="x"
+            v.m3u8
+            #EXT-X-STREAM-INF:BANDWIDTH=900000,AUDIO="\(other.0)"
+            v.m3u8?better
+
+            """, to: "main.m3u8")
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let items = try await content.readItems()
+        #expect(items.stamps == Array(0..<film.count))
+        #expect(abs(try #require(items.tone) - 900) < 20)
+    }
+}

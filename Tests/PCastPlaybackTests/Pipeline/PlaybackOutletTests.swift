@@ -1,0 +1,83 @@
+import PCastCodecs
+import PCastIO
+import PCastMedia
+import PCastRendering
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("An outlet that plays elsewhere")
+struct PlaybackOutletTests {
+    /// Keeps what it shows, and may be held up by a frame.
+    private final class Screen: RenderSurface {
+        let shown = Mutex<[VideoFrame]>([])
+        private let whileShowing: @Sendable (VideoFrame) -> Void
+
+        init(whileShowing: @escaping @Sendable (VideoFrame) -> Void = { _ in }) { self.whileShowing = whileShowing }
+
+        func show(_ frame: VideoFrame) {
+            whileShowing(frame)
+            shown.withLock { $0.append(frame) }
+        }
+
+        var arrangement: PictureArrangement {
+            get { PictureArrangement() }
+            set {}
+        }
+
+        var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+        var events: AsyncStream<SurfaceEvent> { AsyncStream { $0.finish() } }
+
+        /// Luma of what was shown last.
+        var last: UInt8? { shown.withLock { $0.last }.map { $0.planeY[0] } }
+    }
+
+    private static func frame(_ luma: UInt8) -> VideoFrame {
+        let frame = VideoFramePool().frame(
+            dimensions: Dimensions(width: 32, height: 16), captureTime: nil,
+            timestamp: MediaTime(ticks: 0, rate: .video))
+        for index in frame.memory.indices { frame.memory[index] = luma }
+        return frame
+    }
+
+    @Test("a screen that was cleared stays clear: a frame that is on its way then comes before that")
+    func inFlight() throws {
+        let outlet = PlaybackOutlet()
+        let isCleared = WakeSignal()
+        let workers = Mutex<[WorkerThread]>([])
+        let isFirst = Atomic(true)
+        let screen = Screen { frame in
+            // The first frame is on its way to the screen when somebody else clears it.
+            guard frame.planeY[0] == 100, isFirst.exchange(false, ordering: .relaxed) else { return }
+            let worker = try? WorkerThread(name: "clear") {
+                outlet.setAway(true)
+                isCleared.raise()
+            }
+            if let worker { workers.withLock { $0.append(worker) } }
+            // It comes through at once, or not before this frame is shown.
+            isCleared.wait(until: MonotonicClock.now() + .milliseconds(300))
+        }
+        outlet.show(Self.frame(100), on: screen)
+        for worker in workers.withLock({ $0 }) { worker.join() }
+        #expect(screen.last == 16)
+        outlet.show(Self.frame(120), on: screen)
+        #expect(screen.last == 16, "and what comes later is not shown")
+        outlet.setAway(false)
+        #expect(screen.last == 120, "it is seen again when the other place has ended")
+    }
+
+    @Test("what is laid over a still picture is not seen on a screen that was cleared")
+    func graphic() throws {
+        let (outlet, screen) = (PlaybackOutlet(), Screen())
+        outlet.show(Self.frame(90), on: screen)
+        outlet.setAway(true)
+        #expect(screen.last == 16)
+        let count = screen.shown.withLock { $0.count }
+        outlet.setAway(true)
+        #expect(screen.shown.withLock { $0.count } == count)
+        outlet.setAway(false)
+        #expect(screen.last == 90)
+    }
+}

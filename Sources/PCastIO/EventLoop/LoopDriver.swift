@@ -277,12 +277,13 @@ extension LoopDriver where M: ~Copyable {
         while true {
             switch connection.nextFrame() {
             case .frame(let frame):
-                if connection.isUnanswered, let onNeighbour, let number = machine.neighbour(of: frame) {
+                if connection.isUnknown, let onNeighbour, let number = machine.neighbour(of: frame) {
                     guard let arrived = connections.giveAway(connection, from: frame, poller) else { return }
                     return onNeighbour(arrived, number)
                 }
                 counts.received += 1
                 machine.handle(frame, from: connection.path, at: now)
+                if connection.isUnknown, machine.isPeer(connection.path) { connections.admitPeer(connection) }
             case .incomplete: return
             case .oversize: return closed(connection)
             }

@@ -47,6 +47,7 @@ extension Relay {
         if path.transport != .udp { events.append(.closeConnection(path)) }
     }
 
+    /// Whether a peer has authenticated itself on that path.
     public func isPeer(_ path: NetworkPath) -> Bool { paths[path] != nil }
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {

@@ -1,5 +1,4 @@
 public import Logging
-import PCastMedia
 
 /// Hands on lines of a log without control characters: what is written by others can neither begin a line of its own nor
 /// steer a terminal. They are written as `\n` or `\u{1B}`. Long texts are cut.

@@ -2,6 +2,7 @@ import Foundation
 import PCastIO
 import PCastJSON
 import PCastMedia
+import PCastWeb
 import Synchronization
 
 /// Where a command writes: events for programs, sentences for people, and the live status block.

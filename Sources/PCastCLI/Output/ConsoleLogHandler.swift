@@ -1,6 +1,6 @@
 import Foundation
 import Logging
-import PCastMedia
+import PCastWeb
 
 /// Brings what the libraries log to the console, where it does not break the status block. From which
 /// level on, the console's threshold says.

@@ -31,10 +31,6 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// peers behind the same addresses; nil for none but this.
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
-    /// Whether a peer has authenticated itself on a stream connection that was accepted: others are closed after a while,
-    /// and make room where there is none.
-    func isPeer(_ path: NetworkPath) -> Bool
-
     /// When `advance(to:)` wants to be called next. Asking changes nothing; but it is asked each turn, and a machine of
     /// kilobytes is not copied for that.
     var deadline: Instant? { mutating get }
@@ -52,8 +48,6 @@ extension DatagramMachine where Self: ~Copyable {
     public mutating func expect(from paths: Span<NetworkPath>) {}
 
     public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
-
-    public func isPeer(_ path: NetworkPath) -> Bool { true }
 
     public var opportunity: Instant? { mutating get { deadline } }
 }

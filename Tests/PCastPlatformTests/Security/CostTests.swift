@@ -33,7 +33,8 @@ import Testing
         let application = ApplicationID("first")
         let gatekeeper = Gatekeeper([], isOpenToThisMachine: true)
         let router = try MediaRouter(
-            listen: [TransportAddress(ip: .loopbackV4, port: 0)], advertise: { _ in [] },
+            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
+            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
             certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
         defer { router.stop() }
         let statistics = PlatformStatistics()

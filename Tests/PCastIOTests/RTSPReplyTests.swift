@@ -36,7 +36,7 @@ struct RTSPReplyTests {
     ]
 
     @Test("no response that C reads as a redirect reaches its end", arguments: redirects.indices)
-    func redirects(index: Int) {
+    func refused(index: Int) {
         for size in [1, 7, 100_000] {
             var replies = RTSPReplies()
             let bytes = Self.redirects[index] + Self.location

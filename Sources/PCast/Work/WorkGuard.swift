@@ -120,7 +120,7 @@ public struct WorkGuard: Sendable {
     }
 
     /// The order, with the address of the guard; empty for none, so that the worker makes no other.
-    private func order(guardedBy address: TransportAddress?) -> WorkOrder {
+    private func guardedOrder(by address: TransportAddress?) -> WorkOrder {
         var order = order
         order.guardAddress = address.map { "\($0)" } ?? ""
         return order
@@ -131,7 +131,7 @@ public struct WorkGuard: Sendable {
     ) throws(IOError) -> Running {
         let relay: GuardedRelay?
         if let purpose { relay = try GuardedRelay(purpose, refused: reporting.refuse) } else { relay = nil }
-        let order = order(guardedBy: relay?.address)
+        let order = guardedOrder(by: relay?.address)
         let ports = [platformPort] + [order.mediaPort, relay?.address.port].compactMap { $0 }
         let process = try ConnectionLimits.run(ports: ports) { () throws(IOError) in try start(order) }
         return Running(process: process, relays: relay.map { [$0] } ?? [])
@@ -150,7 +150,7 @@ public struct WorkGuard: Sendable {
             var doors = [try GuardedRelay.Entrance(port: platform.port)]
             if hasGuard { doors.append(try GuardedRelay.Entrance()) }
             let media = try GuardedDatagrams.Entrance(port: mediaPort)
-            let process = try start(order(guardedBy: hasGuard ? doors[1].address : nil))
+            let process = try start(guardedOrder(by: hasGuard ? doors[1].address : nil))
             return (process, doors, media)
         }
         var running = Running(process: process)

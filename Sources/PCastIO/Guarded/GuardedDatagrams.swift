@@ -50,7 +50,7 @@ public final class GuardedDatagrams: Sendable {
         for (index, entry) in polled.enumerated() where entry.revents != 0 {
             while let (count, from) = receive(entry.fd, &buffer) {
                 if index == 0 {
-                    if let socket = socket(of: from, to: outside, &sockets) { send(buffer, count, by: socket, to: nil) }
+                    if let own = outsideSocket(of: from, to: outside, &sockets) { send(buffer, count, by: own, to: nil) }
                 } else {
                     send(buffer, count, by: entrance, to: sockets[index - 1].inside)
                 }
@@ -58,7 +58,7 @@ public final class GuardedDatagrams: Sendable {
         }
     }
 
-    private static func socket(
+    private static func outsideSocket(
         of inside: TransportAddress, to outside: TransportAddress,
         _ sockets: inout [(inside: TransportAddress, socket: Descriptor)]
     ) -> Descriptor? {

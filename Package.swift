@@ -190,7 +190,7 @@ let package = Package(
             name: "PCastFuzzing",
             dependencies: [
                 "PCastMedia", "PCastJSON", "PCastNetwork", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastHLS",
-                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth",
+                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastRelay",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 

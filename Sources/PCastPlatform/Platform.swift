@@ -14,7 +14,8 @@ public struct Platform: Sendable {
 
     public init(_ configuration: PlatformConfiguration, logger: Logger = Logger(label: "pcast.platform")) {
         self.configuration = configuration
-        self.logger = logger
+        // What clients write gets into lines of the log, and is not to end them or to steer terminals.
+        self.logger = EscapingLogHandler.logger(logger)
         control = PlatformControl(configuration)
     }
 
@@ -55,11 +56,14 @@ public struct Platform: Sendable {
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         let histories = StreamHistories()
+        let credentials = CredentialCheck(gatekeeper: gatekeeper)
         let timelines = TimelineService(directory: configuration.records.directory, logger: logger)
         let feed = TimelineFeed(
-            service: timelines, access: TimelineAccess(gatekeeper: gatekeeper), admission: admission, logger: logger)
+            service: timelines, access: TimelineAccess(gatekeeper: gatekeeper, credentials: credentials),
+            admission: admission, logger: logger)
         let routes = routes(
-            router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics, timelines)
+            router, gatekeeper, directory, registry, relay, kept, admission, histories, statistics, timelines,
+            credentials)
         let clock = SessionClock()
         let talk = talk(gatekeeper, directory, registry, workers, relay, admission, clock, feed)
         let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
@@ -235,29 +239,32 @@ public struct Platform: Sendable {
     private func routes(
         _ router: MediaRouter, _ gatekeeper: Gatekeeper, _ directory: StreamDirectory, _ registry: SessionRegistry,
         _ relay: RelayOffers?, _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories,
-        _ statistics: PlatformStatistics, _ timelines: TimelineService
+        _ statistics: PlatformStatistics, _ timelines: TimelineService, _ credentials: CredentialCheck
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: AccessLogMiddleware(logger: logger))
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
-        routes.add(middleware: AdmissionMiddleware(admission: admission))
-        let dashboard = DashboardAccess(gatekeeper: gatekeeper)
+        routes.add(middleware: AdmissionMiddleware(admission: admission, logger: logger))
+        let dashboard = DashboardAccess(gatekeeper: gatekeeper, credentials: credentials)
         for kind in [WebRTCDoor.Kind.whip, .whep] {
             WebRTCDoor(
                 kind, gatekeeper: gatekeeper, directory: directory, relay: relay, dashboard: dashboard, logger: logger
             ).addRoutes(to: routes)
         }
-        PageDoor().addRoutes(to: routes)
+        PageDoor(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
         AdministrationDoor(
             directory: directory, registry: registry, router: router, kept: kept, admission: admission,
-            statistics: statistics, gatekeeper: gatekeeper, timelines: timelines
+            statistics: statistics, gatekeeper: gatekeeper, timelines: timelines, attempts: credentials,
+            metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: configuration.metricsCacheTime)
         ).addRoutes(to: routes)
-        TimelineDoor(service: timelines, access: TimelineAccess(gatekeeper: gatekeeper), logger: logger)
-            .addRoutes(to: routes)
+        TimelineDoor(
+            service: timelines, access: TimelineAccess(gatekeeper: gatekeeper, credentials: credentials), logger: logger
+        ).addRoutes(to: routes)
         DashboardDoor(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
         ApplicationDoor(
-            gatekeeper: gatekeeper, directory: directory, kept: kept, histories: histories, dashboard: dashboard,
+            gatekeeper: gatekeeper, credentials: credentials, directory: directory, kept: kept, histories: histories,
+            dashboard: dashboard,
             relay: relay, logger: logger
         ).addRoutes(to: routes)
         return routes

@@ -36,6 +36,13 @@ public struct PlatformConfiguration: Sendable {
     public var trustedProxies: [IPNetwork] = []
     /// In which field those proxies say it.
     public var proxyField = ProxyField.forwardedFor
+    /// What who reads metrics from elsewhere has to show, as a bearer token or as the password of HTTP Basic; nil where
+    /// metrics are for this machine alone.
+    public var metricsToken: String?
+    /// How long the text of `/metrics` is used again before it is made anew.
+    public var metricsCacheTime = TimeSpan.seconds(1)
+    /// The sources that may frame the watch page (CSP `frame-ancestors`); empty for anybody.
+    public var frameAncestors: [String] = []
     /// How long the platform may take to end: to tell everyone, and to deliver the last notifications.
     public var drainTime = defaultDrainTime
 

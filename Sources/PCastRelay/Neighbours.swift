@@ -21,12 +21,31 @@ struct Neighbours {
         var count: Int { unread + full.count + (open == nil ? 0 : 1) }
     }
 
+    /// What one neighbour is asked about unknown sources. Apart from what it is given, so that questions never take the room
+    /// of media.
+    private struct Questions {
+        var open: ParcelBatch?
+        /// Handed over, and not given back.
+        var isUnread = false
+    }
+
+    /// Batches of questions for one neighbour at a time.
+    static let maximumQuestionBatches = 1
+    /// Questions in a second, and at once. A peer that moves needs one that comes through.
+    static let questionsPerSecond: Int64 = 200
+    static let questionBurst: Int64 = 100
+
     let shard: Shard
     private let maximumPaths: Int
     private let laneCapacity: Int
     /// The neighbour whose peer has passed a check on that path, or is asked there.
     private(set) var paths: [NetworkPath: Int] = [:]
     private var lanes: [Lane]
+    private var questions: [Questions]
+    /// When all questions may be asked at once again.
+    private var questionsRestored = Instant(nanoseconds: 0)
+    /// What was not asked, having come too often.
+    private(set) var unasked = 0
     private var spare: [ParcelBatch] = []
     /// What found no room.
     private(set) var lost = 0
@@ -36,6 +55,7 @@ struct Neighbours {
         self.shard = shard
         maximumPaths = shard.count * maximumPeers * 2
         lanes = Array(repeating: Lane(), count: shard.count)
+        questions = Array(repeating: Questions(), count: shard.count)
         laneCapacity = max(Self.maximumBatches / max(shard.count - 1, 1), Self.leastBatches)
     }
 
@@ -84,6 +104,45 @@ struct Neighbours {
         batch.append(parcel(batch.copy(bytes)))
     }
 
+    // MARK: Questions
+
+    /// Whether one more question may be asked; counts as asked when true.
+    mutating func mayAsk(at now: Instant) -> Bool {
+        let interval = TimeSpan.seconds(1) / Self.questionsPerSecond
+        let restored = max(questionsRestored, now) + interval
+        guard restored - now <= interval * Self.questionBurst else {
+            unasked += 1
+            return false
+        }
+        questionsRestored = restored
+        return true
+    }
+
+    mutating func ask(
+        _ bytes: UnsafeRawBufferPointer, _ neighbour: Int, as parcel: (Range<Int>) -> ParcelBatch.Parcel
+    ) {
+        if questions[neighbour].open == nil {
+            let batch = spare.popLast() ?? ParcelBatch()
+            batch.reader = neighbour
+            batch.isOfQuestions = true
+            questions[neighbour].open = batch
+        }
+        guard let batch = questions[neighbour].open, batch.hasRoom(for: bytes.count) else {
+            unasked += 1
+            return
+        }
+        batch.append(parcel(batch.copy(bytes)))
+    }
+
+    private mutating func pollQuestions() -> (shard: Int, batch: ParcelBatch)? {
+        for neighbour in questions.indices where !questions[neighbour].isUnread {
+            guard let batch = questions[neighbour].open else { continue }
+            questions[neighbour] = Questions(open: nil, isUnread: true)
+            return (neighbour, batch)
+        }
+        return nil
+    }
+
     /// A batch that is to be brought to a neighbour; nil when there is none more.
     mutating func poll() -> (shard: Int, batch: ParcelBatch)? {
         for neighbour in lanes.indices {
@@ -94,7 +153,7 @@ struct Neighbours {
             lanes[neighbour].open = nil
             return handOver(batch)
         }
-        return nil
+        return pollQuestions()
     }
 
     private mutating func handOver(_ batch: ParcelBatch) -> (shard: Int, batch: ParcelBatch) {
@@ -103,11 +162,16 @@ struct Neighbours {
     }
 
     /// Whether anything waits until a neighbour has read what it was handed.
-    var isHolding: Bool { lanes.contains { $0.open?.isEmpty == false } }
+    var isHolding: Bool { lanes.contains { $0.open?.isEmpty == false } || questions.contains { $0.open != nil } }
 
     /// A batch that this shard has made, and that was read.
     mutating func takeBack(_ batch: ParcelBatch) {
-        lanes[batch.reader].unread -= 1
+        if batch.isOfQuestions {
+            questions[batch.reader].isUnread = false
+            batch.isOfQuestions = false
+        } else {
+            lanes[batch.reader].unread -= 1
+        }
         batch.removeAll()
         spare.append(batch)
     }

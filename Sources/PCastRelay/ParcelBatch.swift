@@ -44,6 +44,8 @@ public final class ParcelBatch: @unchecked Sendable {
     private var byteCount = 0
     /// The shard that it is made for.
     var reader = 0
+    /// Whether it holds questions alone.
+    var isOfQuestions = false
     private(set) var parcels: [Parcel] = []
 
     init() { parcels.reserveCapacity(Self.parcelCapacity) }

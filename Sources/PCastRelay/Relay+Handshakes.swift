@@ -9,9 +9,14 @@ extension Relay {
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of place: PeerPlace, at now: Instant
     ) -> Bool {
         guard DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .dtls,
-            isShakingHands(place, by: path), !handshakes.mayPass(at: now)
+            isShakingHands(place, by: path)
         else { return false }
-        handshakes.append(HandshakeQueue.Entry(bytes: Array(datagram), path: path, place: place))
+        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram)) else {
+            handshakes.noteMalformed()
+            return true
+        }
+        guard !handshakes.mayPass(at: now) else { return false }
+        handshakes.append(HandshakeQueue.Entry(bytes: Array(datagram), path: path, place: place), of: place)
         return true
     }
 

@@ -7,7 +7,7 @@ extension Relay {
     // MARK: Driving
 
     /// Batches of parcels that a relay makes for one neighbour at most.
-    public static var maximumParcelBatches: Int { Neighbours.maximumBatches }
+    public static var maximumParcelBatches: Int { Neighbours.maximumBatches + Neighbours.maximumQuestionBatches }
 
     /// What is to be brought to a neighbour, whole and in order; nil when there is none more. To be asked after each turn.
     public mutating func pollParcels() -> (shard: Int, batch: ParcelBatch)? { neighbours.poll() }
@@ -84,11 +84,16 @@ extension Relay {
         return true
     }
 
-    /// Asks the neighbours whether it is of a peer of theirs that has moved.
-    mutating func askNeighbours(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
-        guard neighbours.exist, path.transport == .udp, Self.source(of: datagram) != nil else { return }
+    /// Asks the neighbours whether it is of a peer of theirs that has moved: no more often than peers move, since anybody
+    /// can send what has to be asked about.
+    mutating func askNeighbours(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        guard neighbours.exist, path.transport == .udp, Self.source(of: datagram) != nil,
+            neighbours.mayAsk(at: now)
+        else { return }
         for neighbour in neighbours.others {
-            neighbours.give(UnsafeRawBufferPointer(datagram), to: neighbour) { .adrift($0, from: path) }
+            neighbours.ask(UnsafeRawBufferPointer(datagram), neighbour) { .adrift($0, from: path) }
         }
     }
 

@@ -17,7 +17,7 @@ extension Relay {
         if let place = place(of: datagram, from: path) {
             receive(datagram, from: path, of: place, at: now)
         } else if !handOver(datagram, from: path, at: now), !handleMoved(datagram, from: path, at: now) {
-            askNeighbours(datagram, from: path)
+            askNeighbours(datagram, from: path, at: now)
             strangers += 1
         }
     }

@@ -35,19 +35,20 @@ extension Relay {
         for fragment in routes.fragments { fragments[fragment] = nil }
         for source in routes.sources { sources.remove(source, place) }
         forget(probe: routes.probedPath, of: place)
-        for path in routes.paths {
-            // The peer may be gone without having closed it.
-            if path.transport != .udp, paths[path] == place { events.append(.closeConnection(path)) }
-            forget(path, of: place)
-        }
+        for path in routes.paths { forget(path, of: place) }
     }
 
-    /// Unless another peer has taken the path over since (ICE13).
+    /// Unless another peer has taken the path over since. A connection that is nobody's path any more is closed: its peer
+    /// may be gone without having done so.
     private mutating func forget(_ path: NetworkPath, of place: PeerPlace) {
         guard paths[path] == place else { return }
         paths[path] = nil
         tellNeighbours(path, .left)
+        if path.transport != .udp { events.append(.closeConnection(path)) }
     }
+
+    /// Whether a peer has authenticated itself on that path.
+    public func isPeer(_ path: NetworkPath) -> Bool { paths[path] != nil }
 
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         guard let place = paths.removeValue(forKey: path) else { return }

@@ -8,6 +8,8 @@ public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
     public let remoteAddress: SocketAddress?
     /// Who asks: whom the connection comes from, or on whose behalf, where a proxy is believed; nil when it is gone.
     public var clientAddress: IPAddress?
+    /// Somebody forwards the request who is not believed: it may be anybody's, whatever the address is.
+    public var isHiddenByProxy = false
     /// The client's own connection is by TLS, as a proxy says that is believed.
     public var isSecureByProxy = false
     /// The port of this server that the connection came to.

@@ -18,8 +18,9 @@ extension EndToEnd {
                 try ChannelScreen.page.write(toFile: page, atomically: true, encoding: .utf8)
                 let platform = try await LocalPlatform.start(in: place)
                 let channel = try place.pcast(
-                    "playout", film.path, place.path("missing.mp4"), "--loop", "--overlay", "file://\(page)", "--uri",
-                    platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    "playout", film.path, place.path("missing.mp4"), "--loop", "--overlay", "file://\(page)",
+                    "--overlay-without-sandbox", "--uri", platform.uri, "--token",
+                    try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), limit: .longestSuite)
                 let stream = try #require(try await channel.event("publishing")["streamId"].text)
                 let token = try await platform.viewingToken(stream)
@@ -106,7 +107,7 @@ extension EndToEnd {
         func unreachable() async throws {
             try await Workplace.run { place in
                 for options in [
-                    ["--overlay", "http://127.0.0.1:9/"],
+                    ["--overlay", "http://127.0.0.1:9/", "--overlay-without-sandbox"],
                     ["--overlay", "data:text/html,x", "--browser", "no-such-browser"],
                 ] {
                     let channel = try place.start(

@@ -30,6 +30,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case timeline
     case srtp
     case dtls
+    case relayMedia
+    case callMedia
 
     /// Feeds the target.
     ///
@@ -63,6 +65,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .timeline: try TimelineTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
         case .dtls: try DTLSTarget.run(bytes)
+        case .relayMedia: try RelayMediaTarget.run(bytes)
+        case .callMedia: try CallMediaTarget.run(bytes)
         }
     }
 
@@ -94,6 +98,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .timeline: TimelineTarget.corpus
         case .srtp: SRTPTarget.corpus
         case .dtls: DTLSTarget.corpus
+        case .relayMedia: RelayMediaTarget.corpus
+        case .callMedia: CallMediaTarget.corpus
         }
     }
 }

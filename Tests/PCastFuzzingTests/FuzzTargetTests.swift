@@ -25,7 +25,7 @@ import Testing
         var mutator = Mutator(corpus: target.corpus, seed: 0x5EED)
         var read = 0
         // Handshakes take their time.
-        let count = target == .dtls ? 200 : 2000
+        let count = [.dtls, .relayMedia, .callMedia].contains(target) ? 200 : 2000
         for _ in 0..<count where holds(target, mutator.next()) { read += 1 }
         // Damage that never gets past the first parser, or never stops there, tests little.
         #expect((1..<count).contains(read), "\(target): \(read) inputs were read")

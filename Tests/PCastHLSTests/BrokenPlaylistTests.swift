@@ -132,6 +132,39 @@ struct BrokenPlaylistTests {
         #expect(refusal(repeated("#EXTINF:86400,\na", 3_661)) == .tooLong)
     }
 
+    @Test("a range of many attributes, and one that many tags add to, take no longer than others of their size")
+    func manyAttributes() throws {
+        let begin = #"START-DATE="2026-01-01T00:00:00Z""#
+        let attributes = (0..<5_000).map { ",X-A\(10_000 + $0)=1" }.joined()
+        let wide = (0..<200).map { #"#EXT-X-DATERANGE:ID="\#($0)",\#(begin)\#(attributes)"# + "\n" }.joined()
+        let long =
+            #"#EXT-X-DATERANGE:ID="a",\#(begin)"# + "\n"
+            + (0..<100_000).map { #"#EXT-X-DATERANGE:ID="a",X-A\#(1_000_000 - $0)=1"# + "\n" }.joined()
+        for (text, count) in [(wide, 200), (long, 1)] {
+            let start = ContinuousClock.now
+            let playlist = try MediaPlaylist("#EXTM3U\n" + Self.head + text)
+            #expect(ContinuousClock.now - start < .seconds(6))
+            #expect(playlist.dateRanges.count == count)
+            #expect(playlist.dateRanges[0].attributes.count == (count == 1 ? 100_000 : 5_000))
+            let names = playlist.dateRanges[0].attributes.map(\.name)
+            #expect(names == names.sorted())
+        }
+    }
+
+    @Test("what a later tag says of a range counts, also where one tag cannot be read")
+    func laterAttributes() throws {
+        let text = """
+            #EXT-X-DATERANGE:ID="a",START-DATE="2026-01-01T00:00:00Z",X-B=1,X-A=2
+            #EXT-X-DATERANGE:ID="a",X-B=3,DURATION=x
+            #EXT-X-DATERANGE:ID="a",X-C="4",X-A=5
+            """
+        let range = try #require(try MediaPlaylist("#EXTM3U\n" + Self.head + text + "\n").dateRanges.first)
+        #expect(
+            range.attributes == [
+                .init("X-A", .bare("5")), .init("X-B", .bare("1")), .init("X-C", .quoted("4")),
+            ])
+    }
+
     @Test("a long variable that is named often does not fill the memory")
     func expansion() {
         let value = String(repeating: "x", count: 60_000)

@@ -106,14 +106,13 @@ struct StreamTests {
         }
     }
 
-    /// As if the machine had answered.
-    private func answer(_ number: UInt32, in connections: inout TCPConnections, _ poller: borrowing Poller) {
+    /// As if a peer had authenticated itself.
+    private func authenticate(_ number: UInt32, in connections: inout TCPConnections, _ poller: borrowing Poller) {
         let event = Poller.Event(source: .connection(number), isReadable: true, isWritable: false)
-        let connection = connections.ready(number, event, poller)
-        [UInt8](repeating: 7, count: 3).withUnsafeBytes { _ = connection?.append($0) }
+        if let connection = connections.ready(number, event, poller) { connections.admitPeer(connection) }
     }
 
-    @Test("where there is no room, the oldest stranger goes, and nobody who was answered") func strangers() throws {
+    @Test("where there is no room, the oldest connection of nobody known goes, and no peer's") func strangers() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
         var connections = TCPConnections(capacity: 4)
@@ -124,15 +123,15 @@ struct StreamTests {
             connections.accept(from: listener, index: 0, at: start, poller)
         }
         for _ in 0..<4 { arrive() }
-        answer(1, in: &connections, poller)
-        answer(3, in: &connections, poller)
+        authenticate(1, in: &connections, poller)
+        authenticate(3, in: &connections, poller)
         arrive()
         #expect(sockets[1].read(1) == [])
         arrive()
         #expect(sockets[3].read(1) == [])
-        answer(5, in: &connections, poller)
-        answer(6, in: &connections, poller)
-        // Everybody has been answered: who comes now has to go.
+        authenticate(5, in: &connections, poller)
+        authenticate(6, in: &connections, poller)
+        // Everybody is known: who comes now has to go.
         arrive()
         #expect(sockets[6].read(1) == [])
         let counts = (connections.count, connections.refused)
@@ -144,7 +143,7 @@ struct StreamTests {
         }
     }
 
-    @Test("a connection that is answered nothing for thirty seconds is closed, one that was is not")
+    @Test("a connection on which no peer authenticates itself for thirty seconds is closed, a peer's is not")
     func silence() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
@@ -154,7 +153,7 @@ struct StreamTests {
         connections.accept(from: listener, index: 0, at: start, poller)
         let speaking = TestSocket.tcp(to: listener.address)
         connections.accept(from: listener, index: 0, at: start, poller)
-        answer(2, in: &connections, poller)
+        authenticate(2, in: &connections, poller)
         let deadline = connections.deadline
         #expect(deadline == start + .seconds(30))
 
@@ -169,6 +168,48 @@ struct StreamTests {
             transport: .tcp(connection: 2), local: listener.address, remote: speaking.address)
         let wasOpen = connections.close(speakingPath)
         #expect(wasOpen)
+    }
+
+    @Test("who is answered, and not known, is closed as who is silent is; what waits for it is bounded")
+    func answeredStrangers() throws {
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        let poller = try Poller()
+        var connections = TCPConnections()
+        let start = Instant(nanoseconds: 0)
+        let socket = TestSocket.tcp(to: listener.address)
+        connections.accept(from: listener, index: 0, at: start, poller)
+        let path = NetworkPath(transport: .tcp(connection: 1), local: listener.address, remote: socket.address)
+        var batch = DatagramBatch()
+        // The answers to checks with a wrong password, which nobody reads.
+        for _ in 0..<200 {
+            _ = batch.append([UInt8](repeating: 1, count: 80), to: path)
+            connections.append(framesOf: batch)
+            batch.removeAll()
+        }
+        let queued = connections.framesQueued
+        #expect(queued > 0 && queued < 100)
+        let closed = connections.closeOverdue(at: start + .seconds(30), poller)
+        #expect(closed == [path])
+        let count = connections.count
+        #expect(count == 0)
+    }
+
+    @Test("one address has a number of connections, of which few are of nobody known")
+    func oneAddress() throws {
+        let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
+        let poller = try Poller()
+        var connections = TCPConnections()
+        let start = Instant(nanoseconds: 0)
+        var sockets: [TestSocket] = []
+        for _ in 0..<300 {
+            sockets.append(TestSocket.tcp(to: listener.address))
+            connections.accept(from: listener, index: 0, at: start, poller)
+        }
+        let count = connections.count
+        #expect(count <= 128)
+        // The newest are there.
+        let refused = connections.refused
+        #expect(refused == 300 - count)
     }
 
     @Test("the write queue keeps order through growth and wrap, and stops at its bound")

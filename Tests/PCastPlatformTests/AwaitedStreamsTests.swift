@@ -15,7 +15,8 @@ import Testing
     {
         let record = StreamRecord(
             id: StreamID(id), application: application, session: nil, tags: tags, capabilities: [],
-            starting: WallTime(millisecondsSinceEpoch: 0))
+            starting: WallTime(millisecondsSinceEpoch: 0),
+            publisher: tags.isEmpty ? nil : "tags " + tags.joined(separator: "\n"))
         return .init(
             live: LiveStream(record, ordinal: ordinal), onEnd: { _ in },
             lastSeen: WallTime(millisecondsSinceEpoch: 0), deadline: deadline)

@@ -23,6 +23,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
         try await withTemporaryDirectory { directory in
             let keeping = RecordKeeping(directory: directory)
             var (stream, session) = ("", "")
+            let own = try Tokens.make()
             try await TestPlatform.run(records: keeping) { platform in
                 let token = try Tokens.make { $0.forPublishingOnly().applyTag("red") }
                 stream = try await platform.publish(token: token).stream
@@ -30,7 +31,7 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                     try await platform.post("/whep", try Offers.viewer(), token: try Tokens.viewing()).status == 201)
                 let opened = Opened()
                 try await ProtocolClient.run(platform) { client async throws in
-                    await opened.set(try await client.authenticate(try Tokens.make()) ?? "")
+                    await opened.set(try await client.authenticate(own) ?? "")
                 }
                 session = await opened.id
             }
@@ -49,7 +50,12 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
                 #expect(ended.body.contains("origin-ended"))
                 let known = session
                 try await ProtocolClient.run(platform) { client async throws in
-                    #expect(try await client.authenticate(try Tokens.make(), session: known) == known)
+                    #expect(try await client.authenticate(own, session: known) == known)
+                }
+                // Who began it is remembered, too.
+                try await ProtocolClient.run(platform) { client async throws in
+                    let other = try Tokens.make { $0.withCapability("other") }
+                    #expect(try await client.authenticate(other, session: known) != known)
                 }
             }
         }

@@ -32,6 +32,7 @@ struct TestPlatform: Sendable {
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
             maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
         configuration.workers = workers
+        configuration.metricsCacheTime = .zero
         try await run(configuration, logger, body)
     }
 
@@ -45,6 +46,7 @@ struct TestPlatform: Sendable {
     ) async throws {
         var configuration = PlatformConfiguration(
             host: "127.0.0.1", port: 0, rtcPort: 0, applications: applications, tlsPort: tlsPort, records: records)
+        configuration.metricsCacheTime = .zero
         configure(&configuration)
         try await run(configuration, logger, body)
     }

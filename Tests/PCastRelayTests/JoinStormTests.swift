@@ -69,25 +69,67 @@ struct JoinStormTests {
         #expect(queue.mayPass(at: now) && queue.deadline == nil)
     }
 
-    @Test("Those that wait keep their order, and beyond the bound are dropped")
+    private static let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: VirtualNetwork.relayAddress)
+
+    private static func append(_ number: Int, of peer: Int, to queue: inout HandshakeQueue) {
+        let place = PeerPlace.viewer(peer)
+        queue.append(HandshakeQueue.Entry(bytes: [UInt8(number & 0xFF)], path: path, place: place), of: place)
+    }
+
+    @Test("Those that wait are served round robin, and beyond the bounds are dropped")
     func bound() {
         var queue = HandshakeQueue()
         var now = Instant(nanoseconds: 5_000_000_000)
-        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: VirtualNetwork.relayAddress)
         var passed = 0
         while queue.mayPass(at: now) { passed += 1 }
         #expect(passed == HandshakeQueue.slice)
-        for number in 0..<2_000 {
-            queue.append(HandshakeQueue.Entry(bytes: [UInt8(number & 0xFF)], path: path, place: .viewer(number)))
-        }
-        #expect(queue.count == HandshakeQueue.capacity && queue.next(at: now) == nil)
-        var order: [PeerPlace] = []
+        for number in 0..<1_000 { Self.append(number, of: 0, to: &queue) }
+        #expect(queue.count == HandshakeQueue.capacityOfPeer && queue.next(at: now) == nil)
+        for peer in 1...3 { for number in 0..<2 { Self.append(number, of: peer, to: &queue) } }
+        var order: [Int] = []
         while let deadline = queue.deadline {
             #expect(deadline - now == HandshakeQueue.interval)
             now = deadline
-            while let entry = queue.next(at: now) { order.append(entry.place) }
+            while let entry = queue.next(at: now) {
+                if case .viewer(let peer) = entry.place { order.append(peer * 10 + Int(entry.bytes[0])) }
+            }
             #expect(!queue.mayPass(at: now) || queue.count == 0)
         }
-        #expect(order == (0..<HandshakeQueue.capacity).map { PeerPlace.viewer($0) })
+        #expect(order == [0, 10, 20, 30, 1, 11, 21, 31, 2, 3, 4, 5, 6, 7])
+    }
+
+    @Test("When all places are taken, who has none gets one of who has several; nobody loses the only one")
+    func full() {
+        var queue = HandshakeQueue()
+        let peers = HandshakeQueue.capacity / HandshakeQueue.capacityOfPeer
+        for peer in 0..<peers {
+            for number in 0..<HandshakeQueue.capacityOfPeer { Self.append(number, of: peer, to: &queue) }
+        }
+        #expect(queue.count == HandshakeQueue.capacity)
+        for peer in 0..<HandshakeQueue.capacity { Self.append(0, of: peers + peer, to: &queue) }
+        #expect(queue.count == HandshakeQueue.capacity)
+        var served: Set<PeerPlace> = []
+        var now = Instant(nanoseconds: 5_000_000_000)
+        while queue.count > 0 {
+            now += HandshakeQueue.interval
+            while let entry = queue.next(at: now) { served.insert(entry.place) }
+        }
+        #expect(served.isSuperset(of: (0..<peers).map { PeerPlace.viewer($0) }))
+        #expect(served.count > peers)
+    }
+
+    @Test("A datagram is of a handshake that is made of whole records, and of nothing else")
+    func records() {
+        func isRecords(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { HandshakeQueue.isMadeOfRecords($0) } }
+        let record: [UInt8] = [22, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 2, 3]
+        #expect(isRecords(record) && isRecords(record + record))
+        #expect(isRecords([22, 0xFE, 0xFF] + record.dropFirst(3)))
+        for bytes in [
+            [], [22, 0xFE, 0xFD], Array(record.dropLast()), record + [0], record + [22],
+            [22, 3, 3] + record.dropFirst(3),
+            [30] + record.dropFirst(), Array(record.prefix(11)) + [0, 0], Array(record.prefix(11)) + [0xFF, 0xFF, 1],
+        ] {
+            #expect(!isRecords(bytes), "\(bytes)")
+        }
     }
 }

@@ -77,6 +77,8 @@ final class VirtualNetwork {
     var readingDelay = TimeSpan.zero
     /// Sees each datagram that the relay sends, before it may be lost.
     var onSending: (([UInt8], NetworkPath) -> Void)?
+    /// Sees each batch that the relay gives its neighbour.
+    var onParcels: ((ParcelBatch) -> Void)?
     /// The same of each that a peer sends, in the peer's own words.
     var onPeerSending: (([UInt8], any NetworkPeer, NetworkPath) -> Void)?
 
@@ -273,7 +275,11 @@ final class VirtualNetwork {
 
     /// Without polling it, as a driver that has many to read.
     func injectUnpolled(_ datagrams: [[UInt8]], from peer: any NetworkPeer) {
-        let path = NetworkPath(local: Self.relayAddress, remote: peer.addresses[0])
+        injectUnpolled(datagrams, from: peer.addresses[0])
+    }
+
+    func injectUnpolled(_ datagrams: [[UInt8]], from address: TransportAddress) {
+        let path = NetworkPath(local: Self.relayAddress, remote: address)
         for bytes in datagrams { withCopy(of: bytes) { relay.handle($0, from: path, at: now) } }
     }
 
@@ -293,6 +299,7 @@ final class VirtualNetwork {
     private func exchangeParcels() -> Bool {
         var wereAny = false
         while let (_, batch) = relay.pollParcels() {
+            onParcels?(batch)
             neighbour?.take(batch, from: 0, at: now)
             relay.takeBack(batch)
             wereAny = true

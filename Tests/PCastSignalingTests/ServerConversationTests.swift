@@ -227,4 +227,52 @@ import Testing
         server.advance(to: at(100_000))
         #expect(server.pollAll() == [.close(.unresponsive)])
     }
+
+    @Test("a conversation that is not authenticated ends 30 s after its beginning, however often that is tried")
+    mutating func attempts() throws {
+        var time: Int64 = 0
+        var ends: [ServerConversation.Output] = []
+        while ends.isEmpty, time < 120_000 {
+            server.advance(to: at(time))
+            _ = client.request(Samples.authenticate(), at: at(time))
+            for case .send(let frame) in client.pollAll() { server.handle(.received(frame), at: at(time)) }
+            for output in server.pollAll() {
+                if case .request(let id, _) = output {
+                    server.handle(.respond(id, Samples.authenticated(.unauthorized)), at: at(time))
+                }
+                if case .close = output { ends.append(output) }
+            }
+            time += 5_000
+        }
+        #expect(ends == [.close(.unauthenticated)])
+        #expect(time == 35_000)
+    }
+
+    @Test("who had a session, and fails to authenticate again, has 30 s from the first failure")
+    mutating func attemptsLater() throws {
+        try authenticate()
+        for time in stride(from: Int64(50_000), through: 75_000, by: 5_000) {
+            server.handle(.heard, at: at(time))
+            server.advance(to: at(time))
+            _ = client.request(Samples.authenticate(), at: at(time))
+            for case .send(let frame) in client.pollAll() { server.handle(.received(frame), at: at(time)) }
+            for output in server.pollAll() {
+                guard case .request(let id, _) = output else { continue }
+                server.handle(.respond(id, Samples.authenticated(.unauthorized)), at: at(time))
+            }
+            _ = server.pollAll()
+        }
+        server.advance(to: at(80_000))
+        #expect(server.pollAll().last == .close(.unauthenticated))
+    }
+
+    @Test("a ping is answered with its two numbers, and a large one is none") mutating func largePings() throws {
+        let unknown = [0x7A] + [0xC0, 0x9A, 0x0C] + [UInt8](repeating: 0x78, count: 200_000)
+        server.handle(.received(Samples.request("mq.PingPong", payload: [0x08, 1] + unknown)), at: at(0))
+        let outputs = server.pollAll()
+        #expect(outputs.count == 1)
+        #expect(try errorReason(outputs.first) == "malformed payload")
+        guard case .send(let frame)? = outputs.first, case .text(let text) = frame else { return }
+        #expect(text.utf8.count < 1_000)
+    }
 }

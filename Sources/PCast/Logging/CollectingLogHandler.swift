@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import PCastIO
 import PCastMedia
+import PCastWeb
 
 /// Keeps what the SDK logs for ``PCast/collectLogMessages(_:)``, without tokens and keys, and hands it on to the
 /// application's handler where there is one.
@@ -18,7 +19,7 @@ struct CollectingLogHandler: LogHandler {
     init(_ ring: LogRing, configuration: LoggingConfiguration) {
         self.ring = ring
         level = configuration.level
-        next = configuration.isEnabled ? configuration.makeHandler("pcast") : nil
+        next = configuration.isEnabled ? EscapingLogHandler(configuration.makeHandler("pcast")) : nil
         next?.logLevel = configuration.level
     }
 
@@ -49,7 +50,7 @@ struct CollectingLogHandler: LogHandler {
             let all = own.merging(event.metadata ?? [:]) { _, new in new }
             let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
             let line = "\(Self.timestamp()) \(event.level) \(event.message)\(details)"
-            ring.add(SecretRedaction.redact(line))
+            ring.add(SecretRedaction.redact(line).escapingControlCharacters)
         }
         if let next, event.level >= level { next.log(event: event) }
     }

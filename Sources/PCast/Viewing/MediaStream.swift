@@ -115,9 +115,14 @@ public final class MediaStream: Sendable {
     ///
     /// - Throws: `badRequest` for sources of this machine, `failed` when the file cannot be written.
     public func record(to path: String) throws(PCastError) -> StreamRecording {
+        try record(to: path, named: nil)
+    }
+
+    /// - Parameter name: of the file, where the path is not its name.
+    func record(to path: String, named name: String?) throws(PCastError) -> StreamRecording {
         guard case .remote(let media) = origin else {
             throw PCastError(.badRequest, .usage, "only a subscribed stream can be recorded")
         }
-        return try StreamRecording(of: media, codecs: codecs, to: path)
+        return try StreamRecording(of: media, codecs: codecs, to: path, named: name)
     }
 }

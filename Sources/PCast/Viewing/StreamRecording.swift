@@ -13,13 +13,14 @@ public final class StreamRecording: Sendable {
     private let recorder: FileRecorder
     private let taking = Mutex<Int?>(nil)
 
-    init(of media: RemoteMedia, codecs: [Codec], to path: String) throws(PCastError) {
-        self.path = path
+    /// - Parameter name: of the file, where the path is not its name.
+    init(of media: RemoteMedia, codecs: [Codec], to path: String, named name: String? = nil) throws(PCastError) {
+        self.path = name ?? path
         self.media = media
         do {
-            recorder = try FileRecorder(path: path, tracks: codecs)
+            recorder = try FileRecorder(path: path, named: name, tracks: codecs)
         } catch {
-            throw PCastError(.failed, .device, "\(path) cannot be recorded to: \(error)")
+            throw PCastError(.failed, .device, "\(name ?? path) cannot be recorded to: \(error)")
         }
         let id = media.feed.add { [recorder] media in
             if case .frame(let frame, let arrival) = media { recorder.push(frame, arrivedAt: arrival) }

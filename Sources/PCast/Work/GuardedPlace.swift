@@ -22,8 +22,11 @@ struct GuardedPlace: Sendable {
     let pushFormat: String?
     let isListener: Bool
     private let secrets: [String]
-    /// Lives as long as this.
+    /// Live as long as this.
     private let relay: GuardedRelay?
+    private let file: FolderFile?
+    /// Of a file; nil for an address.
+    let fileName: String?
 
     /// Judges, and restricts the process.
     ///
@@ -51,12 +54,13 @@ struct GuardedPlace: Sendable {
         var access = MediaAccess(schemes: [uri.scheme.rawValue], protocols: [], formats: [])
         var text = order.uri
         var relay: GuardedRelay?
+        var opened: FolderFile?
         switch uri.scheme {
         case .http, .https, .rtmps:
-            let proxy = try GuardedRelay(.proxy(addresses), refused: refused)
-            relay = proxy
+            let (address, own) = try guardAddress(order) { try GuardedRelay(.proxy(addresses), refused: refused) }
+            relay = own
             // The environment, because every part of libavformat asks it, however deep in a playlist.
-            for name in ["http_proxy", "https_proxy"] { setenv(name, "http://\(proxy.address)", 1) }
+            for name in ["http_proxy", "https_proxy"] { setenv(name, "http://\(address)", 1) }
             for name in ["no_proxy", "NO_PROXY"] { unsetenv(name) }
             if uri.scheme != .rtmps { access.schemes = ["http", "https"] }
             access.protocols = ["http", "https", "rtmps", "tls", "tcp", "httpproxy", "crypto"]
@@ -66,14 +70,18 @@ struct GuardedPlace: Sendable {
             guard uri.path.allSatisfy({ $0 != "?" }) || !Self.choosesTransport(uri) else {
                 throw failure("RTSP is read within its own connection: leave the transport in the query away")
             }
-            let door = try GuardedRelay(.rtsp(addresses.judge(host: uri.host, port: uri.port)), refused: refused)
-            relay = door
-            text = uri.text(at: door.address)
+            let (address, own) = try guardAddress(order) {
+                try GuardedRelay(.rtsp(addresses.judge(host: uri.host, port: uri.port)), refused: refused)
+            }
+            relay = own
+            text = uri.text(at: address)
             access.protocols = ["tcp"]
             access.formats = ["rtsp", "mpegts"]
             access.options = ["rtsp_transport": "tcp", "fflags": "nobuffer"]
         case .rtmp:
-            text = uri.text(at: try addresses.judge(host: uri.host, port: uri.port))
+            // The guard beside this process leads to what it has judged.
+            let beside = order.guardAddress.flatMap { TransportAddress($0) }
+            text = uri.text(at: try beside ?? addresses.judge(host: uri.host, port: uri.port))
             access.protocols = ["rtmp", "tcp"]
             access.formats = ["flv", "live_flv"]
             access.options = ["rtmp_tcurl": Self.connectURL(uri), "fflags": "nobuffer"]
@@ -89,7 +97,8 @@ struct GuardedPlace: Sendable {
             access.formats = ["mpegts"]
             access.options = ["fflags": "nobuffer"]
         case .file:
-            text = try file(uri, order)
+            let file = try file(uri, order)
+            (text, opened) = (file.path, file)
             access.protocols = ["file"]
             access.formats = Self.filmFormats
         }
@@ -102,7 +111,18 @@ struct GuardedPlace: Sendable {
         let query = uri.path.firstIndex(of: "?").map { String(uri.path[$0...].dropFirst()) }
         return GuardedPlace(
             uri: text, name: "\(uri)", pushFormat: Self.pushFormat(uri.scheme), isListener: order.listen != nil,
-            secrets: [uri.userInfo, query, Self.key(uri)].compactMap { $0 }.filter { !$0.isEmpty }, relay: relay)
+            secrets: [uri.userInfo, query, Self.key(uri)].compactMap { $0 }.filter { !$0.isEmpty }, relay: relay,
+            file: opened,
+            fileName: opened.map { _ in String(uri.path[(uri.path.lastIndex(of: "/") ?? uri.path.startIndex)...]) })
+    }
+
+    /// The guard beside this process, or one within it.
+    private static func guardAddress(
+        _ order: WorkOrder, _ make: () throws -> GuardedRelay
+    ) throws -> (TransportAddress, GuardedRelay?) {
+        if let address = order.guardAddress.flatMap({ TransportAddress($0) }) { return (address, nil) }
+        let own = try make()
+        return (own.address, own)
     }
 
     /// A text without what is secret in the address.
@@ -152,26 +172,12 @@ struct GuardedPlace: Sendable {
         }
     }
 
-    /// The path of a file within the folder, without symbolic links.
-    private static func file(_ uri: MediaURI, _ order: WorkOrder) throws(PCastError) -> String {
-        let slash = uri.path.lastIndex(of: "/") ?? uri.path.startIndex
-        let name = uri.path[slash...].dropFirst()
-        guard let root = order.folder.flatMap(resolved), let folder = resolved(String(uri.path[...slash])),
-            (folder + "/").hasPrefix(root + "/"), !name.isEmpty, name != "..", name != "."
-        else { throw failure("there is no such file in the folder of files") }
-        let path = "\(folder)/\(name)"
-        guard let existing = resolved(path) else {
-            guard order.kind == .egress else { throw failure("there is no such file in the folder of files") }
-            return path
+    private static func file(_ uri: MediaURI, _ order: WorkOrder) throws(PCastError) -> FolderFile {
+        let isWritten = order.kind == .egress
+        guard let folder = order.folder, let file = FolderFile(uri.path, in: folder, isWritten: isWritten) else {
+            throw failure("there is no such file in the folder of files")
         }
-        guard existing.hasPrefix(root + "/") else { throw failure("the file is a link out of the folder of files") }
-        return existing
-    }
-
-    private static func resolved(_ path: String) -> String? {
-        guard let real = realpath(path, nil) else { return nil }
-        defer { free(real) }
-        return String(cString: real)
+        return file
     }
 
     private static func failure(_ why: String) -> PCastError { PCastError(.failed, .connection, why) }

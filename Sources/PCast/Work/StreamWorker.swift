@@ -116,7 +116,7 @@ public struct StreamWorker: Sendable {
     }
 
     private func record(_ stream: MediaStream, to place: GuardedPlace) async throws(PCastError) {
-        let recording = try stream.record(to: place.uri)
+        let recording = try stream.record(to: place.uri, named: place.fileName)
         report(.running)
         let info = await stream.ended
         recording.stop()

@@ -24,6 +24,18 @@ struct OperationOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "What /metrics wants from other machines, as bearer token or password of Basic. (default: this machine alone)",
+            valueName: "token"))
+    var metricsToken: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A source that may frame the watch page, as https://www.example.com; may be repeated. (default: any)",
+            valueName: "source"))
+    var frameAncestor: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
             "How long ending may take: everyone is told, and the last notifications are sent. (default: 10s)",
             valueName: "duration"))
     var drainTime: DurationArgument?
@@ -38,8 +50,21 @@ struct OperationOptions: ParsableArguments {
         for limit in try settings.values("limit", limit) { try limit.set(in: &configuration.limits) }
         configuration.trustedProxies = try settings.values("trusted-proxy", trustedProxy).map(\.network)
         configuration.proxyField = try settings.value("proxy-field", proxyField)?.field ?? .forwardedFor
+        configuration.metricsToken = try settings.value("metrics-token", metricsToken)
+        configuration.frameAncestors = try settings.values("frame-ancestor", frameAncestor)
+        for source in configuration.frameAncestors where !Self.isSource(source) {
+            throw CommandFailure(
+                .unusableArguments,
+                "--frame-ancestor “\(source)” is no source: give 'none', 'self' or an origin such as https://www.example.com."
+            )
+        }
         configuration.drainTime =
             try settings.value("drain-time", drainTime)?.span ?? PlatformConfiguration.defaultDrainTime
+    }
+
+    /// Whether it may stand in a policy: one word that ends no directive.
+    private static func isSource(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x3B && $0 != 0x2C }
     }
 
     /// Nil for what `PCAST_LOG_LEVEL` says, as with every command.

@@ -34,6 +34,9 @@ struct PlayoutCommand: AsyncCommand {
     @Option(help: ArgumentHelp("The Chromium that draws the page.", valueName: "program"))
     var browser = "chromium"
 
+    @Flag(help: "Run the page without the browser's sandbox, as root has to: a hostile page may then do anything.")
+    var overlayWithoutSandbox = false
+
     @Option(help: "The platform; without it one is started along.")
     var uri: String?
 
@@ -80,6 +83,7 @@ struct PlayoutCommand: AsyncCommand {
         let plan = PlayoutPlan(
             addresses: playlist, isLooping: loop, overlay: overlay,
             overlaySize: Dimensions(width: overlaySize.width, height: overlaySize.height), browser: browser,
+            isOverlaySandboxed: !overlayWithoutSandbox,
             frameRate: fps,
             publication: try PublicationPlan(
                 uri: uri, tokens: token, listen: listen, tags: tag,

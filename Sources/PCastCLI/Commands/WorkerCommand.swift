@@ -22,6 +22,18 @@ struct WorkerCommand: AsyncCommand {
             _exit(0)
         }
         watch.start()
+        if order.guardAddress == nil, let hold = WorkGuard.Hold.available(for: order),
+            let program = Bundle.main.executablePath
+        {
+            let write: @Sendable (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) }
+            guard let guarded = WorkGuard(order, hold, write: write) else { return }
+            do {
+                try await guarded.run(program, ["worker"], environment: ProcessInfo.processInfo.environment)
+                return
+            } catch {
+                write(WorkReport.note("the worker's connections are not limited: \(error)").line)
+            }
+        }
         await StreamWorker(order) { report in
             StandardOutput.write(report.line)
         }.run()

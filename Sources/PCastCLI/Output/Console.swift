@@ -2,6 +2,7 @@ import Foundation
 import PCastIO
 import PCastJSON
 import PCastMedia
+import PCastWeb
 import Synchronization
 
 /// Where a command writes: events for programs, sentences for people, and the live status block.
@@ -49,6 +50,8 @@ final class Console: Sendable {
     /// A sentence for people, above the status block.
     func say(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
+        // What others have written stands in some of them.
+        let sentence = sentence.escapingControlCharacters(keeping: ["\n", "\t"])
         state.withLock { state in
             if state.held != nil, isatty(descriptor) == 1 {
                 state.held?.append(sentence)
@@ -103,7 +106,7 @@ final class Console: Sendable {
         guard let block = state.block else { return "" }
         let lines = block.lines(width: Self.terminalWidth)
         state.shownLines = lines.count
-        return lines.map { $0 + "\n" }.joined()
+        return lines.map { $0.escapingControlCharacters + "\n" }.joined()
     }
 
     private static var terminalWidth: Int {

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PCastWeb
 
 /// Brings what the libraries log to the console, where it does not break the status block. From which
 /// level on, the console's threshold says.
@@ -32,10 +33,13 @@ struct ConsoleLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
+    /// One line, whatever was written into it by others.
+    static func line(_ text: String) -> String { text.escapingControlCharacters }
+
     func log(event: LogEvent) {
         guard !silence.isRaised else { return }
         let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
         let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        console.say("\(SystemClock.now().timestampText) \(event.level) \(label): \(event.message)\(details)")
+        console.say(Self.line("\(SystemClock.now().timestampText) \(event.level) \(label): \(event.message)\(details)"))
     }
 }

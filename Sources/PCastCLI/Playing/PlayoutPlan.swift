@@ -10,6 +10,8 @@ struct PlayoutPlan: Sendable {
     var overlay: String?
     var overlaySize: Dimensions
     var browser: String
+    /// Whether the browser runs pages in its sandbox, without which root's may do anything.
+    var isOverlaySandboxed: Bool
     var frameRate: Int
     let publication: PublicationPlan
 

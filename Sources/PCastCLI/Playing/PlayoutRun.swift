@@ -53,8 +53,10 @@ struct PlayoutRun: Sendable {
         guard let address = plan.overlay else { return nil }
         do throws(PageError) {
             return try await RenderedPage.open(
-                address, dimensions: plan.overlaySize, over: outlet, browser: plan.browser)
+                address, dimensions: plan.overlaySize, over: outlet, browser: plan.browser,
+                isSandboxed: plan.isOverlaySandboxed)
         } catch {
+            if error == .needsUser { throw CommandFailure(.unusableArguments, "\(error).") }
             throw CommandFailure(.nothingToPlay, describing: error)
         }
     }

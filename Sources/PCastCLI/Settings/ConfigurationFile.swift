@@ -12,7 +12,8 @@ struct ConfigurationFile: Equatable {
             "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
             "tls-key", "tls-name", "data-key", "retention", "callback-network", "session-absence", "return-time",
             "uri-network",
-            "uri-ports", "uri-directory", "uri-workers", "limit", "trusted-proxy", "proxy-field", "drain-time",
+            "uri-ports", "uri-directory", "uri-workers", "limit", "trusted-proxy", "proxy-field", "metrics-token",
+            "frame-ancestor", "drain-time",
             "log-level",
         ],
         "publish": [

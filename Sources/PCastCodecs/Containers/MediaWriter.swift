@@ -24,21 +24,23 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     private static let timeBase = AVRational(num: 1, den: 1_000_000)
 
     /// - Parameters:
+    ///   - name: of the file, by whose ending the format is chosen; nil where the path is its name.
     ///   - tracks: the codecs of the tracks, at most one for each media type.
     /// - Throws: `CodecError.unsupported` for a format that cannot hold them, `CodecError.cannotWrite`.
-    public init(path: String, tracks codecs: [Codec]) throws(CodecError) {
+    public init(path: String, named name: String? = nil, tracks codecs: [Codec]) throws(CodecError) {
         AVLog.quiet()
-        self.path = path
-        let isKnown = Self.endings.contains { path.lowercased().hasSuffix($0) }
-        guard isKnown, avformat_alloc_output_context2(&format, nil, nil, path) >= 0, format != nil else {
-            throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(path)”")
+        let name = name ?? path
+        self.path = name
+        let isKnown = Self.endings.contains { name.lowercased().hasSuffix($0) }
+        guard isKnown, avformat_alloc_output_context2(&format, nil, nil, name) >= 0, format != nil else {
+            throw .unsupported("a recording ends with .mp4, .mkv or .webm, not “\(name)”")
         }
         for codec in codecs { tracks.append(Track(codec: codec, index: try addStream(codec))) }
         // A path, whatever it looks like.
         let opened = avio_open(&format!.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
         guard opened >= 0 else {
             close()
-            throw .cannotWrite(path, reason: CodecError.reason(opened))
+            throw .cannotWrite(name, reason: CodecError.reason(opened))
         }
     }
 

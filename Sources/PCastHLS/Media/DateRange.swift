@@ -69,7 +69,8 @@ public struct DateRange: Hashable, Sendable {
 }
 
 extension DateRange {
-    /// A tag adds to what an earlier one with its id said.
+    /// A tag adds to what an earlier one with its id said. The author's attributes are the reader's to add, once for all
+    /// tags: one by one they would be sorted anew with each.
     ///
     /// - Returns: nil for what cannot be read, which costs the picture nothing and is left out.
     init?(_ list: AttributeList, addingTo earlier: DateRange?) {
@@ -96,12 +97,9 @@ extension DateRange {
             scte35.append(SpliceInformation(kind, text))
         }
         scte35.sort { $0.kind.rawValue < $1.kind.rawValue }
-        for (name, value) in list.values where name.hasPrefix("X-") {
-            attributes.removeAll { $0.name == name }
-            attributes.append(Attribute(name, value))
-        }
-        attributes.sort { $0.name < $1.name }
     }
+
+    static func isOfAuthor(_ name: String) -> Bool { name.hasPrefix("X-") }
 
     var tag: AttributeWriter {
         var writer = AttributeWriter()

@@ -31,6 +31,8 @@ struct MediaPlaylistParser {
     private var isUpdate = false
     private var removedDateRanges: Set<String> = []
     private var dateRangeIndices: [String: Int] = [:]
+    /// The author's attributes of each range, by their names.
+    private var dateRangeAttributes: [[String: AttributeValue]] = []
     /// By their ids, of an update that may skip them.
     private var earlierDateRanges: [String: DateRange] = [:]
 
@@ -50,6 +52,7 @@ struct MediaPlaylistParser {
         }
         guard hasTargetDuration else { throw .missingTag(PlaylistTag.targetDuration.rawValue) }
         finishOpenSegment()
+        finishDateRanges()
         if isUpdate { mergeDateRanges() }
         playlist.variables = variables.definitions
         return playlist
@@ -241,14 +244,32 @@ extension MediaPlaylistParser {
     private mutating func addDateRange(_ value: PlaylistText) throws(PlaylistError) {
         guard let list = try? attributes(.dateRange, value), let id = list.string("ID") else { return }
         if let index = dateRangeIndices[id] {
-            if let range = DateRange(list, addingTo: playlist.dateRanges[index]) { playlist.dateRanges[index] = range }
+            guard let range = DateRange(list, addingTo: playlist.dateRanges[index]) else { return }
+            playlist.dateRanges[index] = range
+            addAttributes(of: list, to: index)
             return
         }
         // An update may add to a range whose first tag it skips.
-        guard let range = DateRange(list, addingTo: earlierDateRanges[id]) else { return }
-        dateRangeIndices[id] = playlist.dateRanges.count
+        guard var range = DateRange(list, addingTo: earlierDateRanges[id]) else { return }
+        let index = playlist.dateRanges.count
+        dateRangeIndices[id] = index
+        dateRangeAttributes.append(
+            Dictionary(range.attributes.map { ($0.name, $0.value) }, uniquingKeysWith: { _, last in last }))
+        range.attributes = []
         playlist.dateRanges.append(range)
+        addAttributes(of: list, to: index)
         try PlaylistLimits.check(playlist.dateRanges.count, .dateRanges, line: line)
+    }
+
+    private mutating func addAttributes(of list: AttributeList, to index: Int) {
+        for (name, value) in list.values where DateRange.isOfAuthor(name) { dateRangeAttributes[index][name] = value }
+    }
+
+    private mutating func finishDateRanges() {
+        for (index, attributes) in dateRangeAttributes.enumerated() {
+            playlist.dateRanges[index].attributes =
+                attributes.map { DateRange.Attribute($0.key, $0.value) }.sorted { $0.name < $1.name }
+        }
     }
 
     /// Where date ranges may be skipped too, those of before stay, but for those that were removed.

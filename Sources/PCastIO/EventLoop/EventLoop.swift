@@ -43,6 +43,8 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///     or went, with the bound addresses; nil where that matters to nobody.
     ///   - onNeighbour: called on the loop's thread with a connection whose first frame is of a neighbour's peer
     ///     (`DatagramMachine.neighbour`); it is that loop's from then on (`adopt`).
+    ///   - isPeer: whether a peer has authenticated itself on a connection that was accepted; others are closed after a
+    ///     while, and make room where there is none. Nil takes every connection on which anything comes for a peer's.
     /// - Throws: `IOError`; `.addressInUse` when anyone else has an address, even where sharing it would be possible.
     public convenience init(
         name: String, listen: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool, loops: Int = 1,
@@ -50,13 +52,14 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil,
-        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil
+        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil,
+        isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)? = nil
     ) throws(IOError) {
         var sockets = try LoopSockets(binding: listen, localOnly: localOnly, tcpListen: tcpListen)
         sockets.share(among: loops, patient: patient)
         try self.init(
             name: name, sockets: sockets, patient: patient, makeMachine: makeMachine, beforeSending: beforeSending,
-            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
+            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour, isPeer: isPeer)
     }
 
     /// Starts a thread beside that of a loop that shares its addresses: each sender's datagrams come to one of them, by a
@@ -67,14 +70,15 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     public convenience init(
         name: String, beside other: EventLoop<M>, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void
+        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)? = nil
     ) throws(IOError) {
         try self.init(
             name: name,
             sockets: LoopSockets(
                 beside: other.boundAddresses, localOnly: other.localOnlyAddresses, hasPatient: other.patient != nil),
             patient: other.patient, makeMachine: makeMachine, beforeSending: beforeSending, afterTurn: afterTurn,
-            onAddressChange: nil, onNeighbour: nil)
+            onAddressChange: nil, onNeighbour: nil, isPeer: isPeer)
     }
 
     private init(
@@ -82,7 +86,8 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         makeMachine: ([TransportAddress]) -> sending M, beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
-        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
+        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?,
+        isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
     ) throws(IOError) {
         boundAddresses = sockets.addresses
         localOnlyAddresses = sockets.localOnlyAddresses
@@ -97,7 +102,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
             machine: makeMachine(boundAddresses), sockets: sockets,
             pace: patient.map { ReadingPace(interval: $0.interval, patience: $0.patience) },
             mailbox: mailbox, beforeSending: beforeSending,
-            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour)
+            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour, isPeer: isPeer)
         thread = try WorkerThread(name: name, precedence: .media) { driver.run() }
     }
 

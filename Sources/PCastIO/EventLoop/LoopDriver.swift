@@ -17,6 +17,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private let afterTurn: @Sendable (inout M, Instant) -> Void
     private let onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
     private let onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
+    private let isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
     /// Nil where nobody wants to know, or the system does not tell (some sandboxes).
     private let addressWatch: AddressWatch?
     private let poller: Poller
@@ -43,7 +44,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         beforeSending: (@Sendable (inout M, Instant) -> Void)?,
         afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
-        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
+        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?,
+        isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
     ) throws(IOError) {
         let poller = try Poller()
         try poller.add(mailbox.number, as: .mailbox)
@@ -55,6 +57,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         addressWatch = watch
         self.onAddressChange = onAddressChange
         self.onNeighbour = onNeighbour
+        self.isPeer = isPeer
         self.poller = poller
         self.machine = machine
         self.sockets = sockets
@@ -277,12 +280,13 @@ extension LoopDriver where M: ~Copyable {
         while true {
             switch connection.nextFrame() {
             case .frame(let frame):
-                if connection.isUnanswered, let onNeighbour, let number = machine.neighbour(of: frame) {
+                if connection.isUnknown, let onNeighbour, let number = machine.neighbour(of: frame) {
                     guard let arrived = connections.giveAway(connection, from: frame, poller) else { return }
                     return onNeighbour(arrived, number)
                 }
                 counts.received += 1
                 machine.handle(frame, from: connection.path, at: now)
+                if connection.isUnknown, isPeer?(machine, connection.path) ?? true { connections.admitPeer(connection) }
             case .incomplete: return
             case .oversize: return closed(connection)
             }

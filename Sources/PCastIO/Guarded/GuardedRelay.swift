@@ -14,6 +14,20 @@ public final class GuardedRelay: Sendable {
         case proxy(AddressGuard)
         /// RTSP to one address; an answer that names another place ends the connection.
         case rtsp(TransportAddress)
+        /// Everything to one address.
+        case tunnel(TransportAddress)
+    }
+
+    /// Where a relay is connected to: on loopback, in the network of the thread that makes it.
+    public struct Entrance: Sendable {
+        let listener: TCPListener
+
+        public var address: TransportAddress { listener.address }
+
+        /// - Parameter port: 0 for a free one.
+        public init(port: UInt16 = 0) throws(IOError) {
+            listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: port))
+        }
     }
 
     /// The address to connect to.
@@ -28,11 +42,16 @@ public final class GuardedRelay: Sendable {
     /// Connections at one time; a playlist's are a handful.
     private static let limit = 32
 
-    /// - Parameter refused: is told what was not connected to, in words for people without secrets.
-    public init(_ purpose: Purpose, refused: @escaping @Sendable (String) -> Void) throws(IOError) {
+    /// - Parameters:
+    ///   - entrance: made before; nil for one of this thread's network.
+    ///   - refused: is told what was not connected to, in words for people without secrets.
+    public init(
+        _ purpose: Purpose, at entrance: Entrance? = nil, refused: @escaping @Sendable (String) -> Void
+    ) throws(IOError) {
         self.purpose = purpose
         self.refused = refused
-        listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))
+        let entrance = if let entrance { entrance } else { try Entrance() }
+        listener = entrance.listener
         address = listener.address
         _ = try WorkerThread(name: "relay-door") { [weak self, listener] in
             while let self, !self.isStopped.load(ordering: .relaxed) {
@@ -51,11 +70,19 @@ public final class GuardedRelay: Sendable {
             defer { open.subtract(1, ordering: .relaxed) }
             switch purpose {
             case .proxy(let addresses): serve(client, addresses)
+            case .tunnel(let address):
+                guard let server = RelayPipe.connect(to: address) else { return }
+                _ = RelayPipe.run(client, server, silence: nil) { _ in true }
             case .rtsp(let address):
                 guard let server = RelayPipe.connect(to: address) else { return }
                 var replies = RTSPReplies()
                 let isWhole = RelayPipe.run(client, server) { replies.pass($0) }
-                if !isWhole { refused("the server sends on to another place, which is not followed") }
+                if !isWhole {
+                    refused(
+                        replies.fault == .redirect
+                            ? "the server sends on to another place, which is not followed"
+                            : "the server's response is not RTSP")
+                }
             }
         }
         if thread == nil { open.subtract(1, ordering: .relaxed) }

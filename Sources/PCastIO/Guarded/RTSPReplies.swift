@@ -1,9 +1,19 @@
-/// Watches what an RTSP server says for an answer that names another place (RFC 2326, section 11.3).
+/// Reads what an RTSP server sends, for responses that name another place (RFC 2326, section 11.3).
 ///
-/// libavformat goes there by itself, past whoever judged the address, so the connection is cut before it hears of it. The
-/// bytes are read as its reader reads them (`ff_rtsp_read_reply`): lines end with a line feed, carriage returns count for
-/// nothing, a dollar sign at a line's beginning begins a packet of media.
+/// libavformat goes there by itself, past whoever judged the address, so the connection is closed before the line's end
+/// reaches it. It reads bytes and not characters (`ff_rtsp_read_reply`): a line ends with a line feed, carriage returns
+/// count for nothing, a dollar sign at a line's beginning begins a packet of media, and C's `atoi` and strings that end at
+/// a zero read what the standard does not know. What is not written as the standard has it is refused, so that no
+/// difference between two readers matters.
 struct RTSPReplies {
+    /// Why nothing may be passed on any more.
+    enum Fault: Hashable {
+        /// The response names another place.
+        case redirect
+        /// The response is not written as RTSP has it.
+        case malformed
+    }
+
     private enum Place {
         case line
         /// Of a packet of media: channel and length are read.
@@ -13,22 +23,25 @@ struct RTSPReplies {
 
     private var place = Place.line
     private var line: [UInt8] = []
-    private var lineNumber = 0
+    private var isFirstLine = true
     private var contentLength = 0
+    /// What was wrong with the bytes that may not be passed on.
+    private(set) var fault: Fault?
 
-    /// What is longer is cut off there too.
     private static let longestLine = 1_023
+    private static let longestContent = 1 << 20
 
     /// Whether everything up to the end of these bytes may be passed on.
     mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
         for byte in bytes {
+            guard fault == nil else { return false }
             switch place {
             case .bytes(let left): place = left > 1 ? .bytes(left: left - 1) : .line
             case .packetHead(let read, let length): takePacketHead(byte, read, length)
-            case .line: guard takeLine(byte) else { return false }
+            case .line: takeLine(byte)
             }
         }
-        return true
+        return fault == nil
     }
 
     private mutating func takePacketHead(_ byte: UInt8, _ read: Int, _ length: Int) {
@@ -41,42 +54,87 @@ struct RTSPReplies {
         }
     }
 
-    /// - Returns: false for the line that says where to go.
-    private mutating func takeLine(_ byte: UInt8) -> Bool {
+    private mutating func takeLine(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\n"):
-            defer { line.removeAll(keepingCapacity: true) }
-            return endLine()
+            if line.isEmpty { endHead() } else { endLine() }
+            line.removeAll(keepingCapacity: true)
         case UInt8(ascii: "$") where line.isEmpty: place = .packetHead(read: 0, length: 0)
         case UInt8(ascii: "\r"): break
-        default: if line.count < Self.longestLine { line.append(byte) }
+        // C's strings end there.
+        case 0: fault = .malformed
+        default:
+            guard line.count < Self.longestLine else {
+                fault = .malformed
+                return
+            }
+            line.append(byte)
         }
-        return true
     }
 
-    private mutating func endLine() -> Bool {
-        if line.isEmpty {
-            place = contentLength > 0 ? .bytes(left: contentLength) : .line
-            lineNumber = 0
-            contentLength = 0
-            return true
-        }
-        defer { lineNumber += 1 }
-        let text = String(decoding: line, as: UTF8.self)
-        if lineNumber == 0 {
-            let words = text.split { " \t".contains($0) }
-            guard words.first?.hasPrefix("RTSP/") == true, words.count > 1 else { return true }
-            return !(300...399).contains(Self.number(words[1]))
-        }
-        let name = "content-length:"
-        if text.lowercased().hasPrefix(name) { contentLength = Self.number(text.dropFirst(name.count)) }
-        return true
+    private mutating func endHead() {
+        place = contentLength > 0 ? .bytes(left: contentLength) : .line
+        isFirstLine = true
+        contentLength = 0
     }
 
-    /// As C reads a number: what stands before anything else.
-    private static func number(_ text: Substring) -> Int {
-        let trimmed = text.drop { " \t".contains($0) }
-        let digits = trimmed.drop { $0 == "+" }.prefix { ("0"..."9").contains($0) }
-        return Int(digits) ?? 0
+    private mutating func endLine() {
+        if isFirstLine { endFirstLine() } else { endField() }
+        isFirstLine = false
+    }
+
+    /// `RTSP/1.0 200 OK`, or a request of the server's, such as `OPTIONS * RTSP/1.0`.
+    private mutating func endFirstLine() {
+        guard line.starts(with: "RTSP/".utf8) else {
+            let method = line.prefix { $0 != UInt8(ascii: " ") }
+            let isRequest =
+                !method.isEmpty && method.count < line.count
+                && method.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) || $0 == UInt8(ascii: "_") }
+            if !isRequest { fault = .malformed }
+            return
+        }
+        let text = line.dropFirst("RTSP/".utf8.count)
+        let digits = [0, 2, 4, 5, 6]
+        guard text.count >= 7, digits.allSatisfy({ Self.isDigit(text[text.startIndex + $0]) }),
+            text[text.startIndex + 1] == UInt8(ascii: "."), text[text.startIndex + 3] == UInt8(ascii: " "),
+            text.count == 7 || text[text.startIndex + 7] == UInt8(ascii: " ")
+        else {
+            fault = .malformed
+            return
+        }
+        if text[text.startIndex + 4] == UInt8(ascii: "3") { fault = .redirect }
+    }
+
+    private mutating func endField() {
+        let name = Array("content-length:".utf8)
+        guard line.count >= name.count, line.prefix(name.count).map(Self.lowercased) == name else { return }
+        let value = Self.trimmed(line.dropFirst(name.count))
+        var number = 0
+        for byte in value {
+            guard Self.isDigit(byte), number <= Self.longestContent else {
+                fault = .malformed
+                return
+            }
+            number = 10 * number + Int(byte - UInt8(ascii: "0"))
+        }
+        guard !value.isEmpty, number <= Self.longestContent else {
+            fault = .malformed
+            return
+        }
+        contentLength = number
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var bytes = bytes
+        let isSpace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        while let first = bytes.first, isSpace(first) { bytes.removeFirst() }
+        while let last = bytes.last, isSpace(last) { bytes.removeLast() }
+        return bytes
     }
 }

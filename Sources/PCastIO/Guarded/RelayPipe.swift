@@ -38,10 +38,14 @@ enum RelayPipe {
 
     /// Moves bytes both ways until one side has nothing more to say.
     ///
-    /// - Parameter passes: whether what the server said may go on to the client.
+    /// - Parameters:
+    ///   - silence: after which it ends, in milliseconds; nil for never.
+    ///   - passes: whether what the server said may go on to the client.
     /// - Returns: false when it was cut for that.
-    static func run(_ client: Descriptor, _ server: Descriptor, passes: ([UInt8]) -> Bool) -> Bool {
-        while let ready = wait(for: [(client.number, POLLIN), (server.number, POLLIN)], silence) {
+    static func run(
+        _ client: Descriptor, _ server: Descriptor, silence: Int32? = RelayPipe.silence, passes: ([UInt8]) -> Bool
+    ) -> Bool {
+        while let ready = wait(for: [(client.number, POLLIN), (server.number, POLLIN)], silence ?? -1) {
             if ready[0] {
                 guard let bytes = read(client), !bytes.isEmpty, write(bytes, to: server) else { return true }
             }

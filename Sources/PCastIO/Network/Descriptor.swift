@@ -7,7 +7,7 @@ public final class Descriptor: Sendable {
     public let number: Int32
 
     /// Takes over what a system call answered; throws what it failed with.
-    init(_ number: Int32, from call: String) throws(IOError) {
+    public init(_ number: Int32, from call: String) throws(IOError) {
         guard number >= 0 else { throw .system(call: call, errno: Errno.current) }
         self.number = number
     }

@@ -22,6 +22,10 @@ public struct WorkOrder: Codable, Hashable, Sendable {
     public var networks: [String] = []
     /// The folder in which files may be read or written; nil for none.
     public var folder: String?
+    /// The platform's port of media.
+    public var mediaPort: UInt16?
+    /// Where a guard listens that leads to the address, and to no other; nil where the worker has none beside it.
+    public var guardAddress: String?
     /// Pictures a second at most; nil leaves them as they are.
     public var maximumFrameRate: Double?
     /// How much of the beginning is left out.

@@ -8,8 +8,9 @@ final class TCPConnection {
         /// `connect` is under way, and is told how it ended.
         case connecting(@Sendable (Result<NetworkPath, IOError>) -> Void)
 
-        /// Accepted, and told nothing so far: whoever is nobody's peer is never answered.
-        case unanswered
+        /// Accepted, and of nobody known so far, whatever it has been answered: a check with a wrong password is answered,
+        /// too.
+        case unknown
 
         case open
     }
@@ -27,6 +28,9 @@ final class TCPConnection {
 
     /// Whether frames were appended since the last flush.
     var isDirty = false
+
+    /// Whether it is one of those that its address has.
+    var isCounted = false
 
     /// Whether the loop has forgotten it.
     var isClosed = false
@@ -68,7 +72,7 @@ final class TCPConnection {
         return address
     }
 
-    var isUnanswered: Bool { if case .unanswered = phase { true } else { false } }
+    var isUnknown: Bool { if case .unknown = phase { true } else { false } }
 
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
@@ -96,8 +100,11 @@ final class TCPConnection {
         reassembler.append(bytes.count)
     }
 
+    /// Bytes that wait at most for who is not known: a few answers to checks.
+    private static let unknownLimit = 2 * 1_024
+
     func append(_ frame: UnsafeRawBufferPointer) -> Bool {
-        if case .unanswered = phase { phase = .open }
+        if isUnknown, queue.pending.count + frame.count > Self.unknownLimit { return false }
         return queue.append(frame)
     }
 

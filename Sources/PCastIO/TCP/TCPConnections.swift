@@ -4,13 +4,17 @@ import PCastMedia
 
 /// The TCP connections of one event loop, by number. A number is not used again while it could be mistaken.
 struct TCPConnections: ~Copyable {
-    /// Connections at most; for another one the oldest that has been answered nothing goes, and where there is none, it is
-    /// closed on arrival.
+    /// Connections at most; for another one the oldest of nobody known goes, and where there is none, it is closed on
+    /// arrival.
     private let capacity: Int
 
-    /// A connection on which nothing was answered by then is closed: a flood of strangers must not take the room of peers,
-    /// whose first check is answered at once.
-    private static let answerTimeout = TimeSpan.seconds(30)
+    /// A connection on which no peer has authenticated itself by then is closed: a flood of unknown ones must not take the
+    /// room of peers, whose first check comes at once.
+    private static let unknownTimeout = TimeSpan.seconds(30)
+
+    /// What one address, or one network of IPv6, has at most: in all, and of nobody known, of which the oldest goes.
+    private static let capacityOfAddress = 1_024
+    private static let unknownOfAddress = 128
     private static let connectTimeout = TimeSpan.seconds(10)
 
     /// Connections accepted in one turn.
@@ -19,11 +23,35 @@ struct TCPConnections: ~Copyable {
     /// How long no connection is accepted after the process ran out of descriptors.
     private static let acceptPause = TimeSpan.seconds(1)
 
+    /// What an address has.
+    private struct AddressUse {
+        var count = 0
+        var unknown = 0
+        /// The oldest first; some of them are known or closed by now.
+        var arrivals: [UInt32] = []
+        var firstArrival = 0
+
+        mutating func append(_ number: UInt32) {
+            if firstArrival > 64, 2 * firstArrival > arrivals.count {
+                arrivals.removeFirst(firstArrival)
+                firstArrival = 0
+            }
+            arrivals.append(number)
+        }
+    }
+
+    /// Who has one address of IPv6 has all of its network (RFC 6177).
+    private static func block(_ address: IPAddress) -> IPAddress {
+        address.family == .v6 ? IPAddress(v6: address.v6.high, 0) : address
+    }
+
     private var table: [UInt32: TCPConnection] = [:]
     private var nextNumber: UInt32 = 1
     /// Those that were accepted, the oldest first; some of them are answered or closed by now.
     private var arrivals: [UInt32] = []
     private var firstArrival = 0
+    /// Of the connections that were accepted.
+    private var addresses: [IPAddress: AddressUse] = [:]
     private var dirty: [TCPConnection] = []
     private var paused: [(listener: TCPListener, index: Int)] = []
 
@@ -55,37 +83,78 @@ struct TCPConnections: ~Copyable {
     }
 
     private mutating func admit(_ descriptor: Descriptor, at now: Instant, _ poller: borrowing Poller) {
-        guard count < capacity || closeStranger() else {
-            refused += 1
-            return
-        }
         guard let local = SocketAddress.ask(descriptor.number, getsockname),
             let remote = SocketAddress.ask(descriptor.number, getpeername)
         else { return }
+        guard makeRoom(for: remote) else {
+            refused += 1
+            return
+        }
         let isThere = add(
-            descriptor, local: local, remote: remote, phase: .unanswered, deadline: now + Self.answerTimeout, poller)
-        if isThere { noteArrival(nextNumber &- 1) }
+            descriptor, local: local, remote: remote, phase: .unknown, deadline: now + Self.unknownTimeout, poller)
+        if isThere { noteArrival(nextNumber &- 1, of: remote) }
     }
 
-    private mutating func noteArrival(_ number: UInt32) {
+    /// Whether there is room for one more from there; closes one of nobody known where that makes some.
+    private mutating func makeRoom(for remote: TransportAddress) -> Bool {
+        let block = Self.block(remote.ip)
+        if let use = addresses[block] {
+            guard use.count < Self.capacityOfAddress || use.unknown > 0 else { return false }
+            if use.unknown >= Self.unknownOfAddress || use.count >= Self.capacityOfAddress { closeUnknown(of: block) }
+        }
+        return count < capacity || closeUnknown()
+    }
+
+    private mutating func noteArrival(_ number: UInt32, of remote: TransportAddress) {
         if arrivals.count >= 4 * capacity {
-            arrivals = arrivals[firstArrival...].filter { table[$0]?.isUnanswered == true }
+            arrivals = arrivals[firstArrival...].filter { table[$0]?.isUnknown == true }
             firstArrival = 0
         }
         arrivals.append(number)
+        table[number]?.isCounted = true
+        addresses[Self.block(remote.ip), default: AddressUse()].count += 1
+        addresses[Self.block(remote.ip), default: AddressUse()].unknown += 1
+        addresses[Self.block(remote.ip)]?.append(number)
     }
 
-    /// Makes room by closing the oldest connection that has been answered nothing; false when there is none.
-    private mutating func closeStranger() -> Bool {
+    /// Makes room by closing the oldest connection of nobody known; false when there is none.
+    private mutating func closeUnknown() -> Bool {
         while firstArrival < arrivals.count {
             let number = arrivals[firstArrival]
             firstArrival += 1
-            guard let connection = table[number], connection.isUnanswered else { continue }
+            guard let connection = table[number], connection.isUnknown else { continue }
             close(connection.path)
             refused += 1
             return true
         }
         return false
+    }
+
+    /// The same of one address.
+    private mutating func closeUnknown(of block: IPAddress) {
+        while let use = addresses[block], use.firstArrival < use.arrivals.count {
+            let number = use.arrivals[use.firstArrival]
+            addresses[block]?.firstArrival += 1
+            guard let connection = table[number], connection.isUnknown else { continue }
+            close(connection.path)
+            refused += 1
+            return
+        }
+    }
+
+    /// A peer has authenticated itself on the connection: it stays as long as its path does.
+    mutating func admitPeer(_ connection: TCPConnection) {
+        guard connection.isUnknown else { return }
+        connection.phase = .open
+        if connection.isCounted { addresses[Self.block(connection.path.remote.ip)]?.unknown -= 1 }
+    }
+
+    private mutating func uncount(_ connection: TCPConnection) {
+        guard connection.isCounted else { return }
+        let block = Self.block(connection.path.remote.ip)
+        addresses[block]?.count -= 1
+        if connection.isUnknown { addresses[block]?.unknown -= 1 }
+        if addresses[block]?.count == 0 { addresses[block] = nil }
     }
 
     mutating func connect(
@@ -110,16 +179,16 @@ struct TCPConnections: ~Copyable {
     mutating func adopt(
         _ arrived: ArrivedConnection, at now: Instant, _ poller: borrowing Poller
     ) -> TCPConnection? {
-        guard count < capacity || closeStranger() else {
+        guard makeRoom(for: arrived.remote) else {
             refused += 1
             return nil
         }
         let isThere = add(
-            arrived.descriptor, local: arrived.local, remote: arrived.remote, phase: .unanswered,
-            deadline: now + Self.answerTimeout, poller)
+            arrived.descriptor, local: arrived.local, remote: arrived.remote, phase: .unknown,
+            deadline: now + Self.unknownTimeout, poller)
         guard isThere else { return nil }
         let number = nextNumber &- 1
-        noteArrival(number)
+        noteArrival(number, of: arrived.remote)
         table[number]?.takeBack(arrived.bytes)
         return table[number]
     }
@@ -179,6 +248,7 @@ struct TCPConnections: ~Copyable {
             return false
         }
         if case .connecting(let done) = connection.phase { done(.failure(.connectTimedOut(path.remote))) }
+        uncount(connection)
         connection.isClosed = true
         return true
     }

@@ -1,3 +1,5 @@
+import Logging
+import PCastIO
 import PCastMedia
 import Synchronization
 
@@ -13,7 +15,10 @@ final class Admission: Sendable {
         var connections = TokenBuckets<AddressBlock>()
         var requests = TokenBuckets<AddressBlock>()
         var joins = TokenBuckets<AddressBlock>()
+        var metrics = TokenBuckets<AddressBlock>()
         var counts = Counts()
+        /// When a proxy that is not named is told of again.
+        var nextNote = Instant(nanoseconds: .min)
     }
 
     /// What was refused since the beginning, by the limit that was reached.
@@ -59,10 +64,36 @@ final class Admission: Sendable {
     /// Who stands behind a request: our peer, or whom a trusted proxy asks for.
     ///
     /// - Parameter values: of the fields of a name.
-    func address(of peer: IPAddress?, fields values: (String) -> [String]) -> IPAddress? {
+    func caller(_ peer: IPAddress?, fields values: (String) -> [String]) -> Caller {
         let (proxies, field) = state.withLock { ($0.proxies, $0.proxyField) }
-        guard !proxies.isEmpty else { return peer }
-        return ForwardedAddress(field, values(field.rawValue)).address(of: peer, trusting: proxies)
+        let isForwarded = Caller.forwardingFields.contains { !values($0).isEmpty }
+        guard isForwarded else { return Caller(address: peer) }
+        let hops = ForwardedAddress(field, values(field.rawValue))
+        let isNamed = peer.map { peer in proxies.contains { $0.contains(peer) } } ?? false
+        // What a proxy on another machine calls loopback is not this machine.
+        let isTold = isNamed && hops.hasLast && peer?.isLoopback == true
+        return Caller(address: hops.address(of: peer, trusting: proxies), isHidden: !isTold)
+    }
+
+    func address(of peer: IPAddress?, fields values: (String) -> [String]) -> IPAddress? {
+        caller(peer, fields: values).address
+    }
+
+    /// Tells the operator, once a minute at most, that a proxy stands before the platform that is not named.
+    func noteHidden(_ caller: Caller, _ logger: Logger) {
+        let now = MonotonicClock.now()
+        let isNew: Bool = state.withLock { state in
+            guard caller.address?.isLoopback == true, now >= state.nextNote else { return false }
+            state.nextNote = now + .seconds(60)
+            return true
+        }
+        guard isNew else { return }
+        logger.warning(
+            """
+            requests from this machine are forwarded, and not by a proxy that says for whom: they need a token like all \
+            from elsewhere; see trusted-proxy and proxy-field
+            """,
+            metadata: ["address": "\(caller.address.map(\.description) ?? "unknown")"])
     }
 
     /// Whether a client's own connection is by TLS, as a proxy that we trust says.
@@ -87,6 +118,16 @@ final class Admission: Sendable {
     /// One session, stream or view to begin.
     func takeJoin(from address: IPAddress?, at now: Instant) throws(Refusal) {
         try take(\.joins, .joinsPerSecond, AddressBlock(address), at: now)
+    }
+
+    /// How often one address may ask for metrics in a second.
+    private static let metricsPerSecond: Int64 = 100
+
+    func takeMetrics(from address: IPAddress?, at now: Instant) throws(Refusal) {
+        let wait = state.withLock { state in
+            state.metrics.take(AddressBlock(address), perSecond: Self.metricsPerSecond, at: now)
+        }
+        if let wait { throw .rateLimited(retryAfter: wait) }
     }
 
     private func take(

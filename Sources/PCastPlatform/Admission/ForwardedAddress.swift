@@ -25,6 +25,9 @@ struct ForwardedAddress: Sendable {
     /// Nobody has written any.
     var isEmpty: Bool { hops.isEmpty }
 
+    /// Whether the proxy that we are connected to has written an address.
+    var hasLast: Bool { hops.last.map { $0 != nil } ?? false }
+
     /// - Parameter peer: who we are connected to.
     /// - Returns: the last one that is no trusted proxy; the peer itself when that is none.
     func address(of peer: IPAddress?, trusting proxies: [IPNetwork]) -> IPAddress? {

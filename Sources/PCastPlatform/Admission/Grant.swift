@@ -19,7 +19,16 @@ struct Grant: Sendable {
     /// apply any; else whoever has this token; nil for a worker, of whose streams its own makes another.
     var publisher: String? {
         guard work == nil else { return nil }
-        guard token != nil else { return "this machine" }
-        return tags.isEmpty ? fingerprint : "tags " + tags.sorted().joined(separator: "\n")
+        guard token != nil else { return Self.localPublisher }
+        return tags.isEmpty ? fingerprint : Self.tagsPrefix + tags.sorted().joined(separator: "\n")
+    }
+
+    static let localPublisher = "this machine"
+    private static let tagsPrefix = "tags "
+
+    /// The tags that a publisher's token applied; nil where it applied none.
+    static func appliedTags(of publisher: String) -> Set<String>? {
+        guard publisher.hasPrefix(tagsPrefix) else { return nil }
+        return Set(publisher.dropFirst(tagsPrefix.count).split(separator: "\n").map(String.init))
     }
 }

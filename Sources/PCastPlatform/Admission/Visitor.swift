@@ -6,16 +6,16 @@ struct Visitor: Sendable {
     /// Nil when the connection is gone already.
     let address: IPAddress?
     var sessionID: SessionID?
-    /// The connection comes from this machine, and not from a page of another site.
+    /// The connection comes from this machine, for nobody else, and not from a page of another site.
     let isOnThisMachine: Bool
 
     /// - Parameters:
     ///   - host: the request's `Host`.
     ///   - origin: the page that made the request; nil when none did.
-    init(address: IPAddress?, sessionID: SessionID? = nil, host: String?, origin: String?) {
-        self.address = address
+    init(_ caller: Caller, sessionID: SessionID? = nil, host: String?, origin: String?) {
+        address = caller.address
         self.sessionID = sessionID
-        isOnThisMachine = address?.isLoopback == true && Self.isOurs(host: host, origin: origin)
+        isOnThisMachine = caller.isOnThisMachine && Self.isOurs(host: host, origin: origin)
     }
 
     /// Made by no page at all, or by one of ours: a page of another site that happens to be open on this machine must

@@ -68,6 +68,8 @@ extension PlatformSetting {
         case .tlsPort: new.tlsPort = old.tlsPort
         case .data: new.records.directory = old.records.directory
         case .dataKey: new.records.keyFile = old.records.keyFile
+        case .metricsToken: new.metricsToken = old.metricsToken
+        case .frameAncestor: new.frameAncestors = old.frameAncestors
         default: preconditionFailure("\(self) needs no restart")
         }
     }

@@ -24,11 +24,14 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case trustedProxy = "trusted-proxy"
     case proxyField = "proxy-field"
     case drainTime = "drain-time"
+    case metricsToken = "metrics-token"
+    case frameAncestor = "frame-ancestor"
 
     /// Sockets and the directory of the records stay as they are while the platform runs.
     public var needsRestart: Bool {
         switch self {
-        case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey: true
+        case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor:
+            true
         case .application, .tlsCertificate, .tlsKey, .tlsName, .retention, .callbackNetwork, .uriNetwork, .uriPorts,
             .uriDirectory, .uriWorkers, .limit, .trustedProxy, .proxyField, .drainTime:
             false
@@ -60,6 +63,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .trustedProxy: left.trustedProxies == right.trustedProxies
         case .proxyField: left.proxyField == right.proxyField
         case .drainTime: left.drainTime == right.drainTime
+        case .metricsToken: left.metricsToken == right.metricsToken
+        case .frameAncestor: left.frameAncestors == right.frameAncestors
         }
     }
 }

@@ -9,7 +9,6 @@ import Synchronization
 final class DashboardAccess: Sendable {
     private struct State {
         var logins = DashboardLogins()
-        var attempts = LoginAttempts()
     }
 
     /// What came of an attempt to log in.
@@ -25,20 +24,22 @@ final class DashboardAccess: Sendable {
     static let header = HTTPField.Name("PCast-Dashboard")!
 
     private let gatekeeper: Gatekeeper
+    private let credentials: CredentialCheck
     private let state = Mutex(State())
 
-    init(gatekeeper: Gatekeeper) { self.gatekeeper = gatekeeper }
+    init(gatekeeper: Gatekeeper, credentials: CredentialCheck) {
+        (self.gatekeeper, self.credentials) = (gatekeeper, credentials)
+    }
 
     func logIn(_ application: String, secret: String, from address: IPAddress?) -> Outcome {
-        let now = MonotonicClock.now()
-        let wait = state.withLock { $0.attempts.wait(of: address, at: now) }
-        guard wait == .zero else { return .wait(wait) }
-        guard gatekeeper.isApplication(application, secret: secret) else {
-            state.withLock { $0.attempts.noteFailure(of: address, at: now) }
-            return .wrong
+        do throws(Refusal) {
+            try credentials.check(application, secret: secret, from: address)
+        } catch {
+            guard let wait = error.retryAfter else { return .wrong }
+            return .wait(wait)
         }
         let ticket = RandomIdentifier.make()
-        state.withLock { $0.logins.open(ticket, of: ApplicationID(application), at: now) }
+        state.withLock { $0.logins.open(ticket, of: ApplicationID(application), at: MonotonicClock.now()) }
         return .ticket(ticket)
     }
 

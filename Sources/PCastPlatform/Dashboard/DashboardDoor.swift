@@ -19,7 +19,7 @@ struct DashboardDoor: Sendable {
     /// Loads nothing from elsewhere, sends nothing elsewhere, and stands in no other page.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'" + PageDoor.unframed
 
     private struct Credentials: Decodable {
         let applicationId: String
@@ -38,7 +38,8 @@ struct DashboardDoor: Sendable {
         router.get("/") { request, context in
             let isLoggedIn = access.application(of: request, context) != nil
             var response = PageDoor.page(
-                isLoggedIn ? PackageResources.dashboard_html : PackageResources.index_html, policy: Self.policy)
+                isLoggedIn ? PackageResources.dashboard_html : PackageResources.index_html, policy: Self.policy,
+                isFramed: false)
             // What stands there depends on the login, and is not to be shown again by “back” after it.
             response.headers[.cacheControl] = "no-store"
             response.headers[.crossOriginOpenerPolicy] = "same-origin"

@@ -1,4 +1,5 @@
 import Hummingbird
+import PCastIO
 import PCastMedia
 import PCastRelay
 import PCastWeb
@@ -13,6 +14,10 @@ struct AdministrationDoor: Sendable {
     let statistics: PlatformStatistics
     let gatekeeper: Gatekeeper
     let timelines: TimelineService
+    let attempts: CredentialCheck
+    /// From elsewhere; nil where metrics are for this machine alone.
+    let metricsToken: String?
+    let cache: MetricsCache
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/healthz") { _, _ in
@@ -20,11 +25,40 @@ struct AdministrationDoor: Sendable {
                 ? DoorResponse.json(.serviceUnavailable, #"{"status":"draining"}"#)
                 : DoorResponse.json(.ok, #"{"status":"ok"}"#)
         }
-        router.get("/metrics") { _, _ in await metrics() }
+        router.get("/metrics") { request, context in await answer(request, context) }
+    }
+
+    private func answer(_ request: Request, _ context: WebRequestContext) async -> Response {
+        do throws(Refusal) {
+            let visitor = request.visitor(context)
+            try admission.takeMetrics(from: visitor.address, at: MonotonicClock.now())
+            try authorize(request, visitor)
+        } catch {
+            return DoorResponse.refusal(error)
+        }
+        let text = await cache.text { await metrics() }
+        return DoorResponse.text(.ok, text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
+    }
+
+    /// Metrics name applications and streams: they are for this machine, and for who has the token, as bearer or as the
+    /// password of HTTP Basic, which scrapers have.
+    private func authorize(_ request: Request, _ visitor: Visitor) throws(Refusal) {
+        if visitor.isOnThisMachine { return }
+        guard let metricsToken else {
+            throw Refusal(
+                .unauthorized, "Metrics are for this machine: the platform's operator may set metrics-token for others."
+            )
+        }
+        let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0)?.secret }
+        guard let given = basic ?? request.bearer else {
+            throw Refusal(
+                .unauthorized, "Metrics need the token of metrics-token: send it as “Authorization: Bearer …”.")
+        }
+        try attempts.check(from: visitor.address) { CredentialCheck.isSame(given, metricsToken) }
     }
 
     /// In Prometheus' text format.
-    private func metrics() async -> Response {
+    private func metrics() async -> String {
         let counts = await directory.counts
         let owners = await directory.owners
         let forwarded = await router.packetsForwarded()
@@ -56,6 +90,6 @@ struct AdministrationDoor: Sendable {
         metrics.add(await timelines.counts)
         metrics.add(streams)
         if let process = ProcessFigures.read() { metrics.add(process) }
-        return DoorResponse.text(.ok, metrics.text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
+        return metrics.text
     }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Logging
 import PCastIO
 import PCastSignaling
 import PCastWeb
@@ -7,8 +8,9 @@ import PCastWeb
 /// Tells doors who asks, and refuses those who ask too often before anything is done for them.
 struct AdmissionMiddleware: RouterMiddleware {
     let admission: Admission
+    let logger: Logger
 
-    /// What an operator watches is answered always.
+    /// What an operator watches is answered always; metrics have a limit of their own.
     private static let free: Set<String> = ["/healthz", "/metrics"]
 
     func handle(
@@ -17,7 +19,9 @@ struct AdmissionMiddleware: RouterMiddleware {
         var context = context
         let fields = { (name: String) in HTTPField.Name(name).map { request.headers[values: $0] } ?? [] }
         context.isSecureByProxy = admission.isSecure(through: context.clientAddress, fields: fields)
-        context.clientAddress = admission.address(of: context.clientAddress, fields: fields)
+        let caller = admission.caller(context.clientAddress, fields: fields)
+        if caller.isHidden { admission.noteHidden(caller, logger) }
+        (context.clientAddress, context.isHiddenByProxy) = (caller.address, caller.isHidden)
         guard !Self.free.contains(request.uri.path) else { return try await next(request, context) }
         do throws(Refusal) {
             try admission.takeRequest(from: context.clientAddress, at: MonotonicClock.now())

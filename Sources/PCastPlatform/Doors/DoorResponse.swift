@@ -10,6 +10,7 @@ extension HTTPField.Name {
     static let streamID = Self("PCast-Stream-Id")!
     static let ignoredCapabilities = Self("PCast-Ignored-Capabilities")!
     static let referrerPolicy = Self("Referrer-Policy")!
+    static let frameOptions = Self("X-Frame-Options")!
     static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
 }
 

@@ -5,6 +5,9 @@ import PCastWeb
 
 /// The pages and what they are made of, compiled into the program.
 struct PageDoor: Sendable {
+    /// The sources that may frame the watch page, as in CSP; empty for anybody.
+    let frameAncestors: [String]
+
     private struct Asset {
         let bytes: [UInt8]
         let type: String
@@ -30,9 +33,12 @@ struct PageDoor: Sendable {
     ]
 
     func addRoutes(to router: Router<WebRequestContext>) {
-        router.get("/publish") { _, _ in Self.page(PackageResources.publish_html, policy: Self.policy) }
+        router.get("/publish") { _, _ in
+            Self.page(PackageResources.publish_html, policy: Self.policy + Self.unframed, isFramed: false)
+        }
+        let framing = frameAncestors.isEmpty ? "" : "; frame-ancestors " + frameAncestors.joined(separator: " ")
         for path: RouterPath in ["/watch", "/watch/:stream"] {
-            router.get(path) { _, _ in Self.page(PackageResources.watch_html, policy: Self.policy) }
+            router.get(path) { _, _ in Self.page(PackageResources.watch_html, policy: Self.policy + framing) }
         }
         router.get("/assets/:name") { _, context in
             guard let asset = context.parameters.get("name").flatMap({ Self.assets[$0] }) else {
@@ -42,14 +48,19 @@ struct PageDoor: Sendable {
         }
     }
 
+    /// Of pages that stand in no other site's: a click there must be meant for what is seen.
+    static let unframed = "; frame-ancestors 'none'"
+
     /// Loads nothing from elsewhere. The watch page may stand in other sites' pages, as its snippet says.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'"
 
     /// A page tells nobody the address that it was opened by, which may hold a token (WH5).
-    static func page(_ bytes: [UInt8], policy: String) -> Response {
+    static func page(_ bytes: [UInt8], policy: String, isFramed: Bool = true) -> Response {
         var response = response(bytes, type: html)
+        // For browsers that do not know the policy's word for it.
+        if !isFramed { response.headers[.frameOptions] = "DENY" }
         response.headers[.contentSecurityPolicy] = policy
         response.headers[.referrerPolicy] = "no-referrer"
         return response

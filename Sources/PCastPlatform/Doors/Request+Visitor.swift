@@ -5,12 +5,19 @@ import PCastWeb
 extension Request {
     /// The token that came with the request: as bearer, or as `?token=`.
     var token: String? {
-        if let authorization = headers[.authorization] { return authorization.credentials(of: "bearer") }
+        if headers[.authorization] != nil { return bearer }
         return uri.queryParameters["token"].map(String.init)
     }
 
+    /// The token of the field `Authorization`.
+    var bearer: String? {
+        headers[.authorization].flatMap { $0.credentials(of: "bearer") }
+    }
+
     func visitor(_ context: WebRequestContext) -> Visitor {
-        Visitor(address: context.clientAddress, host: head.authority, origin: headers[.origin])
+        Visitor(
+            Caller(address: context.clientAddress, isHidden: context.isHiddenByProxy), host: head.authority,
+            origin: headers[.origin])
     }
 
     /// Whether the body is of this media type, parameters aside.

@@ -47,7 +47,8 @@ final class MediaRouter: Sendable {
                 return Relay(configuration: configuration, generator: SystemRandomNumberGenerator())
             }, beforeSending: Self.beforeSending(of: 0, exchange), afterTurn: Self.afterTurn(of: 0, exchange, told),
             onAddressChange: { _, _, _ in changed.yield() },
-            onNeighbour: { connection, shard in exchange.handOver(connection, to: shard) })
+            onNeighbour: { connection, shard in exchange.handOver(connection, to: shard) },
+            isPeer: { relay, path in relay.isPeer(path) })
         var loops = [first]
         for number in 1..<max(shards, 1) {
             configuration.shard = Shard(number, of: shards)
@@ -56,7 +57,7 @@ final class MediaRouter: Sendable {
                 makeMachine: { _ in
                     Relay(configuration: configuration, generator: SystemRandomNumberGenerator())
                 }, beforeSending: Self.beforeSending(of: number, exchange),
-                afterTurn: Self.afterTurn(of: number, exchange, told))
+                afterTurn: Self.afterTurn(of: number, exchange, told), isPeer: { relay, path in relay.isPeer(path) })
             loops.append(loop)
         }
         exchange.open(to: loops)

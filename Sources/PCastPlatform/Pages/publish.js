@@ -314,4 +314,5 @@ setInterval(async () => {
 }, 1000);
 
 addEventListener("pagehide", stop);
-if ((await capture()) && parameters.has("start")) publish();
+// Publishing begins by a press of the button, and by nothing in the address: a link must not turn a camera on the world.
+if ((await capture()) && parameters.has("start")) element("publish").focus();

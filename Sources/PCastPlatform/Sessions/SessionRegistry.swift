@@ -17,6 +17,8 @@ actor SessionRegistry {
 
     private struct Entry {
         let application: ApplicationID
+        /// Who began it; nil where that is not known.
+        let owner: String?
         /// Its place among those that there may be; nil for one of the platform that ran before.
         var seat: Seat?
         /// Where events of the session go; nil while its connection is broken.
@@ -75,7 +77,8 @@ actor SessionRegistry {
         for record in records.prefix(Self.capacity) {
             let streams = interrupted[record.id] ?? []
             sessions[record.id] = Entry(
-                application: record.application, deliver: nil, connection: 0, streams: streams, interrupted: streams)
+                application: record.application, owner: record.owner, deliver: nil, connection: 0, streams: streams,
+                interrupted: streams)
             absent.left(record.id, at: now)
         }
     }
@@ -83,17 +86,23 @@ actor SessionRegistry {
     /// How many sessions a platform takes over.
     static let restored = 10_000
 
-    /// Opens a session, or takes up again the one that `previous` names, of the same application.
+    /// Opens a session, or resumes the one that `previous` names, where it is of the same application and owner.
     ///
-    /// - Parameter seat: of a new session.
+    /// - Parameters:
+    ///   - owner: whose token it is.
+    ///   - seat: of a new session.
     /// - Returns: nil when there is no room.
     func open(
-        _ application: ApplicationID, previous: SessionID?, seat: Seat? = nil, at now: Instant,
+        _ application: ApplicationID, previous: SessionID?,
+        by owner: SessionOwner = SessionOwner(identity: "this machine"),
+        seat: Seat? = nil, at now: Instant,
         deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
         expire(at: now)
-        if let previous, let entry = sessions[previous], entry.application == application {
+        if let previous, let entry = sessions[previous], entry.application == application,
+            owner.mayResume(previous, begunBy: entry.owner)
+        {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
             sessions[previous]?.untold = []
@@ -104,9 +113,12 @@ actor SessionRegistry {
         if sessions.count >= Self.capacity, let longest = absent.popFirst() { forget(longest) }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
-        sessions[id] = Entry(application: application, seat: seat, deliver: deliver, connection: nextConnection)
+        sessions[id] = Entry(
+            application: application, owner: owner.identity, seat: seat, deliver: deliver, connection: nextConnection)
         journal?.note(
-            .sessionOpened(SessionRecord(id: id, application: application, opened: MonotonicClock.wallTime())))
+            .sessionOpened(
+                SessionRecord(
+                    id: id, application: application, opened: MonotonicClock.wallTime(), owner: owner.identity)))
         return Opened(id: id, connection: nextConnection, untold: [])
     }
 
@@ -128,9 +140,10 @@ actor SessionRegistry {
         while let id = absent.popFirst(leftBy: now - absence) { forget(id) }
     }
 
-    /// Whether that session can be taken up again.
-    func knows(_ id: SessionID?, of application: ApplicationID) -> Bool {
-        id.flatMap { sessions[$0] }?.application == application
+    /// Whether who has that token may resume that session.
+    func mayResume(_ id: SessionID?, of application: ApplicationID, by owner: SessionOwner) -> Bool {
+        guard let id, let entry = sessions[id] else { return false }
+        return entry.application == application && owner.mayResume(id, begunBy: entry.owner)
     }
 
     private func forget(_ id: SessionID) {

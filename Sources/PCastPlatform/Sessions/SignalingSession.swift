@@ -18,7 +18,8 @@ actor SignalingSession {
     private let admission: Admission
     private let clock: SessionClock
     private let logger: Logger
-    private let remoteAddress: IPAddress?
+    private let caller: Caller
+    private var remoteAddress: IPAddress? { caller.address }
 
     private var conversation: ServerConversation
     private var session: SessionRegistry.Opened?
@@ -64,7 +65,9 @@ actor SignalingSession {
         self.clock = clock
         self.logger = logger
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        remoteAddress = admission.address(of: peer, fields: connection.request?.fields ?? { _ in [] })
+        let caller = admission.caller(peer, fields: connection.request?.fields ?? { _ in [] })
+        if caller.isHidden { admission.noteHidden(caller, logger) }
+        self.caller = caller
         conversation = ServerConversation(at: MonotonicClock.now())
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
@@ -97,8 +100,8 @@ actor SignalingSession {
     private func read() async {
         try? await connection.forEachMessage { message in
             switch message {
-            case .text(let text): await self.feed(.received(.text(text)))
-            case .binary(let bytes): await self.feed(.received(.binary(bytes)))
+            case .text(let text): await self.receive(.text(text))
+            case .binary(let bytes): await self.receive(.binary(bytes))
             }
         } onActivity: {
             await self.feed(.heard)
@@ -157,6 +160,16 @@ actor SignalingSession {
         keepTime()
     }
 
+    /// Every frame counts as a request, whatever it says.
+    private func receive(_ frame: SignalingFrame) {
+        do throws(Refusal) {
+            try admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())
+            feed(.received(frame))
+        } catch {
+            feed(.receivedTooOften(frame))
+        }
+    }
+
     private func feed(_ input: ServerConversation.Input) {
         conversation.handle(input, at: MonotonicClock.now())
         drain()
@@ -201,11 +214,6 @@ actor SignalingSession {
     }
 
     private func respond(to request: SignalingRequest) async -> SignalingResponse {
-        do throws(Refusal) {
-            try admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())
-        } catch {
-            return request.response(error.status)
-        }
         switch request {
         case .authenticate(let message): return .authenticate(await authenticate(message))
         case .setupStream(let message): return .setupStream(await setUp(message))
@@ -223,8 +231,7 @@ actor SignalingSession {
 
     private var visitor: Visitor {
         Visitor(
-            address: remoteAddress, sessionID: session?.id, host: connection.request?.host,
-            origin: connection.request?.origin)
+            caller, sessionID: session?.id, host: connection.request?.host, origin: connection.request?.origin)
     }
 
     private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
@@ -237,7 +244,7 @@ actor SignalingSession {
             let isForStreams = try gatekeeper.admit(grant, visitor: entering)
             let seat = try await seat(previous, of: grant)
             let opened = await registry.open(
-                grant.application, previous: previous, seat: seat, at: MonotonicClock.now()
+                grant.application, previous: previous, by: SessionOwner(grant), seat: seat, at: MonotonicClock.now()
             ) { [weak self] news in await self?.tell(news) ?? false }
             guard let opened else { throw Refusal(.capacity, "The platform is full.") }
             if session?.id != opened.id { await leaveSession() }
@@ -265,7 +272,7 @@ actor SignalingSession {
     private func seat(_ previous: SessionID?, of grant: Grant) async throws(Refusal) -> Seat? {
         guard grant.work == nil else { return nil }
         try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
-        if await registry.knows(previous, of: grant.application) { return nil }
+        if await registry.mayResume(previous, of: grant.application, by: SessionOwner(grant)) { return nil }
         return try admission.seat(.session, of: grant.application, from: remoteAddress)
     }
 
@@ -291,6 +298,11 @@ actor SignalingSession {
         guard onlyToken == nil || onlyToken == message.streamToken else {
             throw .token("the session was opened with another token, which is for its own stream alone")
         }
+        try ClientTextLimits.check(tags: create.tags)
+        guard create.connectUri.utf8.count <= ClientTextLimits.uri else {
+            throw Refusal(.badRequest, "An address of media has at most \(ClientTextLimits.uri) bytes.")
+        }
+        try ClientTextLimits.check(options: create.options + create.connectOptions)
         let grant = try gatekeeper.identify(message.streamToken, visitor: visitor)
         if let application, grant.token != nil, grant.application != application {
             throw .token("another application's token")
@@ -353,6 +365,10 @@ actor SignalingSession {
         let stream = StreamID(message.streamID)
         guard let session, await registry.owns(stream, session.id) else {
             response.status = RequestStatus.gone.wire
+            return response
+        }
+        guard ClientTextLimits.isReason(message.reason) else {
+            response.status = RequestStatus.badRequest.wire
             return response
         }
         await directory.end(stream, reason: StreamEndedReason(wire: message.reason), description: message.reason)

@@ -62,7 +62,7 @@ struct AwaitedStreams {
     /// The newest stream of an application that has the tag, or any.
     func newest(of application: ApplicationID, tag: String?) -> LiveStream? {
         streams.values.map(\.live)
-            .filter { $0.application == application && (tag.map($0.tags.contains) ?? true) }
+            .filter { $0.application == application && (tag.map($0.authorizingTags.contains) ?? true) }
             .max { $0.ordinal < $1.ordinal }
     }
 

@@ -9,6 +9,8 @@ struct LiveStream: Sendable {
     let application: ApplicationID
     var session: SessionID?
     let tags: [String]
+    /// Those of them that a viewer's token may require.
+    let authorizingTags: [String]
     let capabilities: [String]
     let startTime: WallTime
     /// Where its publisher came from; nil where that is not known.
@@ -40,7 +42,8 @@ struct LiveStream: Sendable {
         peer = PeerID(0)
         application = record.application
         session = record.session
-        tags = record.tags
+        let read = StreamTags(recorded: record.tags, publisher: record.publisher)
+        (tags, authorizingTags) = (read.all, read.authorizing)
         capabilities = record.capabilities
         startTime = record.starting
         self.ordinal = ordinal
@@ -49,14 +52,14 @@ struct LiveStream: Sendable {
     }
 
     init(
-        id: StreamID, peer: PeerID, application: ApplicationID, session: SessionID?, tags: [String],
+        id: StreamID, peer: PeerID, application: ApplicationID, session: SessionID?, tags: StreamTags,
         capabilities: [String], startTime: WallTime, address: IPAddress?, ordinal: Int, publisher: String?
     ) {
         self.id = id
         self.peer = peer
         self.application = application
         self.session = session
-        self.tags = tags
+        (self.tags, authorizingTags) = (tags.all, tags.authorizing)
         self.capabilities = capabilities
         self.startTime = startTime
         self.address = address

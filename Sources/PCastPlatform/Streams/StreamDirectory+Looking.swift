@@ -67,9 +67,7 @@ extension StreamDirectory {
         return (stream, viewers(of: id))
     }
 
-    func viewers(of stream: StreamID) -> Int {
-        participants.values.count { $0.isViewer && $0.origin == stream }
-    }
+    func viewers(of stream: StreamID) -> Int { viewing.count(of: stream) }
 
     /// How good a stream's data arrives; nil when it is gone.
     func quality(of stream: LiveStream) -> DataQuality? { participants[stream.peer]?.quality }
@@ -78,7 +76,7 @@ extension StreamDirectory {
     var viewerCounts: [StreamID: ViewerCounts] { streams.mapValues(\.counts) }
 
     /// Publishers and viewers at the moment.
-    var counts: (streams: Int, viewers: Int) { (streams.count, participants.values.count { $0.isViewer }) }
+    var counts: (streams: Int, viewers: Int) { (streams.count, viewing.count) }
 
     /// Whose each stream is.
     var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
@@ -86,10 +84,9 @@ extension StreamDirectory {
     /// The same of each application that has a stream.
     var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
         var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
-        for stream in streams.values { counts[stream.application, default: (0, 0)].streams += 1 }
-        for viewer in participants.values where viewer.isViewer {
-            guard let application = streams[viewer.origin]?.application else { continue }
-            counts[application, default: (0, 0)].viewers += 1
+        for stream in streams.values {
+            counts[stream.application, default: (0, 0)].streams += 1
+            counts[stream.application, default: (0, 0)].viewers += viewing.count(of: stream.id)
         }
         return counts
     }

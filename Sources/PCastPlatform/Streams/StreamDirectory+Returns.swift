@@ -126,7 +126,7 @@ extension StreamDirectory {
             return taken
         case .former:
             try gatekeeper.authorize(grant, for: .publish, visitor: visitor)
-            let wanted = Set(tags + grant.tags)
+            let wanted = Set(StreamTags(own: tags, grant).all)
             let candidates = awaited.streams.values.map(\.live) + streams.values
             let former = candidates.filter { stream in
                 stream.application == grant.application && !stream.isEndNoted && stream.publisher != nil
@@ -327,12 +327,12 @@ extension StreamDirectory {
             stream = awaited.streams[named]?.live ?? (returning.contains(named) ? streams[named] : nil)
         } else {
             let isThere = streams.values.contains { stream in
-                stream.application == grant.application && (tag.map(stream.tags.contains) ?? true)
+                stream.application == grant.application && (tag.map(stream.authorizingTags.contains) ?? true)
             }
             stream = isThere ? nil : awaited.newest(of: grant.application, tag: tag)
         }
         guard let stream, stream.application == grant.application else { return }
-        try authorize(grant, visitor, origin: stream.id.description, tags: stream.tags)
+        try authorize(grant, visitor, origin: stream.id.description, tags: stream.authorizingTags)
         try await waitForReturn(of: stream.id)
     }
 

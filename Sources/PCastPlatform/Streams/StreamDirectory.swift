@@ -45,6 +45,8 @@ actor StreamDirectory {
     var streams: [StreamID: LiveStream] = [:]
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
+    /// How many there are, kept up to date so that nobody has to count thousands.
+    var viewing = ViewerCensus()
     /// What of the bitrate each publisher may have.
     var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
@@ -119,7 +121,7 @@ actor StreamDirectory {
         let peer = enter(id, seat, origin: id, isPublisher: true, onEnd: onEnd, onQuality: onQuality)
         var stream = LiveStream(
             id: id, peer: peer, application: grant.application, session: grant.work?.session ?? visitor.sessionID,
-            tags: (grant.work?.tags ?? tags) + grant.tags, capabilities: grant.capabilities,
+            tags: StreamTags(own: grant.work?.tags ?? tags, grant), capabilities: grant.capabilities,
             startTime: MonotonicClock.wallTime(), address: grant.work == nil ? visitor.address : nil,
             ordinal: nextOrdinal,
             publisher: grant.publisher)
@@ -212,18 +214,18 @@ actor StreamDirectory {
         let candidates = streams.values.filter { $0.application == grant.application && !$0.isAwaitingAnswer }
         guard let named else {
             let tag = grant.token?.requiredTag
-            let tagged = candidates.filter { stream in tag.map { stream.tags.contains($0) } ?? true }
+            let tagged = candidates.filter { stream in tag.map { stream.authorizingTags.contains($0) } ?? true }
             guard let newest = tagged.max(by: { $0.ordinal < $1.ordinal }) else {
                 try authorize(grant, visitor, origin: "", tags: tag.map { [$0] } ?? [])
                 throw .noStream
             }
-            try authorize(grant, visitor, origin: newest.id.description, tags: newest.tags)
+            try authorize(grant, visitor, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
         let stream = candidates.first { $0.id == named }
         try authorize(
             grant, visitor, origin: named.description,
-            tags: stream?.tags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
+            tags: stream?.authorizingTags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
         guard let stream else { throw .noStream }
         return stream
     }
@@ -304,12 +306,14 @@ actor StreamDirectory {
             streamID: id, origin: origin, isPublisher: isPublisher, isPreview: isPreview, onEnd: onEnd, seat: seat,
             onQuality: onQuality, entered: MonotonicClock.now())
         peers[id] = peer
+        if !isPublisher, !isPreview { viewing.enter(origin) }
         return peer
     }
 
     func forget(_ peer: PeerID) {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
+        if participant.isViewer { viewing.leave(participant.origin) }
         for listener in participant.listeners.values { listener.finish() }
         guard participant.isPublisher else { return }
         streams[participant.streamID] = nil

@@ -11,15 +11,14 @@ struct TimelineAccess: Sendable {
     static let capability = "timeline-producer"
 
     let gatekeeper: Gatekeeper
+    let credentials: CredentialCheck
 
     /// - Parameter basic: the application's credentials, where they were given.
     func produce(
         _ game: TimelineGame, basic: (id: String, secret: String)?, token: String?, visitor: Visitor
     ) throws(Refusal) -> TimelineKey {
         if let basic {
-            guard gatekeeper.isApplication(basic.id, secret: basic.secret) else {
-                throw Refusal(.unauthorized, "No such application, or not its secret.")
-            }
+            try credentials.check(basic.id, secret: basic.secret, from: visitor.address)
             return TimelineKey(application: ApplicationID(basic.id), game: game)
         }
         let grant = try gatekeeper.identify(token, visitor: visitor)

@@ -1,6 +1,7 @@
 import Dispatch
 import NIOCore
 import PCastIO
+import PCastJSON
 import PCastMedia
 import PCastTimeline
 import PCastWeb
@@ -28,6 +29,9 @@ final class TimelineChannel: Sendable {
         var lanes: [ObjectIdentifier: Lane] = [:]
         var consumerCount = 0
         var kept: [SequenceNumber: (text: SharedText, last: SequenceNumber)] = [:]
+        /// The timeline written out, or being written, as it was at a number.
+        var document: (number: SequenceNumber, text: Task<ByteBuffer, Never>)?
+        var documentsMade = 0
         var usedAt: Instant
     }
 
@@ -44,6 +48,35 @@ final class TimelineChannel: Sendable {
 
     /// As it is now.
     var log: TimelineLog { state.withLock { $0.log } }
+
+    /// How often the whole timeline was written out.
+    var documentsMade: Int { state.withLock { $0.documentsMade } }
+
+    /// The whole timeline as `GET` answers it: written out once for all who ask for it, until it changes.
+    func document(of game: TimelineGame) async -> ByteBuffer {
+        let task = state.withLock { state in
+            if let document = state.document, document.number == state.log.newest { return document.text }
+            state.documentsMade += 1
+            let (id, log) = (id, state.log)
+            let task = Task { Self.document(of: game, id, log) }
+            state.document = (log.newest, task)
+            return task
+        }
+        return await task.value
+    }
+
+    /// Lets go of what was written out, when nobody asks for it any more.
+    func dropDocument() { state.withLock { $0.document = nil } }
+
+    private static func document(of game: TimelineGame, _ id: TimelineLogID, _ log: TimelineLog) -> ByteBuffer {
+        var object: JSONObject = [
+            "status": "ok", "league": .string(game.league), "game": .string(game.game),
+            "log": .string(id.description), "seq": .integer(Int64(log.newest.value)),
+        ]
+        object["info"] = log.info.map { .object($0.object) }
+        object["events"] = .array(log.events.map { .object($0.object) })
+        return ByteBuffer(string: object.text)
+    }
 
     var newest: SequenceNumber { state.withLock { $0.log.newest } }
 

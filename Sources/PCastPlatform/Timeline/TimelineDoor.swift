@@ -2,7 +2,6 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import PCastJSON
 import PCastMedia
 import PCastTimeline
 import PCastWeb
@@ -63,16 +62,9 @@ struct TimelineDoor: Sendable {
         }
         guard let channel = try await asking({ () throws(TimelineFailure) in try await service.channel(of: key) })
         else { throw .notFound }
-        let log = channel.log
-        var object: JSONObject = [
-            "status": "ok", "league": .string(game.league), "game": .string(game.game),
-            "log": .string(channel.id.description), "seq": .integer(Int64(log.newest.value)),
-        ]
-        object["info"] = log.info.map { .object($0.object) }
-        object["events"] = .array(log.events.map { .object($0.object) })
-        var response = DoorResponse.json(.ok, object.text)
-        response.headers[.cacheControl] = "no-store"
-        return response
+        return Response(
+            status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: await channel.document(of: game)))
     }
 
     @Sendable private func describe(
@@ -185,6 +177,7 @@ struct TimelineDoor: Sendable {
             return try body()
         } catch {
             logger.info("refused", metadata: ["door": "timeline", "why": "\(error.detail)"])
+            if error.kind == .rateLimited, let wait = error.retryAfter { throw .tooManyFailures(retryAfter: wait) }
             throw error.kind == .unauthorized
                 ? ApplicationFailure(.unauthorized, "unauthorized", error.message) : .badRequest(error.message)
         }

@@ -59,9 +59,10 @@ struct TimelineFeed: Sendable {
         _ query: [String: String]
     ) async throws(Refusal) -> TimelineChannel {
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        let address = admission.address(of: peer, fields: request.fields)
-        try admission.takeJoin(from: address, at: MonotonicClock.now())
-        let visitor = Visitor(address: address, host: request.host, origin: request.origin)
+        let caller = admission.caller(peer, fields: request.fields)
+        if caller.isHidden { admission.noteHidden(caller, logger) }
+        try admission.takeJoin(from: caller.address, at: MonotonicClock.now())
+        let visitor = Visitor(caller, host: request.host, origin: request.origin)
         let bearer = request.fields("authorization").first?.credentials(of: "bearer")
         let key = try access.follow(game, token: bearer ?? query["token"], visitor: visitor)
         let channel: TimelineChannel?

@@ -135,7 +135,10 @@ actor TimelineService {
         while (try? await Task.sleep(for: .seconds(1))) != nil {
             turn += 1
             let now = MonotonicClock.now()
-            for channel in channels { channel.look(turn, at: now) }
+            for channel in channels {
+                channel.look(turn, at: now)
+                if let since = channel.idleSince, now - since > TimelineTerms.patience { channel.dropDocument() }
+            }
         }
     }
 

@@ -79,6 +79,7 @@ actor StreamWorkers {
         order.stream = request.origin?.description
         order.listen = admitted.listen?.description
         order.networks = admission.configuration.networks.map(\.description)
+        order.mediaPort = directory.router.rtcPort
         order.folder = admission.configuration.folder
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
@@ -104,7 +105,7 @@ actor StreamWorkers {
             return .publish
         }
         let live = await directory.live(origin, of: request.grant.application)
-        let tags = live?.stream.tags ?? (request.grant.token?.requiredTag.map { [$0] } ?? [])
+        let tags = live?.stream.authorizingTags ?? (request.grant.token?.requiredTag.map { [$0] } ?? [])
         try gatekeeper.authorize(
             request.grant, for: .subscribe(originStreamID: origin.description, tags: tags), visitor: request.visitor,
             capabilities: ["egress"])

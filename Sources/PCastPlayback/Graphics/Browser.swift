@@ -58,23 +58,31 @@ final class Browser: Sendable {
 
     /// - Parameters:
     ///   - program: its path, or a name that is looked for in PATH.
+    ///   - isSandboxed: false lets it run without the sandbox around pages, which Chromium refuses to root.
     ///   - onEvent: is called on the thread that reads from the browser, in the order of what happens.
     /// - Throws: ``PageError/noBrowser(_:reason:)``.
     init(
-        _ program: String, onEvent: @escaping @Sendable (Event, Browser) -> Void
+        _ program: String, isSandboxed: Bool = true, onEvent: @escaping @Sendable (Event, Browser) -> Void
     ) throws(PageError) {
         guard let path = Self.path(of: program) else {
             throw .noBrowser(program, reason: "there is no such program")
         }
+        // What is wrong with a page would be root's then: of root Chromium demands to do without the sandbox.
+        guard !isSandboxed || geteuid() != 0 else { throw .needsUser }
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-page-\(UUID().uuidString)")
         self.profile = profile
         do {
-            try FileManager.default.createDirectory(at: profile, withIntermediateDirectories: true)
+            // Cookies and what pages keep are for its user alone.
+            try FileManager.default.createDirectory(
+                at: profile, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
             let (ours, theirs) = try ProcessSocket.pair()
             let nothing = try Descriptor.null()
             socket = ours
             process = try SpawnedProcess(
-                path, Self.flags + ["--user-data-dir=\(profile.path)", "about:blank"],
+                path,
+                Self.flags + (isSandboxed ? [] : ["--no-sandbox"]) + [
+                    "--user-data-dir=\(profile.path)", "about:blank",
+                ],
                 environment: Self.environment(home: profile.path), isApart: true, input: nothing, output: nothing,
                 messages: nothing, further: [theirs, theirs])
         } catch {
@@ -106,8 +114,7 @@ final class Browser: Sendable {
             "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--hide-scrollbars",
             "--mute-audio", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             "--disable-backgrounding-occluded-windows", "--autoplay-policy=no-user-gesture-required",
-            // Of root it demands to do without the sandbox.
-        ] + (geteuid() == 0 ? ["--no-sandbox"] : [])
+        ]
     }
 
     private static func environment(home: String) -> [String: String] {

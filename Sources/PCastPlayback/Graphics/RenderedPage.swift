@@ -20,14 +20,18 @@ public final class RenderedPage: Sendable {
     ///   - address: of http, https or file, or one that holds the page itself (data:).
     ///   - dimensions: for which it is laid out, in its own pixels.
     ///   - browser: Chromium or one that understands its protocol; a name is looked for in PATH.
+    ///   - isSandboxed: false runs pages without a sandbox, as Chromium does for root alone; a page that breaks out of
+    ///     the browser may do all that this process may.
     /// - Throws: `PageError`.
     public static func open(
         _ address: String, dimensions: Dimensions = Dimensions(width: 1280, height: 720), over outlet: PlaybackOutlet,
-        browser: String = "chromium"
+        browser: String = "chromium", isSandboxed: Bool = true
     ) async throws(PageError) -> RenderedPage {
         let layer = PageLayer(over: outlet)
         let page = RenderedPage(
-            try Browser(browser) { event, browser in Self.take(event, of: browser, onto: layer) }, layer)
+            try Browser(browser, isSandboxed: isSandboxed) { event, browser in
+                Self.take(event, of: browser, onto: layer)
+            }, layer)
         do {
             try await page.load(address, dimensions)
         } catch {

@@ -9,12 +9,13 @@ extension Records {
         try await read { db in
             try Row.fetchAll(
                 db,
-                sql: "SELECT id, application, opened FROM session WHERE ended IS NULL ORDER BY opened DESC LIMIT ?",
+                sql:
+                    "SELECT id, application, opened, owner FROM session WHERE ended IS NULL ORDER BY opened DESC LIMIT ?",
                 arguments: [limit]
             ).map { row in
                 SessionRecord(
                     id: SessionID(row["id"]), application: ApplicationID(row["application"]),
-                    opened: WallTime(millisecondsSinceEpoch: row["opened"]))
+                    opened: WallTime(millisecondsSinceEpoch: row["opened"]), owner: row["owner"])
             }
         }
     }

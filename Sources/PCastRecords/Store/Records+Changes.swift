@@ -35,11 +35,12 @@ extension Records {
         case .sessionOpened(let session):
             try db.execute(
                 sql: """
-                    INSERT INTO session (id, application, opened) VALUES (?, ?, ?)
+                    INSERT INTO session (id, application, opened, owner) VALUES (?, ?, ?, ?)
                     ON CONFLICT (id) DO UPDATE SET ended = NULL
                     """,
                 arguments: [
                     session.id.description, session.application.description, session.opened.millisecondsSinceEpoch,
+                    session.owner,
                 ])
         case .sessionEnded(let id, let time):
             try db.execute(

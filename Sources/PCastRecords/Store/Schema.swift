@@ -11,6 +11,9 @@ enum Schema {
         migrator.registerMigration("streams by publisher") { db in
             try db.execute(sql: "ALTER TABLE stream ADD COLUMN publisher TEXT")
         }
+        migrator.registerMigration("sessions by owner") { db in
+            try db.execute(sql: "ALTER TABLE session ADD COLUMN owner TEXT")
+        }
         return migrator
     }()
 

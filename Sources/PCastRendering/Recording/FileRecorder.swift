@@ -28,8 +28,8 @@ public final class FileRecorder: Sendable {
     ///   - path: `.mp4`, `.mkv` or `.webm`; an existing file is replaced.
     ///   - tracks: the codecs that are recorded, at most one of a medium.
     /// - Throws: when no thread can be had.
-    public init(path: String, tracks: [Codec]) throws {
-        let writer = try MediaWriter(path: path, tracks: tracks)
+    public init(path: String, named name: String? = nil, tracks: [Codec]) throws {
+        let writer = try MediaWriter(path: path, named: name, tracks: tracks)
         let hasVideo = tracks.contains { $0.mediaType == .video }
         let worker = try WorkerThread(name: "record") { [self] in write(to: writer, hasVideo: hasVideo) }
         state.withLock { $0.worker = worker }

@@ -9,6 +9,8 @@ import SwiftProtobuf
 public struct ServerConversation: Machine {
     public enum Input: Sendable {
         case received(SignalingFrame)
+        /// The same of a frame that came too soon after others: it is refused, and counts as one that cannot be read.
+        case receivedTooOften(SignalingFrame)
         /// A WebSocket ping or pong came (RFC 6455, section 5.5).
         case heard
         /// The answer to a request, of the same name. One that comes too late is dropped.
@@ -40,14 +42,18 @@ public struct ServerConversation: Machine {
     /// Messages that cannot be read, until the conversation ends.
     public static let maximumMalformed = 16
 
+    /// Requests that come too soon after others, until the conversation ends.
+    public static let maximumExcess = 1_024
+    /// Bytes of a ping's payload: two numbers, and what later versions may add.
+    static let maximumPingSize = 64
+
+    private var excessCount = 0
+
     /// Messages that could not be read.
     public private(set) var malformedCount = 0
 
     private enum Authentication {
-        /// Nobody yet; since when.
-        case none(since: Instant)
-        case pending
-        case done
+        case none, pending, done
     }
 
     private struct Outstanding {
@@ -60,7 +66,9 @@ public struct ServerConversation: Machine {
     }
 
     private var form = SignalingFrame.Form.text
-    private var authentication: Authentication
+    private var authentication = Authentication.none
+    /// Since when there is no session: a failed attempt does not begin that time anew. Nil while there is one.
+    private var unauthenticatedSince: Instant?
     private var lastHeard: Instant
     private var nextPing: Instant
     private var isClosed = false
@@ -71,7 +79,7 @@ public struct ServerConversation: Machine {
 
     /// A WebSocket was opened `now`.
     public init(at now: Instant) {
-        authentication = .none(since: now)
+        unauthenticatedSince = now
         lastHeard = now
         nextPing = now + Self.pingInterval
     }
@@ -88,6 +96,10 @@ public struct ServerConversation: Machine {
             lastHeard = now
             form = frame.form
             receive(frame, at: now)
+        case .receivedTooOften(let frame):
+            lastHeard = now
+            form = frame.form
+            refuse(frame)
         case .heard: lastHeard = now
         case .respond(let id, let response): respond(to: id, response, at: now)
         case .event(let event): send(event.message, wireID: "")
@@ -102,7 +114,7 @@ public struct ServerConversation: Machine {
         }
         if now >= lastHeard + Self.silenceLimit {
             close(.unresponsive)
-        } else if case .none(let since) = authentication, now >= since + Self.authenticationLimit {
+        } else if let since = unauthenticatedSince, now >= since + Self.authenticationLimit {
             close(.unauthenticated)
         } else if now >= nextPing {
             nextPing = now + Self.pingInterval
@@ -120,7 +132,7 @@ public struct ServerConversation: Machine {
     public var deadline: Instant? {
         guard !isClosed else { return nil }
         var deadline = min(nextPing, lastHeard + Self.silenceLimit)
-        if case .none(let since) = authentication { deadline = min(deadline, since + Self.authenticationLimit) }
+        if let since = unauthenticatedSince { deadline = min(deadline, since + Self.authenticationLimit) }
         return Instant.earlier(deadline, outstanding.first?.deadline)
     }
 }
@@ -150,8 +162,25 @@ extension ServerConversation {
         }
     }
 
+    /// Answers what it can be answered with, and has a limit: who does not stop is sent away.
+    private mutating func refuse(_ frame: SignalingFrame) {
+        guard let envelope = try? frame.request(), (1...64).contains(envelope.requestID.utf8.count) else {
+            countMalformed()
+            return
+        }
+        if let request = try? SignalingRequest(type: envelope.type, payload: envelope.payload) {
+            // Requests that wait for their answers are bounded, and so are these.
+            send(request.response(.rateLimited).message, wireID: envelope.requestID)
+            countExcess()
+        } else {
+            sendError("too often", wireID: envelope.requestID)
+            countMalformed()
+        }
+    }
+
     private mutating func receivePing(_ envelope: MQRequest) {
-        if let ping = try? MQPingPong(serializedBytes: envelope.payload) {
+        if envelope.payload.count <= Self.maximumPingSize, let ping = try? MQPingPong(serializedBytes: envelope.payload)
+        {
             send(ping, wireID: envelope.requestID)
         } else {
             sendError("malformed payload", wireID: envelope.requestID)
@@ -190,6 +219,11 @@ extension ServerConversation {
         if !isHeld { outputs.append(.request(id, request)) }
     }
 
+    private mutating func countExcess() {
+        excessCount += 1
+        if excessCount >= Self.maximumExcess { close(.malformed) }
+    }
+
     private mutating func countMalformed() {
         malformedCount += 1
         if malformedCount >= Self.maximumMalformed { close(.malformed) }
@@ -214,7 +248,8 @@ extension ServerConversation {
 
     /// What waited for the session is handed out, or refused.
     private mutating func finishAuthentication(isAccepted: Bool, at now: Instant) {
-        authentication = isAccepted ? .done : .none(since: now)
+        authentication = isAccepted ? .done : .none
+        unauthenticatedSince = isAccepted ? nil : unauthenticatedSince ?? now
         let held = outstanding.filter(\.isHeld)
         if isAccepted {
             for index in outstanding.indices { outstanding[index].isHeld = false }

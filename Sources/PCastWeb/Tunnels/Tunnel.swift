@@ -75,7 +75,10 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
                     let context = try NIOSSLContext(configuration: configuration)
                     try channel.pipeline.syncOperations.addHandlers(
                         NIOSSLClientHandler(context: context, serverHostname: isName ? host : nil),
-                        StreamHandler(received: { [weak self] bytes in self?.work { $0.received(bytes, at: $1) } }))
+                        StreamHandler(received: { [weak self] bytes, done in
+                            self?.work { $0.received(bytes, at: $1) }
+                            done()
+                        }))
                 }
             }
         bootstrap.connect(host: host, port: Int(number)).whenComplete { [weak self] result in

@@ -9,11 +9,22 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     private let loop: any EventLoop
     private let clock: @Sendable () -> Instant
     private var machine: any StreamServerMachine
-    private var streams: [UInt32: any Channel] = [:]
+    private var streams: [UInt32: Stream] = [:]
     private var ports: [UInt32: any Channel] = [:]
     private let lastNumber = Atomic<UInt32>(0)
     private var timer: Scheduled<Void>?
     private var timerDeadline: Instant?
+
+    private struct Stream {
+        let channel: any Channel
+        /// Bytes that may not be dropped, and that the client has not taken yet.
+        var waiting = 0
+    }
+
+    /// Of those bytes; who takes no more than that is gone, or does not want to be answered.
+    private static let waitingLimit = 32 * 1_024
+    /// What was said before the end has this long to be taken. Then the connection is closed, whatever its client does.
+    private static let closingTime = TimeAmount.milliseconds(500)
 
     /// - Parameter clock: the one that the machine's times are of.
     public init(_ machine: some StreamServerMachine, clock: @escaping @Sendable () -> Instant) {
@@ -27,12 +38,15 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
         guard let client = TransportAddress(channel.remoteAddress) else { throw ChannelError.unknownLocalAddress }
         // At once, so that nothing is read that nobody takes; what is handed over here comes first.
         try channel.pipeline.syncOperations.addHandler(
-            StreamHandler(received: { [weak self] bytes in
-                guard let self else { return }
-                loop.execute { self.work { $0.received(bytes, on: number, at: $1) } }
+            StreamHandler(received: { [weak self] bytes, done in
+                guard let self else { return done() }
+                loop.execute {
+                    self.work { $0.received(bytes, on: number, at: $1) }
+                    done()
+                }
             }))
         loop.execute { [self] in
-            streams[number] = channel
+            streams[number] = Stream(channel: channel)
             work { machine, now in
                 machine.connected(number, from: client, at: now)
                 machine.received(bytes, on: number, at: now)
@@ -62,8 +76,12 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     private func perform(_ output: StreamServerOutput) {
         switch output {
         case .send(let bytes, let mayBeDropped, let number):
-            guard let channel = streams[number], channel.isWritable || !mayBeDropped else { return }
-            channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
+            guard let stream = streams[number] else { return }
+            if mayBeDropped {
+                if stream.channel.isWritable { stream.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
+            } else {
+                sendSurely(bytes, on: number, stream)
+            }
         case .open(let ip, let number): open(at: ip, for: number)
         case .sendDatagram(let bytes, let address, let number):
             let envelope = AddressedEnvelope(
@@ -71,10 +89,27 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
             ports[number]?.writeAndFlush(envelope, promise: nil)
         case .close(let number):
             ports.removeValue(forKey: number)?.close(promise: nil)
-            // What was said before it goes first.
-            if let channel = streams.removeValue(forKey: number) {
+            // What was said before it goes first, where it is taken.
+            if let channel = streams.removeValue(forKey: number)?.channel {
                 channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(promise: nil) }
+                loop.scheduleTask(in: Self.closingTime) { channel.cut() }
             }
+        }
+    }
+
+    /// Sends what may not be dropped, and gives up who does not take it.
+    private func sendSurely(_ bytes: [UInt8], on number: UInt32, _ stream: Stream) {
+        guard stream.waiting + bytes.count <= Self.waitingLimit else {
+            ports.removeValue(forKey: number)?.close(promise: nil)
+            streams.removeValue(forKey: number)
+            stream.channel.cut()
+            // Not within the machine's own output.
+            return loop.execute { self.work { $0.disconnected(number, at: $1) } }
+        }
+        streams[number]?.waiting += bytes.count
+        let count = bytes.count
+        stream.channel.writeAndFlush(ByteBuffer(bytes: bytes)).hop(to: loop).whenComplete { [weak self] _ in
+            self?.streams[number]?.waiting -= count
         }
     }
 
@@ -110,7 +145,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     public func stop() {
         loop.execute { [self] in
             timer?.cancel()
-            for channel in streams.values { channel.close(promise: nil) }
+            for stream in streams.values { stream.channel.close(promise: nil) }
             for channel in ports.values { channel.close(promise: nil) }
             streams.removeAll()
             ports.removeAll()

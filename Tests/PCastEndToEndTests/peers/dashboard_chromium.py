@@ -318,6 +318,10 @@ class Story:
         self.keep("publish-locked", page)
         page.open("about:blank")
         page.open(f"{url}/publish?start#token={urllib.request.quote(self.options.token, safe='')}")
+        page.wait("!document.getElementById('publish').disabled", 60)
+        self.run.check("the page does not publish by itself", page.wait(
+            "document.getElementById('state').textContent == 'not publishing'", 60))
+        page.click("#publish")
         self.expect("the page publishes", "document.getElementById('state').textContent == 'publishing'", page)
         page.rest(4)
         self.keep("publish-live", page)

@@ -123,6 +123,10 @@ enum RTCPTarget {
     }
 
     static let corpus: [[UInt8]] = [
+        // Numbers at their ends: REMB's exponent and mantissa, NTP's beginning and end.
+        hexadecimal("8fce0005 00000001 00000000 52454d42 01ffffff 00000002"),
+        hexadecimal("80c80006 00000001 00000000 00000000 00000000 00000000 00000000"),
+        hexadecimal("80c80006 00000001 ffffffff ffffffff ffffffff ffffffff ffffffff"),
         // A sender report of one block, and a name.
         hexadecimal(
             """

@@ -9,6 +9,7 @@ import PCastWeb
 /// Described in `/pcast/openapi.json`.
 struct ApplicationDoor: Sendable {
     let gatekeeper: Gatekeeper
+    let credentials: CredentialCheck
     let directory: StreamDirectory
     let kept: PlatformRecords
     let histories: StreamHistories
@@ -46,7 +47,7 @@ struct ApplicationDoor: Sendable {
         for (method, handler) in handlers {
             group.on(path, method: method) { request, context in
                 do throws(ApplicationFailure) {
-                    let asked = try await ApplicationRequest.read(request, context, by: gatekeeper, dashboard)
+                    let asked = try await ApplicationRequest.read(request, context, by: credentials, dashboard)
                     return try await handler(asked)
                 } catch {
                     if error.status == .unauthorized {

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PCastMedia
 
 /// Why a request of an application's backend was not done: a status, and the word that its answer has.
 struct ApplicationFailure: Error {
@@ -8,6 +9,8 @@ struct ApplicationFailure: Error {
     let word: String
     /// What to do; for people.
     let reason: String?
+    /// When it is worth while to ask again; nil where that is not known.
+    var retryAfter: String?
 
     init(_ status: HTTPResponse.Status, _ word: String, _ reason: String? = nil) {
         self.status = status
@@ -29,6 +32,13 @@ struct ApplicationFailure: Error {
         ApplicationFailure(.badRequest, "bad-request", reason)
     }
 
+    static func tooManyFailures(retryAfter wait: TimeSpan) -> ApplicationFailure {
+        let refusal = Refusal.tooManyFailures(retryAfter: wait)
+        var failure = ApplicationFailure(.tooManyRequests, refusal.wire, refusal.message)
+        failure.retryAfter = refusal.retryAfterText
+        return failure
+    }
+
     private struct Body: Encodable {
         let status: String
         let reason: String?
@@ -42,6 +52,7 @@ struct ApplicationFailure: Error {
             response.headers[.wwwAuthenticate] = "\(scheme) realm=\"pcast\""
         }
         if status == .serviceUnavailable { response.headers[.retryAfter] = "5" }
+        if let retryAfter { response.headers[.retryAfter] = retryAfter }
         return response
     }
 }

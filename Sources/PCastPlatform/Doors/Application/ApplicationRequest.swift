@@ -23,7 +23,7 @@ struct ApplicationRequest {
 
     /// By HTTP Basic, or, as of old, by `applicationId` and `secret` in the body, or by the dashboard's login.
     static func read(
-        _ request: Request, _ context: WebRequestContext, by gatekeeper: Gatekeeper, _ dashboard: DashboardAccess
+        _ request: Request, _ context: WebRequestContext, by credentials: CredentialCheck, _ dashboard: DashboardAccess
     ) async throws(ApplicationFailure) -> ApplicationRequest {
         if request.headers[.authorization] == nil, request.isOfDashboard {
             guard let application = dashboard.application(asking: request, context) else { throw .loggedOut }
@@ -31,15 +31,25 @@ struct ApplicationRequest {
         }
         let basic = request.headers[.authorization].map { Self.basic($0) }
         if let basic {
-            guard let basic, gatekeeper.isApplication(basic.id, secret: basic.secret) else { throw .unauthorized }
+            guard let basic else { throw .unauthorized }
+            try check(basic.id, basic.secret, credentials, context)
         }
         let body = try await body(of: request)
         let written = try? JSONDecoder().decode(Credentials.self, from: body)
         guard let id = basic??.id ?? written?.applicationId else { throw .unauthorized }
-        if basic == nil {
-            guard gatekeeper.isApplication(id, secret: written?.secret ?? "") else { throw .unauthorized }
-        }
+        if basic == nil { try check(id, written?.secret ?? "", credentials, context) }
         return ApplicationRequest(ApplicationID(id), request, context, body: body)
+    }
+
+    private static func check(
+        _ id: String, _ secret: String, _ credentials: CredentialCheck, _ context: WebRequestContext
+    ) throws(ApplicationFailure) {
+        do throws(Refusal) {
+            try credentials.check(id, secret: secret, from: context.clientAddress)
+        } catch {
+            guard let wait = error.retryAfter else { throw .unauthorized }
+            throw .tooManyFailures(retryAfter: wait)
+        }
     }
 
     private init(_ application: ApplicationID, _ request: Request, _ context: WebRequestContext, body: Data) {

@@ -9,7 +9,21 @@ struct CommaSeparatedValues {
         text += fields.map(Self.quoted).joined(separator: ",") + "\r\n"
     }
 
+    /// Spreadsheets run what begins like a formula, and clients write some of what stands in cells: an apostrophe before it
+    /// makes it a text (OWASP, CSV Injection).
+    private static func inert(_ field: String) -> String {
+        let first = field.unicodeScalars.first { $0 != " " }
+        guard let first else { return field }
+        return formulaStarts.contains(first) || first.value < 0x20 ? "'" + field : field
+    }
+
+    /// The last four are those of East Asian keyboards.
+    private static let formulaStarts: Set<Unicode.Scalar> = [
+        "=", "+", "-", "@", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}",
+    ]
+
     private static func quoted(_ field: String) -> String {
+        let field = inert(field)
         let isPlain = field.utf8.allSatisfy { byte in
             byte != UInt8(ascii: ",") && byte != UInt8(ascii: "\"") && byte != 0x0A && byte != 0x0D
         }

@@ -1,0 +1,58 @@
+import Glibc
+import PCastIO
+
+/// A file within a folder, opened where it was checked: what is put at its name or at a folder's above it afterwards, such
+/// as a symbolic link, changes nothing.
+struct FolderFile: Sendable {
+    /// Opens what was checked, whatever stands at its name by then.
+    let path: String
+    private let descriptor: Descriptor
+
+    /// - Parameters:
+    ///   - path: absolute.
+    ///   - isWritten: whether it is made where it is not there.
+    /// - Returns: nil for what is not there, not within the folder, or no file.
+    init?(_ path: String, in folder: String, isWritten: Bool) {
+        guard let root = Self.resolved(folder), let place = Self.place(of: path, isWritten: isWritten),
+            let directory = Self.directory(place.folder, within: root)
+        else { return nil }
+        let flags = (isWritten ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        guard let descriptor = try? Descriptor(openat(directory.number, place.name, flags, 0o644), from: "openat")
+        else { return nil }
+        var status = stat()
+        // Of a file with several names another may be outside.
+        guard fstat(descriptor.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            !isWritten || status.st_nlink == 1
+        else { return nil }
+        self.descriptor = descriptor
+        self.path = "/proc/self/fd/\(descriptor.number)"
+    }
+
+    /// The real folder of a path, and the name in it. A link to a file is that file when it is read, and nothing when it is
+    /// written.
+    private static func place(of path: String, isWritten: Bool) -> (folder: String, name: String)? {
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        let name = String(path[slash...].dropFirst())
+        guard !name.isEmpty, name != "..", name != "." else { return nil }
+        if !isWritten {
+            guard let real = resolved(path), let last = real.lastIndex(of: "/") else { return nil }
+            return (String(real[..<last]), String(real[last...].dropFirst()))
+        }
+        return resolved(String(path[...slash])).map { ($0, name) }
+    }
+
+    /// Opens a folder, and looks at where it is only then.
+    private static func directory(_ path: String, within root: String) -> Descriptor? {
+        let number = open(path.isEmpty ? "/" : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard let directory = try? Descriptor(number, from: "open"),
+            let place = resolved("/proc/self/fd/\(directory.number)"), (place + "/").hasPrefix(root + "/")
+        else { return nil }
+        return directory
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}

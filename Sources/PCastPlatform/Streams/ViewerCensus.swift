@@ -1,0 +1,20 @@
+import PCastMedia
+
+/// How many view each stream, and all of them.
+struct ViewerCensus: Sendable {
+    private(set) var count = 0
+    private var counts: [StreamID: Int] = [:]
+
+    func count(of stream: StreamID) -> Int { counts[stream] ?? 0 }
+
+    mutating func enter(_ stream: StreamID) {
+        count += 1
+        counts[stream, default: 0] += 1
+    }
+
+    mutating func leave(_ stream: StreamID) {
+        precondition(count > 0, "who leaves has entered")
+        count -= 1
+        counts[stream] = counts[stream].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+}

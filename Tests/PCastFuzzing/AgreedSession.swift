@@ -1,0 +1,123 @@
+import PCastMedia
+import PCastNetwork
+import PCastRTP
+import PCastRelay
+import PCastWebRTC
+
+/// One end of a connection whose keys are agreed on: what it says is anything, encrypted as it should be.
+struct AgreedEnd: ~Copyable {
+    static let now = Instant(nanoseconds: 1_000_000_000_000)
+    static let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
+    static let clock = WallClockReference(instant: now, wallTime: wallTime)
+    static let relayAddress = TransportAddress("192.0.2.10:8189")!
+    static let peerAddress = TransportAddress("192.0.2.20:5000")!
+    static let certificate = try? DTLSCertificate.generate(at: wallTime)
+    static let stream = StreamID("film")
+
+    private var transport: SecureTransport
+
+    init(_ transport: consuming SecureTransport) { self.transport = transport }
+
+    var isConnected: Bool { transport.isConnected }
+
+    mutating func handle(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
+        var bytes = bytes
+        bytes.withUnsafeMutableBytes { _ = transport.handle($0, from: path, at: now) }
+        while transport.pollEvent() != nil {}
+    }
+
+    mutating func advance(to now: Instant) { transport.advance(to: now) }
+
+    /// What its checks and its handshake have to send.
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        transport.poll(into: &batch, at: now)
+    }
+
+    /// An RTP packet as it goes over the network; nil for what cannot be encrypted.
+    mutating func protect(rtp packet: [UInt8]) -> [UInt8]? {
+        guard packet.count >= 12, packet.count <= 1_400 else { return nil }
+        // What stands in the clear is the receiver's to judge as well: where the numbers lead past the end, it is the fixed
+        // header alone.
+        var headerSize = 12 + 4 * Int(packet[0] & 0x0F)
+        if packet[0] & 0x10 != 0, packet.count >= headerSize + 4 {
+            headerSize += 4 + 4 * (Int(packet[headerSize + 2]) << 8 | Int(packet[headerSize + 3]))
+        }
+        return protect(packet) { transport, room in
+            transport.protectRTP(
+                room, length: packet.count, headerSize: headerSize <= packet.count ? headerSize : 12)
+        }
+    }
+
+    mutating func protect(rtcp packet: [UInt8]) -> [UInt8]? {
+        guard packet.count >= 8, packet.count <= 1_400 else { return nil }
+        return protect(packet) { transport, room in transport.protectRTCP(room, length: packet.count) }
+    }
+
+    private mutating func protect(
+        _ packet: [UInt8], _ body: (inout SecureTransport, UnsafeMutableRawBufferPointer) -> Int
+    ) -> [UInt8]? {
+        var room = packet + [UInt8](repeating: 0, count: 2_048 - packet.count)
+        let length = room.withUnsafeMutableBytes { body(&transport, $0) }
+        return length > 0 ? Array(room[..<length]) : nil
+    }
+}
+
+/// The packets of an input: kinds, pauses, and the bytes that are encrypted.
+struct AgreedPackets {
+    enum Packet {
+        case rtp([UInt8])
+        case rtcp([UInt8])
+    }
+
+    private var input: FuzzInput
+    private var count = 0
+
+    init(_ input: FuzzInput) { self.input = input }
+
+    /// - Returns: nil at the end, or when it is enough.
+    mutating func next() -> (packet: Packet, pause: TimeSpan)? {
+        guard !input.isAtEnd, count < 64 else { return nil }
+        count += 1
+        let operation = input.byte()
+        let pause = TimeSpan.milliseconds(Int64(operation & 0x7E) * 2)
+        let bytes = input.chunk()
+        return (operation & 1 == 0 ? .rtp(bytes) : .rtcp(bytes), pause)
+    }
+
+    /// The form that `next` reads.
+    static func input(_ packets: [Packet]) -> [UInt8] {
+        packets.flatMap { packet -> [UInt8] in
+            switch packet {
+            case .rtp(let bytes): [4] + FuzzInput.chunks([bytes])
+            case .rtcp(let bytes): [5] + FuzzInput.chunks([bytes])
+            }
+        }
+    }
+
+    /// Edges that readers of RTCP meet, once each.
+    static let edges: [Packet] = [
+        // REMB with the largest exponent and mantissa.
+        .rtcp(hexadecimal("8fce0005 00001111 00000000 52454d42 01ffffff 00001111")),
+        // Sender reports at the beginning and the end of time.
+        .rtcp(hexadecimal("80c80006 00001111 00000000 00000000 00000000 00000000 00000000")),
+        .rtcp(hexadecimal("80c80006 00001111 ffffffff ffffffff ffffffff ffffffff ffffffff")),
+        // Transport-wide feedback of 65,535 packets and no chunk.
+        .rtcp(hexadecimal("8fcd0004 00001111 00001111 0000ffff 00000000")),
+        // Redundant blocks of 1,023 bytes that are not there.
+        .rtp(hexadecimal("803f0001 00000000 00001113 effffbff effffbff 6f")),
+        // The latest capture time, in each of the numbers that an extension may have.
+        .rtp([0x90, 0x60, 0, 2] + hexadecimal("00000bb8 00001111") + captureTimes + hexadecimal("10020300")),
+        // All of it is padding, and more.
+        .rtp(hexadecimal("a0600003 00000bb8 00001111 10 ff")),
+        .rtp(hexadecimal("a0600004 00000bb8 00001111") + [UInt8](repeating: 0, count: 254) + [255]),
+        // Fifteen contributing sources of which there is none.
+        .rtp(hexadecimal("8f600005 00000bb8 00001111")),
+    ]
+
+    /// Extensions of one byte's header, of sixteen bytes of ones each.
+    private static var captureTimes: [UInt8] {
+        let elements = (1...14).flatMap { [UInt8($0) << 4 | 15] + [UInt8](repeating: 0xFF, count: 16) }
+        let padded = elements + [UInt8](repeating: 0, count: (4 - elements.count % 4) % 4)
+        return [0xBE, 0xDE, 0, UInt8(padded.count / 4)] + padded
+    }
+}

@@ -1,0 +1,186 @@
+import PCastMedia
+import PCastNetwork
+import PCastRTP
+import PCastRelay
+import PCastWebRTC
+
+/// What a publisher or a viewer sends a relay once keys are agreed on. The first byte picks which.
+enum RelayMediaTarget {
+    private static let path = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
+    private static let back = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
+
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        var input = FuzzInput(bytes)
+        let isPublisher = input.byte() & 1 == 0
+        var now = AgreedEnd.now
+        var relay = try relay()
+        var batch = DatagramBatch()
+        var end = try join(&relay, asPublisher: isPublisher)
+        try shakeHands(&relay, &end, &batch, at: &now)
+        var packets = AgreedPackets(input)
+        var isHeard = false
+        while let (packet, pause) = packets.next() {
+            let protected =
+                switch packet {
+                case .rtp(let bytes): end.protect(rtp: bytes)
+                case .rtcp(let bytes): end.protect(rtcp: bytes)
+                }
+            now += pause
+            guard let protected else { continue }
+            isHeard = true
+            var datagram = protected
+            datagram.withUnsafeMutableBytes { relay.handle($0, from: path, at: now) }
+            try drain(&relay, &batch, at: now) { _ in }
+            try pass(&relay, &batch, until: now)
+        }
+        now += .seconds(2)
+        try pass(&relay, &batch, until: now)
+        return isHeard
+    }
+
+    private static func relay() throws(BrokenInvariant) -> Relay {
+        guard let certificate = AgreedEnd.certificate else { throw BrokenInvariant(description: "no certificate") }
+        return Relay(
+            configuration: RelayConfiguration(
+                certificate: certificate, advertised: [AgreedEnd.relayAddress], offersTCP: false, clock: AgreedEnd.clock
+            ),
+            generator: SeededGenerator(seed: 5))
+    }
+
+    /// A publisher of two tracks, with the SSRCs 0x1111 (its repairs: 0x1112) and 0x1113, or its viewer.
+    private static func join(_ relay: inout Relay, asPublisher: Bool) throws(BrokenInvariant) -> AgreedEnd {
+        var generator = SeededGenerator(seed: 6)
+        do {
+            if !asPublisher {
+                // Its publisher is silent, and never connects.
+                let (offer, _) = offer(sections(asPublisher: true), &generator)
+                _ = try relay.publish(
+                    PeerID(1), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
+            }
+            let (offer, credentials) = offer(sections(asPublisher: asPublisher), &generator)
+            let answer =
+                asPublisher
+                ? try relay.publish(PeerID(2), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
+                : try relay.view(
+                    PeerID(2), stream: AgreedEnd.stream, offer: offer.description, terms: PeerTerms(),
+                    at: AgreedEnd.now)
+            let session = try offer.accept(answer)
+            let remote = session.remoteTransport
+            guard let theirs = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd),
+                let certificate = AgreedEnd.certificate
+            else { throw BrokenInvariant(description: "an answer without credentials") }
+            var agent = ICEControllingAgent(
+                local: credentials, remote: theirs, tieBreaker: 1, addresses: [AgreedEnd.peerAddress], seed: 2)
+            for candidate in remote.candidates.compactMap({ ICECandidate($0) }) {
+                agent.addRemoteCandidate(candidate, at: AgreedEnd.now)
+            }
+            let handshake = OpenSSLHandshake(
+                certificate: certificate, role: session.isDTLSClient ? .client : .server,
+                expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
+            return AgreedEnd(SecureTransport(controlling: agent, handshake: handshake, seed: 3))
+        } catch let error as BrokenInvariant {
+            throw error
+        } catch {
+            throw BrokenInvariant(description: "\(error)")
+        }
+    }
+
+    private static func sections(asPublisher: Bool) -> [OfferSection] {
+        guard asPublisher else {
+            return [
+                OfferSection(type: .video, direction: .receiveOnly),
+                OfferSection(type: .audio, direction: .receiveOnly),
+            ]
+        }
+        let msid = MediaStreamIdentification(stream: "s", track: "t")
+        return [
+            OfferSection(
+                type: .video, direction: .sendOnly, codecs: [.vp8],
+                source: OutgoingSource(ssrc: 0x1111, rtxSSRC: 0x1112, cname: "c", msid: msid)),
+            OfferSection(
+                type: .audio, direction: .sendOnly, source: OutgoingSource(ssrc: 0x1113, cname: "c", msid: msid)),
+        ]
+    }
+
+    private static func offer(
+        _ sections: [OfferSection], _ generator: inout SeededGenerator
+    ) -> (Offer, ICECredentials) {
+        let credentials = ICECredentials.random(using: &generator)
+        let offer = Offer(
+            sections: sections, originSessionID: 7,
+            transport: TransportDescription(
+                iceUfrag: credentials.ufrag, icePwd: credentials.password,
+                fingerprint: AgreedEnd.certificate?.fingerprint.attribute ?? "", candidates: []),
+            capabilities: MediaCapabilities(feedback: .all))
+        return (offer, credentials)
+    }
+
+    private static func shakeHands(
+        _ relay: inout Relay, _ end: inout AgreedEnd, _ batch: inout DatagramBatch, at now: inout Instant
+    ) throws(BrokenInvariant) {
+        for _ in 0..<200 where !end.isConnected {
+            end.advance(to: now)
+            _ = end.poll(into: &batch, at: now)
+            let flight = (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
+            batch.removeAll()
+            for var datagram in flight { datagram.withUnsafeMutableBytes { relay.handle($0, from: path, at: now) } }
+            relay.advance(to: now)
+            var answers: [[UInt8]] = []
+            try drain(&relay, &batch, at: now) { answers.append($0) }
+            for answer in answers { end.handle(answer, from: back, at: now) }
+            now += .milliseconds(1)
+        }
+        try check(end.isConnected, "no keys are agreed on")
+    }
+
+    private static func drain(
+        _ relay: inout Relay, _ batch: inout DatagramBatch, at now: Instant, _ body: ([UInt8]) -> Void
+    ) throws(BrokenInvariant) {
+        var rounds = 0
+        while true {
+            let hasMore = relay.poll(into: &batch, at: now)
+            for index in 0..<batch.count {
+                let bytes = batch.bytes(of: batch[index])
+                try check(bytes.count <= 1_500, "a datagram of \(bytes.count) bytes")
+                body(Array(bytes))
+            }
+            batch.removeAll()
+            rounds += 1
+            try check(rounds < 1_000, "there is always more to send")
+            if !hasMore { break }
+        }
+        while relay.pollEvent() != nil {}
+    }
+
+    /// Lets the relay's time pass.
+    private static func pass(
+        _ relay: inout Relay, _ batch: inout DatagramBatch, until now: Instant
+    ) throws(BrokenInvariant) {
+        var rounds = 0
+        while let deadline = relay.deadline, deadline <= now {
+            relay.advance(to: now)
+            try drain(&relay, &batch, at: now) { _ in }
+            rounds += 1
+            try check(rounds < 1_000, "a deadline does not move on")
+        }
+    }
+
+    static let corpus: [[UInt8]] = {
+        let media: [AgreedPackets.Packet] = [
+            // A key frame of VP8 in two packets, and sound.
+            .rtp(hexadecimal("80600001 00000bb8 00001111 10 50010029 d0020000 00000000 00000000")),
+            .rtp(hexadecimal("80e00002 00000bb8 00001111 00 01020304 05060708")),
+            .rtp(hexadecimal("806f0001 000003c0 00001113 7801020304")),
+            .rtcp(hexadecimal("80c80006 00001111 e0000000 80000000 00000bb8 00000002 00000020")),
+        ]
+        let reports: [AgreedPackets.Packet] = [
+            .rtcp(hexadecimal("81c90007 00000001 00001111 00000000 00000001 00000001 00000000 00000000")),
+            .rtcp(hexadecimal("81cd0003 00000001 00001111 00018001 81ce0002 00000001 00001111")),
+            .rtcp(hexadecimal("8fcd0005 00000001 00001111 00000001 00000100 20010400")),
+        ]
+        return [
+            [0] + AgreedPackets.input(media), [0] + AgreedPackets.input(media + AgreedPackets.edges),
+            [1] + AgreedPackets.input(reports), [1] + AgreedPackets.input(reports + AgreedPackets.edges),
+        ]
+    }()
+}

@@ -1,0 +1,102 @@
+import Glibc
+import PCastMedia
+import Synchronization
+import Testing
+
+@testable import PCastIO
+
+/// Responses of RTSP servers that libavformat reads as a redirect, and a reader of text does not.
+@Suite("RTSP responses are read as bytes")
+struct RTSPReplyTests {
+    private static let location = Array("Location: rtsp://10.0.0.5/\r\n\r\n".utf8)
+
+    private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    /// Each with the location behind it.
+    static let redirects: [[UInt8]] = [
+        bytes("RTSP/1.0 4294967598 x\r\n"),
+        bytes("RTSP/1.0 302\u{301}\r\n"),
+        bytes("RTSP/\u{301} 302 x\r\n"),
+        bytes("RTSP/1.0" + String(repeating: " ", count: 1_100) + "302\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\u{0}\r\nRTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nContent-Length: 4294967297\r\n\r\nxRTSP/1.0 302 x\r\n"),
+        // Of the same kinds.
+        bytes("RTSP/1.0 18446744073709551918\r\n"), bytes("RTSP/1.0 +302\r\n"), bytes("RTSP/1.0\u{B}302\r\n"),
+        bytes("RTSP/1.0 \u{B}302\r\n"), bytes("RTSP/1.0  302 x\r\n"), bytes(" RTSP/1.0 302 x\r\n"),
+        bytes("\tRTSP/1.0 302 x\r\n"), bytes("RTSP/1.0\t302 x\r\n"), bytes("RTSP/ 302\r\n"), bytes("RTSP/1 302\r\n"),
+        bytes("RTSP/1.0 302x\r\n"), bytes("RTSP/1.0 0302 x\r\n"), bytes("RTSP/1.0 302"),
+        bytes("RTSP/1.0 30\r2 x\r\n"), bytes("\u{0}\r\nRTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nContent-Length: 5x\r\n\r\n12345RTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nContent-Length: -1\r\n\r\nRTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nContent-Length:\r\n\r\nRTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nContent-Length: 0x10\r\n\r\nRTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\nContent-Length: \u{B}9\r\n\r\nRTSP/1.0 302 x\r\n"),
+        bytes("RTSP/1.0 200 OK\r\ncontent-length: 3\u{301}\r\n\r\nRTSP/1.0 302 x\r\n"),
+        [0x52, 0x54, 0x53, 0x50, 0x2F, 0xFF] + bytes(" 302 x\r\n"),
+    ]
+
+    @Test("no response that C reads as a redirect reaches its end", arguments: redirects.indices)
+    func refused(index: Int) {
+        for size in [1, 7, 100_000] {
+            var replies = RTSPReplies()
+            let bytes = Self.redirects[index] + Self.location
+            let passed = stride(from: 0, to: bytes.count, by: size).allSatisfy { start in
+                replies.pass(bytes[start..<min(start + size, bytes.count)])
+            }
+            #expect(!passed, "\(size)")
+        }
+    }
+
+    @Test("a line of more than 1,023 bytes, and content of more than a mebibyte, ends the connection")
+    func bounds() {
+        var replies = RTSPReplies()
+        #expect(replies.pass(Self.bytes("RTSP/1.0 200 OK\r\nX: " + String(repeating: "x", count: 1_020) + "\r\n")))
+        #expect(!replies.pass(Self.bytes("X: " + String(repeating: "x", count: 1_021) + "\r\n")))
+        replies = RTSPReplies()
+        #expect(replies.pass(Self.bytes("RTSP/1.0 200 OK\r\nContent-Length: 1048576\r\n\r\n")))
+        replies = RTSPReplies()
+        #expect(!replies.pass(Self.bytes("RTSP/1.0 200 OK\r\nContent-Length: 1048577\r\n\r\n")))
+    }
+
+    @Test("what servers send otherwise passes: responses, content, media, and requests of their own")
+    func ordinary() {
+        var replies = RTSPReplies()
+        let text =
+            "RTSP/1.0 200 OK\r\nCSeq: 1\r\nPublic: OPTIONS, DESCRIBE\r\n\r\n"
+            + "RTSP/1.0 401 Unauthorized\nCSeq: 2\nWWW-Authenticate: Digest realm=\"caf\u{E9}\"\n\n"
+            + "RTSP/1.0 200 OK\r\nContent-Base: rtsp://host/\r\ncontent-length:  21 \r\n\r\nRTSP/1.0 302 content\n"
+            + "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nRTSP/1.0 404\r\n\r\nRTSP/2.0 200 \r\n\r\n"
+        #expect(replies.pass(Self.bytes(text)))
+        // A packet of media, in which anything may stand.
+        let payload = Self.bytes("\nRTSP/1.0 302 x\n\u{0}")
+        #expect(replies.pass([0x24, 0, 0, UInt8(payload.count)] + payload))
+        #expect(replies.pass(Self.bytes("RTSP/1.0 200 OK\r\nCSeq: 3\r\n\r\n")))
+        #expect(!replies.pass(Self.bytes("RTSP/1.0 302 x\r\n")))
+    }
+
+    @Test("the client of a guarded connection never reads where a server sends it", arguments: 0..<6)
+    func connection(index: Int) async throws {
+        let listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: 0))
+        let refused = Mutex(0)
+        let relay = try GuardedRelay(.rtsp(listener.address)) { _ in refused.withLock { $0 += 1 } }
+        let client = try #require(RelayPipe.connect(to: relay.address))
+        try #require(RelayPipe.write(Self.bytes("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"), to: client))
+        try #require(RelayPipe.wait(reading: listener.number, milliseconds: 10_000))
+        guard case .connection(let server) = listener.accept() else {
+            Issue.record("nobody has connected")
+            return
+        }
+        _ = RelayPipe.read(server)
+        // The server closes behind it, so that reading ends either way.
+        _ = RelayPipe.write(Self.redirects[index] + Self.location, to: server)
+        server.finishWriting()
+        var heard: [UInt8] = []
+        while let more = RelayPipe.read(client), !more.isEmpty { heard += more }
+        #expect(heard.firstRange(of: Self.bytes("Location")) == nil)
+        #expect(refused.withLock { $0 } == 1)
+    }
+}
+
+extension Descriptor {
+    fileprivate func finishWriting() { shutdown(number, Int32(SHUT_WR)) }
+}

@@ -1,0 +1,142 @@
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastPlatform
+import Synchronization
+import Testing
+
+/// Who counts as somebody on this machine, who may read metrics, and how often credentials may be tried.
+@Suite("Callers, metrics and credentials") struct CallerTests {
+    @Test(
+        "a request that somebody forwards is not of this machine, unless a named proxy says so",
+        arguments: [
+            ["X-Forwarded-For": "203.0.113.1"], ["Forwarded": "for=203.0.113.1"], ["Via": "1.1 proxy"],
+            ["X-Forwarded-For": ""], ["X-Real-IP": "203.0.113.1"], ["X-Forwarded-Host": "live.example"],
+            ["X-Forwarded-For": "127.0.0.1"],
+        ])
+    func forwarded(headers: [String: String]) async throws {
+        let log = LogRecord()
+        try await TestPlatform.run(logger: log.logger) { platform in
+            #expect(try await platform.post("/whip", try Offers.publisher(), headers: headers).status == 401)
+            #expect(log.lines.contains { $0.contains("trusted-proxy") })
+            #expect(try await platform.send("GET", "/metrics", headers).status == 401)
+            #expect(try await platform.send("GET", "/timeline/a/b", headers).status == 401)
+            #expect(try await platform.post("/whip", try Offers.publisher()).status == 201)
+        }
+    }
+
+    @Test("a named proxy that writes another field than the configured one makes nobody local")
+    func otherField() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.trustedProxies = [IPNetwork("127.0.0.1")!] }) { platform in
+            let publish = { (headers: [String: String]) in
+                try await platform.post("/whip", try Offers.publisher(), headers: headers).status
+            }
+            #expect(try await publish(["Forwarded": "for=203.0.113.1"]) == 401)
+            #expect(try await publish(["Via": "1.1 proxy"]) == 401)
+            #expect(try await publish(["X-Forwarded-For": "203.0.113.1"]) == 401)
+            #expect(try await publish(["X-Forwarded-For": "127.0.0.1"]) == 201)
+            #expect(try await publish([:]) == 201)
+        }
+    }
+
+    @Test("metrics are for this machine, and for who has the configured credential")
+    func metricsCredential() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.trustedProxies = [IPNetwork("127.0.0.1")!]
+            $0.metricsToken = "scrape-me"
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            let elsewhere = ["X-Forwarded-For": "203.0.113.1"]
+            func status(_ authorization: String?, at name: [String: String]? = nil) async throws -> Int {
+                var headers = name ?? elsewhere
+                headers["Authorization"] = authorization
+                return try await platform.send("GET", "/metrics", headers).status
+            }
+            #expect(try await status(nil) == 401)
+            #expect(try await status("Bearer wrong") == 401)
+            #expect(try await status("Bearer scrape-me") == 200)
+            let basic = Base64.encode(Array("prometheus:scrape-me".utf8))
+            #expect(try await status("Basic \(basic)") == 200)
+            #expect(try await status(nil, at: [:]) == 200)
+            #expect(try await status(nil, at: ["Host": "attacker.example"]) == 401)
+        }
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            #expect(try await platform.send("GET", "/metrics").status == 200)
+        }
+    }
+
+    @Test("however often metrics are asked for, they are made once a second, and the rate has a limit")
+    func metricsCost() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.metricsCacheTime = .seconds(1) }) { platform in
+            let start = MonotonicClock.now()
+            let bodies = Mutex<Set<String>>([])
+            let refused = Mutex(0)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<50 {
+                    group.addTask {
+                        for _ in 0..<40 {
+                            let answer = try await platform.send("GET", "/metrics")
+                            if answer.status == 200 {
+                                bodies.withLock { _ = $0.insert(answer.body) }
+                            } else {
+                                #expect(answer.status == 429)
+                                refused.withLock { $0 += 1 }
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let seconds = (MonotonicClock.now() - start).seconds
+            #expect(Double(bodies.withLock { $0.count }) <= seconds + 2)
+            #expect(refused.withLock { $0 } > 0)
+        }
+    }
+
+    @Test("credentials that are wrong too often are not looked at, wherever they are tried")
+    func guesses() async throws {
+        let doors: [(String, String, (String) -> [String: String], String?)] = [
+            ("GET", "/pcast/streams", Self.basic, nil),
+            ("PUT", "/timeline/NHL/1", Self.basic, "{}"),
+            ("POST", "/pcast/auth", { _ in [:] }, #"{"applicationId":"first","secret":"wrong"}"#),
+        ]
+        for (method, path, headers, body) in doors {
+            try await TestPlatform.run { platform in
+                var statuses: [Int] = []
+                for number in 0..<20 {
+                    statuses.append(try await platform.send(method, path, headers("\(number)"), body: body).status)
+                }
+                #expect(statuses.prefix(10).allSatisfy { $0 == 401 }, "\(path)")
+                #expect(statuses.suffix(5).allSatisfy { $0 == 429 }, "\(path)")
+                // Also at the others, and with the right one.
+                let answer = try await platform.ask("GET", "/pcast/streams")
+                #expect(answer.status == 429 && answer.header("Retry-After") != nil)
+                let login = try await platform.send(
+                    "POST", "/dashboard/login", ["PCast-Dashboard": "1", "Content-Type": "application/json"],
+                    body: #"{"applicationId":"first","secret":"sesame"}"#)
+                #expect(login.status == 429)
+            }
+        }
+    }
+
+    @Test("guesses of the metrics credential count too") func metricsGuesses() async throws {
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.trustedProxies = [IPNetwork("127.0.0.1")!]
+            $0.metricsToken = "scrape-me"
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            func status(_ token: String, _ address: String = "203.0.113.1") async throws -> Int {
+                try await platform.send(
+                    "GET", "/metrics", ["X-Forwarded-For": address, "Authorization": "Bearer \(token)"]
+                ).status
+            }
+            for number in 0..<10 { #expect(try await status("\(number)") == 401) }
+            #expect(try await status("scrape-me") == 429)
+            #expect(try await status("scrape-me", "203.0.113.2") == 200)
+        }
+    }
+
+    private static func basic(_ guess: String) -> [String: String] {
+        ["Authorization": "Basic \(Base64.encode(Array("first:\(guess)".utf8)))"]
+    }
+}

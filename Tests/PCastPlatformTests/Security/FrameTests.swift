@@ -1,0 +1,61 @@
+import PCastEdgeAuth
+import PCastMedia
+import PCastPlatform
+import PCastSignaling
+import Testing
+
+@testable import PCastPlatform
+
+/// Pages in other sites' frames, and frames of the protocol.
+@Suite("Frames") struct FrameTests {
+    @Test("the publish page and the dashboard stand in no frame", arguments: ["/publish", "/publish?start", "/"])
+    func framing(path: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", path)
+            #expect(answer.header("Content-Security-Policy")?.contains("frame-ancestors 'none'") == true)
+            #expect(answer.header("X-Frame-Options") == "DENY")
+        }
+    }
+
+    @Test("who may frame the watch page is configured; anybody, where it is not") func watch() async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", "/watch/x")
+            #expect(answer.header("Content-Security-Policy")?.contains("frame-ancestors") == false)
+            #expect(answer.header("X-Frame-Options") == nil)
+        }
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.frameAncestors = ["'self'", "https://www.example.com"]
+        }
+        try await TestPlatform.runConfigured(configure: configure) { platform in
+            for path in ["/watch", "/watch/x"] {
+                let policy = try await platform.send("GET", path).header("Content-Security-Policy")
+                #expect(policy?.hasSuffix("; frame-ancestors 'self' https://www.example.com") == true)
+            }
+            let publish = try await platform.send("GET", "/publish").header("Content-Security-Policy")
+            #expect(publish?.contains("frame-ancestors 'none'") == true)
+        }
+    }
+
+    @Test("the publish page begins by a gesture alone, whatever its address says") func gesture() async throws {
+        try await TestPlatform.run { platform in
+            let script = try await platform.send("GET", "/assets/publish.js").body
+            // The only callers are the button, and the return of what the button began.
+            let calls = script.split(separator: "\n").filter { $0.contains("publish()") }
+            #expect(calls.allSatisfy { $0.contains("function publish") }, "\(calls)")
+            #expect(!script.contains(#"has("start")) publish"#))
+        }
+    }
+
+    @Test("every frame of the protocol counts: pings too often end the connection") func pings() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 4 }) { platform in
+            try await ProtocolClient.run(platform) { client in
+                var request = MQRequest()
+                request.requestID = "1"
+                request.type = "mq.PingPong"
+                for _ in 0..<200 { try? await client.sendRaw(SignalingFrame(request, form: .text)) }
+                #expect(try await client.closes())
+                #expect(await client.received.count < 100)
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import PCastEdgeAuth
+import PCastIO
+import PCastMedia
+import PCastPlatform
+import PCastSignaling
+import Testing
+
+/// What belongs to whom: tags that authorize, and sessions.
+@Suite("Tags that authorize, and owners of sessions") struct OwnershipTests {
+    private func publish(
+        _ token: String, tags: [String], _ platform: TestPlatform,
+        _ body: @Sendable (String) async throws -> Void
+    ) async throws {
+        try await ProtocolClient.run(platform) { client in
+            _ = try #require(try await client.authenticate(try Tokens.make { $0.forAuthenticationOnly() }))
+            try await body(try #require(try await client.setUp(try Requests.publish(token, tags: tags))))
+        }
+    }
+
+    private static let tags = [
+        "channelId:other", "channelAlias:other", "roomId:other", "roomAlias:other", "plain",
+    ]
+
+    @Test("a client's own tags give nobody a stream: only those count that its token applies", arguments: tags)
+    func tags(tag: String) async throws {
+        try await TestPlatform.run { platform in
+            let viewing = try Tokens.make { $0.forStreamingOnly().forTag(tag) }
+            try await publish(try Tokens.publishing(), tags: Self.tags, platform) { stream in
+                #expect(try await platform.post("/whep", try Offers.viewer(), token: viewing).status == 404)
+                #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: viewing).status == 401)
+                try await ProtocolClient.run(platform) { viewer in
+                    _ = try #require(try await viewer.authenticate(try Tokens.make { $0.forAuthenticationOnly() }))
+                    #expect(try await viewer.ask(try Requests.view(viewing, origin: stream)) == .unauthorized)
+                }
+                // What another channel's backend reads is not for a client to write.
+                let report = #"{"publishingReport":{"channelIds":["other"]}}"#
+                #expect(try await !platform.ask("PUT", "/pcast/reporting/publishing", report).body.contains(stream))
+            }
+            let applying = try Tokens.make { $0.forPublishingOnly().applyTag(tag) }
+            try await publish(applying, tags: Self.tags, platform) { stream in
+                #expect(try await platform.post("/whep", try Offers.viewer(), token: viewing).status == 201)
+                #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: viewing).status == 201)
+            }
+        }
+    }
+
+    @Test("on this machine, where no token is needed, a publisher's own tags count") func local() async throws {
+        try await TestPlatform.run { platform in
+            try await ProtocolClient.run(platform) { client in
+                _ = try #require(try await client.authenticate())
+                let stream = try #require(try await client.setUp(try Requests.publish(tags: ["channelId:own"])))
+                let viewing = try Tokens.make { $0.forStreamingOnly().forTag("channelId:own") }
+                #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: viewing).status == 201)
+            }
+        }
+    }
+
+    @Test("a session is resumed by who began it, and by no other token of the application")
+    func sessions() async throws {
+        try await TestPlatform.run(host: "0.0.0.0") { platform in
+            let token = try Tokens.make { $0.forAuthenticationOnly().withCapability("a") }
+            let other = try Tokens.make { $0.forAuthenticationOnly().withCapability("b") }
+            try await ProtocolClient.run(platform) { client in
+                let session = try #require(try await client.authenticate(token))
+                let stream = try #require(try await client.setUp(try Requests.publish(try Tokens.publishing())))
+                try await ProtocolClient.run(platform) { thief in
+                    let given = try await thief.authenticate(other, session: session)
+                    #expect(given != nil && given != session)
+                    #expect(try await thief.ask(Requests.destroy(stream, reason: "ended")) == .gone)
+                }
+                // The first connection has it still.
+                #expect(try await client.ask(Requests.destroy(stream, reason: "ended")) == .ok)
+                #expect(try await client.reason(stream) == "ended")
+                try await ProtocolClient.run(platform) { again in
+                    #expect(try await again.authenticate(token, session: session) == session)
+                }
+                // Whose tokens apply the same tags is the same.
+                let tagged = { @Sendable (capability: String) in
+                    try Tokens.make { $0.forAuthenticationOnly().applyTag("user:7").withCapability(capability) }
+                }
+                try await ProtocolClient.run(platform) { own in
+                    let first = try #require(try await own.authenticate(tagged("a")))
+                    try await ProtocolClient.run(platform) { again in
+                        #expect(try await again.authenticate(tagged("b"), session: first) == first)
+                    }
+                }
+                // A token that names the session is its owner's, who has it renewed.
+                let renewed = try Tokens.make { $0.forAuthenticationOnly().forSession(session) }
+                try await ProtocolClient.run(platform) { again in
+                    #expect(try await again.authenticate(renewed, session: session) == session)
+                }
+            }
+        }
+    }
+}

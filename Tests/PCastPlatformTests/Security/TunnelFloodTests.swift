@@ -1,0 +1,97 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import PCastIO
+import PCastMedia
+import PCastWebRTC
+import Synchronization
+import Testing
+
+@testable import PCastPlatform
+
+/// Clients of the tunnel that write and never read.
+@Suite("Floods of the tunnel") struct TunnelFloodTests {
+    /// Writes as much as goes, and reads nothing once the handshake is over.
+    private final class Flood: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        private let bytes: ByteBuffer
+        private let repeats: Bool
+
+        init(_ bytes: [UInt8], repeats: Bool) { (self.bytes, self.repeats) = (ByteBuffer(bytes: bytes), repeats) }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            guard case TLSUserEvent.handshakeCompleted = event else { return }
+            _ = context.channel.setOption(.autoRead, value: false)
+            write(context)
+        }
+
+        private func write(_ context: ChannelHandlerContext) {
+            context.write(wrapOutboundOut(bytes), promise: nil)
+            context.flush()
+            if repeats, context.channel.isWritable {
+                context.eventLoop.assumeIsolated().execute { self.write(context) }
+            }
+        }
+
+        func channelWritabilityChanged(context: ChannelHandlerContext) {
+            if repeats, context.channel.isWritable { write(context) }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    private static func connect(port: Int, _ bytes: [UInt8], repeats: Bool = true) async throws -> any Channel {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.certificateVerification = .none
+        let context = try NIOSSLContext(configuration: configuration)
+        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers(
+                        NIOSSLClientHandler(context: context, serverHostname: nil), Flood(bytes, repeats: repeats))
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+    }
+
+    /// A Binding request (RFC 8489, section 5) without attributes.
+    private static func binding(_ number: UInt8) -> [UInt8] {
+        [0, 1, 0, 0, 0x21, 0x12, 0xA4, 0x42] + [UInt8](repeating: number, count: 12)
+    }
+
+    @Test("fifty clients that ask without end and read nothing are cut off, and cost little memory meanwhile")
+    func bindings() async throws {
+        try await TestPlatform.run(tlsPort: 0) { platform in
+            let port = try #require(platform.listening.tlsPort)
+            let before = try #require(ProcessFigures.read()).memory
+            let start = MonotonicClock.now()
+            let burst = (0..<200).flatMap { Self.binding(UInt8($0)) }
+            var channels: [any Channel] = []
+            for _ in 0..<50 { channels.append(try await Self.connect(port: port, burst)) }
+            let isOver = Atomic(false)
+            let memory = Task {
+                var most = before
+                while !isOver.load(ordering: .relaxed) {
+                    most = max(most, ProcessFigures.read()?.memory ?? 0)
+                    try? await Task.sleep(for: .milliseconds(50))
+                }
+                return most
+            }
+            // The deadline of who has no allocation is ten seconds; on a busy machine connecting takes some.
+            let limit = start + .seconds(30)
+            var open = channels.count
+            while open > 0, MonotonicClock.now() < limit {
+                open = channels.count { $0.isActive }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            isOver.store(true, ordering: .relaxed)
+            let most = await memory.value
+            #expect(open == 0, "\(open) connections are open")
+            #expect(most - before < 256 << 20, "\((most - before) >> 20) MiB")
+            for channel in channels where channel.isActive { channel.close(promise: nil) }
+            #expect(try await platform.send("GET", "/healthz").status == 200)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+@testable import PCast
+
+/// Files within a folder, while somebody changes the names in it.
+@Suite("Files of a folder") struct FolderFileTests {
+    private let root: String
+    private var folder: String { root + "/folder" }
+
+    init() throws {
+        root = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: root + "/folder/sub", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: root + "/outside", withIntermediateDirectories: true)
+        try write("secret", root + "/outside/file")
+        try write("film", root + "/folder/film.mp4")
+    }
+
+    private func write(_ text: String, _ path: String) throws {
+        try text.write(toFile: path, atomically: false, encoding: .utf8)
+    }
+
+    private func read(_ path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
+
+    private func link(_ path: String, to target: String) throws {
+        try? FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+    }
+
+    @Test("a link that is put in the place of a file after it was checked is not followed", arguments: [false, true])
+    func swappedFile(existed: Bool) throws {
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let path = folder + (existed ? "/film.mp4" : "/new.mp4")
+        let file = try #require(FolderFile(path, in: folder, isWritten: true))
+        try link(path, to: root + "/outside/file")
+        try write("overwritten", file.path)
+        #expect(read(root + "/outside/file") == "secret")
+        #expect(read(file.path) == "overwritten")
+    }
+
+    @Test("nor is one in the place of a folder above it") func swappedFolder() throws {
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let file = try #require(FolderFile(folder + "/sub/file", in: folder, isWritten: true))
+        try FileManager.default.moveItem(atPath: folder + "/sub", toPath: folder + "/moved")
+        try link(folder + "/sub", to: root + "/outside")
+        try write("overwritten", file.path)
+        #expect(read(root + "/outside/file") == "secret")
+        #expect(read(folder + "/moved/file") == "overwritten")
+    }
+
+    @Test("what is read is the file that was checked") func swappedReading() throws {
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let file = try #require(FolderFile(folder + "/film.mp4", in: folder, isWritten: false))
+        try link(folder + "/film.mp4", to: root + "/outside/file")
+        #expect(read(file.path) == "film")
+    }
+
+    @Test("nothing out of the folder is opened, by whatever name, and no pipe or folder") func outside() throws {
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        try link(folder + "/link", to: root + "/outside/file")
+        try link(folder + "/away", to: root + "/outside")
+        try link(folder + "/dangling", to: root + "/outside/none")
+        mkfifo(folder + "/pipe", 0o600)
+        for isWritten in [false, true] {
+            for name in ["link", "away/file", "../outside/file", "..", ".", "", "sub", "pipe"] {
+                #expect(FolderFile("\(folder)/\(name)", in: folder, isWritten: isWritten) == nil, "\(name)")
+            }
+        }
+        #expect(FolderFile(folder + "/dangling", in: folder, isWritten: true) == nil)
+        #expect(read(root + "/outside/none") == nil)
+        #expect(FolderFile(folder + "/none", in: folder, isWritten: false) == nil)
+        try link(folder + "/inside", to: "film.mp4")
+        let inside = try #require(FolderFile(folder + "/inside", in: folder, isWritten: false))
+        #expect(read(inside.path) == "film")
+    }
+}

@@ -124,11 +124,12 @@ struct JoinStormTests {
         let record: [UInt8] = [22, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 2, 3]
         #expect(isRecords(record) && isRecords(record + record))
         #expect(isRecords([22, 0xFE, 0xFF] + record.dropFirst(3)))
-        for bytes in [
+        let others: [[UInt8]] = [
             [], [22, 0xFE, 0xFD], Array(record.dropLast()), record + [0], record + [22],
             [22, 3, 3] + record.dropFirst(3),
             [30] + record.dropFirst(), Array(record.prefix(11)) + [0, 0], Array(record.prefix(11)) + [0xFF, 0xFF, 1],
-        ] {
+        ]
+        for bytes in others {
             #expect(!isRecords(bytes), "\(bytes)")
         }
     }

@@ -1,3 +1,4 @@
+import PCastEdgeAuth
 import PCastMedia
 
 /// Who began a session, as its token tells: nobody else resumes it, whatever session ID they know.

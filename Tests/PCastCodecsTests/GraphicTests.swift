@@ -34,7 +34,7 @@ struct GraphicTests {
         let size = Dimensions(width: 64, height: 48)
         let red: [(MatrixCoefficients, [Int])] = [(.bt601, [81, 90, 240]), (.bt709, [63, 102, 240])]
         for (matrix, wanted) in red {
-            let frame = Self.grey(size, color: VideoColor(matrix: matrix))
+            let frame = Self.grey(size, matrix: matrix)
             let blended = try GraphicBlender().blend(Self.red(size), over: frame)
             #expect(blended.dimensions == size && blended.matrix == matrix && blended.timestamp == frame.timestamp)
             #expect(Self.isNear(Self.sample(blended, 10, 20), wanted), "\(Self.sample(blended, 10, 20))")

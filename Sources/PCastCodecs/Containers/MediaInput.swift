@@ -8,6 +8,7 @@ final class MediaInput {
     private var format: UnsafeMutablePointer<AVFormatContext>?
     private let bytes: MediaBytesContext?
     private let isSRT: Bool
+    private let isWeb: Bool
     /// A peer of SRT has closed the connection, and did not just vanish.
     private var hasSaidGoodbye = false
     let packet = AVPacketHolder()
@@ -25,6 +26,7 @@ final class MediaInput {
         self.deadline = deadline
         bytes = nil
         isSRT = uri.lowercased().hasPrefix("srt:")
+        isWeb = ["http:", "https:"].contains { uri.lowercased().hasPrefix($0) }
         let format = Self.context(deadline)
         MediaAccess.hold(format)
         deadline.begin(for: MediaAccess.current?.openingPatience)
@@ -61,7 +63,7 @@ final class MediaInput {
         self.deadline = deadline
         let bytes = MediaBytesContext(bytes)
         self.bytes = bytes
-        isSRT = false
+        (isSRT, isWeb) = (false, false)
         let format = Self.context(deadline)
         format?.pointee.pb = bytes.pointer
         format?.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
@@ -241,8 +243,16 @@ final class MediaInput {
         if deadline.isCancelled { return false }
         if result == cffmpeg_error_end_of_file() { return false }
         if hasSaidGoodbye, result == cffmpeg_error_input_output() { return false }
+        if result == cffmpeg_error_input_output(), endsWithConnection { return false }
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
         return true
+    }
+
+    /// Of an answer without a length the end is that of the connection (RFC 9112, section 6.3), which libavformat takes for a
+    /// failure.
+    private var endsWithConnection: Bool {
+        guard isWeb, let context = format?.pointee.pb else { return false }
+        return avio_size(context) < 0
     }
 
     /// Who closes is heard at once. Of who is gone nothing is: libsrt gives it up after five seconds without a word.

@@ -124,6 +124,13 @@ extension PlaylistTimeline {
         segments[index - 1].isMeasured = true
     }
 
+    /// The media of the last segment were read, and end there.
+    public mutating func end(at position: TimeSpan) {
+        guard let last = segments.last, !playlist.isLive, position > last.start else { return }
+        segments[segments.count - 1].duration = position - last.start
+        segments[segments.count - 1].isMeasured = true
+    }
+
     /// Where the window begins.
     public var start: TimeSpan { segments.first?.start ?? .zero }
 

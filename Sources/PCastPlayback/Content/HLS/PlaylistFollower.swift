@@ -64,6 +64,14 @@ final class PlaylistFollower: Sendable {
         }
     }
 
+    /// The media of the last segment end there.
+    func end(at position: TimeSpan) {
+        state.withLock { state in
+            state.timeline?.end(at: position)
+            state.version += 1
+        }
+    }
+
     func stop() { task.withLock { $0?.cancel() } }
 
     /// Waits until a playlist came, or will not.

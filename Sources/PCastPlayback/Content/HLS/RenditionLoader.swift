@@ -204,6 +204,16 @@ final class RenditionLoader: Sendable {
         if isMoved { changes.raise() }
     }
 
+    /// The media of a segment were read, and end there: of the last one that is where everything ends.
+    func end(_ segment: LoadedSegment, at position: TimeSpan) {
+        guard let follower, let timeline = follower.timeline, !timeline.playlist.isLive,
+            let last = timeline.segments.last,
+            last.number == segment.number, (last.end - position).magnitude > Self.placeTolerance
+        else { return }
+        segment.setEnd(position)
+        follower.end(at: position)
+    }
+
     // MARK: Loading
 
     private func run() async {

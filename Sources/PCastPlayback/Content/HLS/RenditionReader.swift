@@ -186,6 +186,7 @@ final class RenditionReader {
     private func finish(_ packets: SegmentPackets, _ name: String) throws(PlaybackError) {
         guard !packets.segment.isLeft else { return }
         last = progress.end.map { (packets.segment, $0) }
+        if let end = progress.end { loader.end(packets.segment, at: end.position) }
         messages += packets.messages
         brokenSegments = hasPackets ? 0 : brokenSegments + 1
         if brokenSegments >= Self.brokenLimit {

@@ -149,7 +149,7 @@ import Testing
             let bytes = try Array(Data(contentsOf: URL(fileURLWithPath: path)))
             let units = AnnexB.units(bytes)
             let end = try #require(units.firstIndex { $0[0] & 31 == 5 })
-            let first = units[...end].flatMap { [0, 0, 0, 1] + $0 }
+            let first: [UInt8] = units[...end].flatMap { [0, 0, 0, 1] + Array($0) }
             let frame = EncodedFrame(
                 codec: .h264, bytes: first, isKeyFrame: true, timestamp: MediaTime(ticks: 0, rate: .video),
                 captureTime: nil)

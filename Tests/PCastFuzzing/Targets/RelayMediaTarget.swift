@@ -53,11 +53,11 @@ enum RelayMediaTarget {
         do {
             if !asPublisher {
                 // Its publisher is silent, and never connects.
-                let (offer, _) = offer(sections(asPublisher: true), &generator)
+                let (offer, _) = try offer(sections(asPublisher: true), &generator)
                 _ = try relay.publish(
                     PeerID(1), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
             }
-            let (offer, credentials) = offer(sections(asPublisher: asPublisher), &generator)
+            let (offer, credentials) = try offer(sections(asPublisher: asPublisher), &generator)
             let answer =
                 asPublisher
                 ? try relay.publish(PeerID(2), stream: AgreedEnd.stream, offer: offer.description, at: AgreedEnd.now)
@@ -104,13 +104,14 @@ enum RelayMediaTarget {
 
     private static func offer(
         _ sections: [OfferSection], _ generator: inout SeededGenerator
-    ) -> (Offer, ICECredentials) {
+    ) throws(BrokenInvariant) -> (Offer, ICECredentials) {
+        guard let certificate = AgreedEnd.certificate else { throw BrokenInvariant(description: "no certificate") }
         let credentials = ICECredentials.random(using: &generator)
         let offer = Offer(
             sections: sections, originSessionID: 7,
             transport: TransportDescription(
                 iceUfrag: credentials.ufrag, icePwd: credentials.password,
-                fingerprint: AgreedEnd.certificate?.fingerprint.attribute ?? "", candidates: []),
+                fingerprint: certificate.fingerprint.attribute, candidates: []),
             capabilities: MediaCapabilities(feedback: .all))
         return (offer, credentials)
     }

@@ -1,18 +1,18 @@
+import CLinux
 import Glibc
-import PCastIO
 
 /// A file within a folder, opened where it was checked: what is put at its name or at a folder's above it afterwards, such
 /// as a symbolic link, changes nothing.
-struct FolderFile: Sendable {
+package struct FolderFile: Sendable {
     /// Opens what was checked, whatever stands at its name by then.
-    let path: String
+    package let path: String
     private let descriptor: Descriptor
 
     /// - Parameters:
     ///   - path: absolute.
     ///   - isWritten: whether it is made where it is not there.
     /// - Returns: nil for what is not there, not within the folder, or no file.
-    init?(_ path: String, in folder: String, isWritten: Bool) {
+    package init?(_ path: String, in folder: String, isWritten: Bool) {
         guard let root = Self.resolved(folder), let place = Self.place(of: path, isWritten: isWritten),
             let directory = Self.directory(place.folder, within: root)
         else { return nil }

@@ -30,7 +30,7 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
         switch unwrapInboundIn(data) {
         case .head(var head):
             guard !hasLastRequest else { return }
-            let isLast = !head.isKeepAlive
+            let isLast = !head.persists
             // An expectation of HTTP/1.0 is ignored.
             if head.version.isBeforeHTTP11 { head.headers.remove(name: "Expect") }
             // In the one spelling that the server above looks for.
@@ -68,7 +68,8 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
     private func finalHead(_ response: HTTPResponseHead) -> HTTPResponseHead {
         var head = response
         var exchange = exchanges[exchanges.startIndex]
-        if exchange.expectsContinue || head.headers[canonicalForm: "Connection"].contains("close") {
+        if exchange.expectsContinue || head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
+        {
             exchange.isLast = true
         }
         if exchange.version.isBeforeHTTP11 {
@@ -85,6 +86,15 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
         if exchange.isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
         exchanges[exchanges.startIndex] = exchange
         return head
+    }
+}
+
+extension HTTPRequestHead {
+    /// Whether the connection stays after it (RFC 9112, section 9.3): `close` goes before all else.
+    fileprivate var persists: Bool {
+        let options = headers[canonicalForm: "Connection"].map { $0.lowercased() }
+        if options.contains("close") { return false }
+        return !version.isBeforeHTTP11 || options.contains("keep-alive")
     }
 }
 

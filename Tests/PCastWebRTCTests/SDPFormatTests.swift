@@ -63,7 +63,7 @@ struct SDPFormatTests {
         let formats = try SessionDescription(parsing: text).media[0].payloadFormats
         #expect(formats.map(\.payloadType) == [100, 96] && formats.map(\.codec) == [.h264, .vp8])
         #expect(formats[1].rtxPayloadType == 97 && formats[1].feedback == [.nack, .pli])
-        #expect(formats[0].rtxPayloadType == nil && formats[0].feedback == [.pli])
+        #expect(formats[0].rtxPayloadType == nil && formats[0].feedback == [.pli, .fir])
         #expect(formats[0].h264 == H264Format(parameters: formats[0].parameters))
     }
 

@@ -105,7 +105,13 @@ struct SDPOfferTests {
         let offer = offer(.sendOnly)
         let answer = try answer(offer) { $0 == .audio ? .receive : nil }
         let session = try offer.accept(answer.description)
-        #expect(session.media.map(\.index) == [1] && session.media(withMid: "0") == nil)
+        // The first section of the bundle is inactive, for it cannot be rejected alone.
+        #expect(session.media.map(\.direction) == [.inactive, .sendOnly])
+        var rejected = answer.description
+        rejected.media[0].port = 0
+        rejected.bundle = ["1"]
+        let other = try offer.accept(rejected)
+        #expect(other.media.map(\.index) == [1] && other.media(withMid: "0") == nil && other.problems.isEmpty)
     }
 
     @Test("An answer with two estimators, unoffered ids, codecs or profiles is held to the offer")

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PCast
 import PCastMedia
 import PCastNetwork
 

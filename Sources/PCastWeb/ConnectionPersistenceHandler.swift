@@ -68,8 +68,8 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
     private func finalHead(_ response: HTTPResponseHead) -> HTTPResponseHead {
         var head = response
         var exchange = exchanges[exchanges.startIndex]
-        if exchange.expectsContinue || head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
-        {
+        let saysClose = head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
+        if exchange.expectsContinue || saysClose {
             exchange.isLast = true
         }
         if exchange.version.isBeforeHTTP11 {

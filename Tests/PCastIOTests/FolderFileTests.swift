@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import PCast
+@testable import PCastIO
 
 /// Files within a folder, while somebody changes the names in it.
 @Suite("Files of a folder") struct FolderFileTests {

@@ -114,7 +114,7 @@ import Testing
         async throws
     {
         try await TestPlatform.run { platform in
-            try await Self.publishing([#"=HYPERLINK("http://x","y")"#], platform) { client, _, stream in
+            try await Self.publishing([#"=HYPERLINK("http://x","y")"#], platform) { (client, _, stream) async throws in
                 #expect(try await client.ask(Requests.destroy(try #require(stream), reason: "=1+1")) == .ok)
             }
             #expect(

@@ -2,6 +2,7 @@ import Logging
 import PCastIO
 import PCastMedia
 import PCastTimeline
+import PCastWebRTC
 import Testing
 
 @testable import PCastPlatform

@@ -48,7 +48,7 @@ import Testing
 
     @Test("every frame of the protocol counts: pings too often end the connection") func pings() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 4 }) { platform in
-            try await ProtocolClient.run(platform) { client in
+            try await ProtocolClient.run(platform) { (client) async throws in
                 var request = MQRequest()
                 request.requestID = "1"
                 request.type = "mq.PingPong"

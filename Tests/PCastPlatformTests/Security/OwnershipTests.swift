@@ -17,15 +17,15 @@ import Testing
         }
     }
 
-    private static let tags = [
+    private static let clientTags = [
         "channelId:other", "channelAlias:other", "roomId:other", "roomAlias:other", "plain",
     ]
 
-    @Test("a client's own tags give nobody a stream: only those count that its token applies", arguments: tags)
+    @Test("a client's own tags give nobody a stream: only those count that its token applies", arguments: clientTags)
     func tags(tag: String) async throws {
-        try await TestPlatform.run { platform in
+        try await TestPlatform.run { (platform) async throws in
             let viewing = try Tokens.make { $0.forStreamingOnly().forTag(tag) }
-            try await publish(try Tokens.publishing(), tags: Self.tags, platform) { stream in
+            try await publish(try Tokens.publishing(), tags: Self.clientTags, platform) { stream in
                 #expect(try await platform.post("/whep", try Offers.viewer(), token: viewing).status == 404)
                 #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: viewing).status == 401)
                 try await ProtocolClient.run(platform) { viewer in
@@ -37,7 +37,7 @@ import Testing
                 #expect(try await !platform.ask("PUT", "/pcast/reporting/publishing", report).body.contains(stream))
             }
             let applying = try Tokens.make { $0.forPublishingOnly().applyTag(tag) }
-            try await publish(applying, tags: Self.tags, platform) { stream in
+            try await publish(applying, tags: Self.clientTags, platform) { (stream) async throws in
                 #expect(try await platform.post("/whep", try Offers.viewer(), token: viewing).status == 201)
                 #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: viewing).status == 201)
             }
@@ -71,7 +71,7 @@ import Testing
                 // The first connection has it still.
                 #expect(try await client.ask(Requests.destroy(stream, reason: "ended")) == .ok)
                 #expect(try await client.reason(stream) == "ended")
-                try await ProtocolClient.run(platform) { again in
+                try await ProtocolClient.run(platform) { (again) async throws in
                     #expect(try await again.authenticate(token, session: session) == session)
                 }
                 // Whose tokens apply the same tags is the same.
@@ -80,13 +80,13 @@ import Testing
                 }
                 try await ProtocolClient.run(platform) { own in
                     let first = try #require(try await own.authenticate(tagged("a")))
-                    try await ProtocolClient.run(platform) { again in
+                    try await ProtocolClient.run(platform) { (again) async throws in
                         #expect(try await again.authenticate(tagged("b"), session: first) == first)
                     }
                 }
                 // A token that names the session is its owner's, who has it renewed.
                 let renewed = try Tokens.make { $0.forAuthenticationOnly().forSession(session) }
-                try await ProtocolClient.run(platform) { again in
+                try await ProtocolClient.run(platform) { (again) async throws in
                     #expect(try await again.authenticate(renewed, session: session) == session)
                 }
             }

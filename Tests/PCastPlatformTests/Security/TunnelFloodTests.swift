@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import NIOSSL
+import NIOTLS
 import PCastIO
 import PCastMedia
 import PCastWebRTC

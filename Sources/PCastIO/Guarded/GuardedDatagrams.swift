@@ -50,7 +50,9 @@ public final class GuardedDatagrams: Sendable {
         for (index, entry) in polled.enumerated() where entry.revents != 0 {
             while let (count, from) = receive(entry.fd, &buffer) {
                 if index == 0 {
-                    if let own = outsideSocket(of: from, to: outside, &sockets) { send(buffer, count, by: own, to: nil) }
+                    if let own = outsideSocket(of: from, to: outside, &sockets) {
+                        send(buffer, count, by: own, to: nil)
+                    }
                 } else {
                     send(buffer, count, by: entrance, to: sockets[index - 1].inside)
                 }

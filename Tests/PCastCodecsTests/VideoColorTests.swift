@@ -86,7 +86,7 @@ import Testing
             let decoded = try #require(try decoder.decode(coded).first)
             #expect(decoded.matrix == (codec == .vp8 ? .bt601 : matrix))
             let middle = try Self.middle(decoded)
-            #expect(Self.isNear(middle, Self.wanted), "\(middle)")
+            #expect(Self.isNear(middle, Self.wanted, codec == .vp8 ? 12 : 8), "\(middle)")
         }
     }
 
@@ -152,7 +152,9 @@ import Testing
                     Issue.record("\(String(describing: reader.passThroughObstacle))")
                     return
                 }
-                let unit = try #require(AnnexB.units(frame.bytes).first { $0[0] & 31 == 7 })
+                // A zero at the end belongs to the start code behind it.
+                var unit = try #require(AnnexB.units(frame.bytes).first { $0[0] & 31 == 7 })
+                while unit.last == 0 { unit.removeLast() }
                 let set = try #require(H264SequenceParameterSet(unit))
                 let again = try #require(H264SequenceParameterSet(set.describing(.bt601)))
                 #expect(again.dimensions == set.dimensions && again.matrixCode == 6)

@@ -58,7 +58,7 @@ struct AdvertisedAddressesTests {
     func others() {
         let one = make("192.0.2.7", discovered: ["198.51.100.1:40000", "192.0.2.7:8189"])
         #expect(one.localOnly.isEmpty)
-        #expect(texts(one) == ["192.0.2.7:8189", "198.51.100.1:40000"])
+        #expect(texts(one, Self.interfaces, []) == ["192.0.2.7:8189", "198.51.100.1:40000"])
         let all = make("0.0.0.0")
         #expect(all.localOnly.isEmpty)
         #expect(texts(all).count == Self.interfaces.count)

@@ -267,7 +267,7 @@ import Testing
     }
 
     @Test("a ping is answered with its two numbers, and a large one is none") mutating func largePings() throws {
-        let unknown = [0x7A] + [0xC0, 0x9A, 0x0C] + [UInt8](repeating: 0x78, count: 200_000)
+        let unknown = [0x7A] + [0xA0, 0x8D, 0x06] + [UInt8](repeating: 0x78, count: 100_000)
         server.handle(.received(Samples.request("mq.PingPong", payload: [0x08, 1] + unknown)), at: at(0))
         let outputs = server.pollAll()
         #expect(outputs.count == 1)

@@ -40,7 +40,7 @@ private final class Taken: Sendable {
     @Test func aBacklogThatIsTooLongIsForgottenUntilTheNextKeyFrame() {
         let feed = ReceivedMediaFeed()
         feed.deliver(picture(0, key: true))
-        for number in 1...40 { feed.deliver(picture(Int64(number), key: false)) }
+        for number in 1...120 { feed.deliver(picture(Int64(number), key: false)) }
         let late = Taken()
         _ = feed.add { late.take($0) }
         #expect(late.all.isEmpty)

@@ -62,7 +62,7 @@ struct Report {
                 let value = figures.first { $0.key == target.figure }?.value
                 return "missed: \(target.figure) is \(Self.text(value)), target \(target.text)\n"
             }
-            FileHandle.standardError.write(Data(lines.joined().utf8))
+            StandardOutput.writeError(lines.joined())
             throw ExitCode(1)
         }
     }

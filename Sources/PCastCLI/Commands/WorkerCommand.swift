@@ -25,7 +25,7 @@ struct WorkerCommand: AsyncCommand {
         if order.guardAddress == nil, let hold = WorkGuard.Hold.available(for: order),
             let program = Bundle.main.executablePath
         {
-            let write: @Sendable (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) }
+            let write: @Sendable (String) -> Void = { StandardOutput.write($0) }
             guard let guarded = WorkGuard(order, hold, write: write) else { return }
             do {
                 try await guarded.run(program, ["worker"], environment: ProcessInfo.processInfo.environment)

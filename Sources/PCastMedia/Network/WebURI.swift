@@ -70,10 +70,11 @@ public enum WebURI {
         }
         let header = text[text.utf8.index(text.startIndex, offsetBy: 5)..<comma].split(
             separator: ";", omittingEmptySubsequences: false)
-        let type = header.first.map { $0.lowercased() } ?? ""
+        let declared = header.first.map { $0.lowercased() } ?? ""
+        let type = declared.isEmpty ? "text/plain" : declared
         let body = decoded(text[text.utf8.index(after: comma)...].utf8)
         guard header.dropFirst().contains(where: { $0.lowercased() == "base64" }) else {
-            return (type.isEmpty ? "text/plain" : type, body)
+            return (type, body)
         }
         var digits = body.filter { $0 > 0x20 }.map { byte -> UInt8 in
             byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte

@@ -81,6 +81,7 @@ import Testing
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate(Tokens.make { $0.forAuthenticationOnly() }))
                 var create = PCastCreateStream()
+                create.sessionID = ""
                 create.connectUri = "http://127.0.0.1:1/"
                 create.connectOptions = ["unknown\n\u{1B}[2J"]
                 var message = PCastSetupStream()

@@ -5,7 +5,6 @@ import NIOTLS
 import PCastIO
 import PCastMedia
 import PCastWebRTC
-import Synchronization
 import Testing
 
 @testable import PCastPlatform
@@ -67,29 +66,16 @@ import Testing
         try await TestPlatform.run(tlsPort: 0) { platform in
             let port = try #require(platform.listening.tlsPort)
             let before = try #require(ProcessFigures.read()).memory
-            let start = MonotonicClock.now()
             let burst = (0..<200).flatMap { Self.binding(UInt8($0)) }
             var channels: [any Channel] = []
             for _ in 0..<50 { channels.append(try await Self.connect(port: port, burst)) }
-            let isOver = Atomic(false)
-            let memory = Task {
-                var most = before
-                while !isOver.load(ordering: .relaxed) {
-                    most = max(most, ProcessFigures.read()?.memory ?? 0)
-                    try? await Task.sleep(for: .milliseconds(50))
-                }
-                return most
+            // The deadline of a client without an allocation is ten seconds.
+            var most = before
+            let areClosed = try await eventually {
+                most = max(most, ProcessFigures.read()?.memory ?? 0)
+                return channels.allSatisfy { !$0.isActive }
             }
-            // The deadline of who has no allocation is ten seconds; on a busy machine connecting takes some.
-            let limit = start + .seconds(30)
-            var open = channels.count
-            while open > 0, MonotonicClock.now() < limit {
-                open = channels.count { $0.isActive }
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            isOver.store(true, ordering: .relaxed)
-            let most = await memory.value
-            #expect(open == 0, "\(open) connections are open")
+            #expect(areClosed, "\(channels.count { $0.isActive }) connections are open")
             #expect(most - before < 256 << 20, "\((most - before) >> 20) MiB")
             for channel in channels where channel.isActive { channel.close(promise: nil) }
             #expect(try await platform.send("GET", "/healthz").status == 200)

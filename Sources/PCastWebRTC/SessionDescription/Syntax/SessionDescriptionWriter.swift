@@ -73,7 +73,8 @@ struct SessionDescriptionWriter {
         for type in media.payloadTypes {
             for map in media.rtpMaps where map.payloadType == type { line("rtpmap", map.text) }
             for feedback in media.feedback where feedback.payloadType == type { line("rtcp-fb", feedback.text) }
-            line("fmtp", media.formatParameters[type].map { "\(type) \($0.text)" })
+            let parameters = media.formatParameters[type].flatMap { $0.isEmpty ? nil : $0 }
+            line("fmtp", parameters.map { "\(type) \($0.text)" })
         }
         for feedback in media.feedback where feedback.payloadType == nil { line("rtcp-fb", feedback.text) }
         line("ptime", media.packetTime.map { String($0) })

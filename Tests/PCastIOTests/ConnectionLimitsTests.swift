@@ -50,7 +50,7 @@ import Testing
                 read go
                 (exec 3<>/dev/tcp/127.0.0.1/\(door.address.port) && echo hello >&3 && read -t 10 word <&3 && echo "tcp $word")
                 (exec 3<>/dev/tcp/127.0.0.1/\(hiddenPort)) && echo hidden
-                (exec 3<>/dev/udp/127.0.0.1/\(echoAddress.port) && echo ping >&3 && read -t 10 word <&3 && echo "udp $word")
+                (exec 3<>/dev/udp/127.0.0.1/\(echoAddress.port) && echo ping >&3 && word=$(timeout 10 head -n 1 <&3) && echo "udp $word")
                 echo done
                 """
             let process = try ChildProcess(

@@ -83,7 +83,6 @@ import Testing
                 var create = PCastCreateStream()
                 create.sessionID = ""
                 create.connectUri = "http://127.0.0.1:1/"
-                create.connectOptions = ["unknown\n\u{1B}[2J"]
                 var message = PCastSetupStream()
                 message.streamToken = try Tokens.make { $0.forPublishingOnly().withCapability("publish-uri") }
                 message.createStream = create

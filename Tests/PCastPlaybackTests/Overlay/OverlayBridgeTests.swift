@@ -9,30 +9,6 @@ import Testing
 
 @Suite("The bridge between a player and its pages", .timeLimit(.minutes(2)))
 struct OverlayBridgeTests {
-    @Test("without the time of day there is no time, and a seek is a warning of the player's")
-    func withoutAnchor() async throws {
-        let served = try await ServedOverlay()
-        let messages = served.overlay.messages()
-        _ = try await served.open(anchored: false)
-        let page = served.page()
-        page.say("bridge.ready", seq: 1)
-        #expect(await page.next("bridge.welcome") != nil)
-        page.say("player.time", #"{"timecode":1790000012000}"#, seq: 2)
-        var errors: [OverlayError] = []
-        for await message in messages {
-            if case .playerTime = message { Issue.record("a time of nothing") }
-            if case .playerError(let error) = message { errors.append(error) }
-            if case .easeLiveError(let error) = message {
-                errors.append(error)
-                break
-            }
-        }
-        #expect(errors.count == 2 && errors[0] == errors[1])
-        #expect(errors.first?.level == .warning && errors.first?.component == .playerConnectivity)
-        page.close()
-        await served.close()
-    }
-
     @Test("a second page without a token sees, and is not obeyed; bytes and rubbish change nothing for the other")
     func onlookers() async throws {
         let served = try await ServedOverlay()

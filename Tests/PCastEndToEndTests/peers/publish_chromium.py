@@ -12,8 +12,8 @@ HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connection
 
 
 def address(options):
-    """The page's address with codec and start in its query, and the token in its fragment."""
-    query = {"codec": options.codec, "start": ""}
+    """The page's address with the codec in its query, and the token in its fragment."""
+    query = {"codec": options.codec}
     address = f"{options.url}{'&' if urllib.parse.urlsplit(options.url).query else '?'}{urllib.parse.urlencode(query)}"
     return f"{address}#token={urllib.parse.quote(options.token, safe='')}" if options.token else address
 
@@ -61,6 +61,8 @@ def publish(run, options):
         page = browser.page(hook)
         try:
             page.open(address(options))
+            page.wait("!document.getElementById('publish').disabled", options.join, "the camera")
+            page.click("#publish")
             state = "document.getElementById('state').textContent"
             page.wait(f"['publishing', 'refused', 'failed'].includes({state})", options.join, "the page to publish")
             if page.evaluate(state) != "publishing":

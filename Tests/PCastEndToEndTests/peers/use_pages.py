@@ -55,7 +55,9 @@ def settle(page, options, states, what):
 
 def publish(run, browser, options):
     page = browser.page()
-    page.open(f"{options.url}/publish?start")
+    page.open(f"{options.url}/publish")
+    page.wait("!document.getElementById('publish').disabled", options.join, "the camera")
+    page.click("#publish")
     run.figures["publishMessage"] = settle(page, options, ["publishing"], "the page to publish")
     if options.screenshots:
         page.rest(2)

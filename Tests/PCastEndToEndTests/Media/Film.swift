@@ -29,7 +29,9 @@ struct Film: Sendable {
                 "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=\(frameRate)",
                 "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100",
                 "-vf", "hue=H=2*PI*t/\(seconds)", "-t", "\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
-                "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "128k", path,
+                "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p",
+                // The source's colours are BT.601; untagged video of this size would be taken for BT.709.
+                "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac", "-b:a", "128k", path,
             ])
         let file = MediaFile(path: path, place: place)
         return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))

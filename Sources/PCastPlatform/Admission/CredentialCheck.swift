@@ -5,7 +5,9 @@ import Synchronization
 /// Checks secrets that could be guessed, wherever they are shown, with one limit for all of an address's failures.
 final class CredentialCheck: Sendable {
     private let gatekeeper: Gatekeeper
-    private let attempts = Mutex(LoginAttempts())
+    /// The failures by application, and by an empty name for everything else: guesses at one secret do not block the
+    /// correct credentials of another application at the same address. Bounded by the number of applications.
+    private let attempts = Mutex<[String: LoginAttempts]>([:])
 
     init(gatekeeper: Gatekeeper) { self.gatekeeper = gatekeeper }
 
@@ -13,16 +15,20 @@ final class CredentialCheck: Sendable {
     ///
     /// - Throws: `Refusal`: of kind `unauthorized` for a wrong one, `rateLimited` where too many were.
     func check(_ application: String, secret: String, from address: IPAddress?) throws(Refusal) {
-        try check(from: address) { gatekeeper.isApplication(application, secret: secret) }
+        try check(of: gatekeeper.hasApplication(application) ? application : "", from: address) {
+            gatekeeper.isApplication(application, secret: secret)
+        }
     }
 
     /// Checks whatever `isRight` looks at; it is not asked while the address has to wait.
-    func check(from address: IPAddress?, _ isRight: () -> Bool) throws(Refusal) {
+    ///
+    /// - Parameter name: the application whose secret is tried, or an empty name.
+    func check(of name: String = "", from address: IPAddress?, _ isRight: () -> Bool) throws(Refusal) {
         let now = MonotonicClock.now()
-        let wait = attempts.withLock { $0.wait(of: address, at: now) }
+        let wait = attempts.withLock { $0[name, default: LoginAttempts()].wait(of: address, at: now) }
         guard wait == .zero else { throw .tooManyFailures(retryAfter: wait) }
         guard isRight() else {
-            attempts.withLock { $0.noteFailure(of: address, at: now) }
+            attempts.withLock { $0[name, default: LoginAttempts()].noteFailure(of: address, at: now) }
             throw Refusal(.unauthorized, "The credentials are wrong.")
         }
     }

@@ -113,6 +113,9 @@ struct Gatekeeper: Sendable {
         }
     }
 
+    /// Whether there is an application of this ID.
+    func hasApplication(_ id: String) -> Bool { secrets[id] != nil }
+
     /// Checks an application's own credentials (HTTP Basic), in constant time.
     func isApplication(_ id: String, secret: String) -> Bool {
         let secrets = secrets

@@ -31,7 +31,8 @@ struct Film: Sendable {
                 "-vf", "hue=H=2*PI*t/\(seconds)", "-t", "\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
                 "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p",
                 // The source's colours are BT.601; untagged video of this size would be taken for BT.709.
-                "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac", "-b:a", "128k", path,
+                "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac",
+                "-b:a", "128k", path,
             ])
         let file = MediaFile(path: path, place: place)
         return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))

@@ -105,19 +105,24 @@ import Testing
         ]
         for (method, path, headers, body) in doors {
             try await TestPlatform.run { platform in
-                var statuses: [Int] = []
-                for number in 0..<20 {
-                    statuses.append(try await platform.send(method, path, headers("\(number)"), body: body).status)
+                for number in 0..<10 {
+                    let answer = try await platform.send(method, path, headers("\(number)"), body: body)
+                    #expect(answer.status == 401, "\(path)")
                 }
-                #expect(statuses.prefix(10).allSatisfy { $0 == 401 }, "\(path)")
-                #expect(statuses.suffix(5).allSatisfy { $0 == 429 }, "\(path)")
-                // Also at the others, and with the right one.
-                let answer = try await platform.ask("GET", "/pcast/streams")
-                #expect(answer.status == 429 && answer.header("Retry-After") != nil)
-                let login = try await platform.send(
-                    "POST", "/dashboard/login", ["PCast-Dashboard": "1", "Content-Type": "application/json"],
-                    body: #"{"applicationId":"first","secret":"sesame"}"#)
-                #expect(login.status == 429)
+                // Also at the others, and with the right one. A further attempt is due every six seconds: it is used up.
+                func isLimited(_ ask: () async throws -> TestPlatform.Answer) async throws -> Bool {
+                    try await eventually {
+                        while try await platform.send(method, path, headers("wrong"), body: body).status == 401 {}
+                        return try await ask().status == 429
+                    }
+                }
+                #expect(try await isLimited { try await platform.ask("GET", "/pcast/streams") })
+                #expect(
+                    try await isLimited {
+                        try await platform.send(
+                            "POST", "/dashboard/login", ["PCast-Dashboard": "1", "Content-Type": "application/json"],
+                            body: #"{"applicationId":"first","secret":"sesame"}"#)
+                    })
             }
         }
     }

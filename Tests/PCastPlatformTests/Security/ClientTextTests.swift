@@ -86,7 +86,8 @@ import Testing
                 var message = PCastSetupStream()
                 message.streamToken = try Tokens.make { $0.forPublishingOnly().withCapability("publish-uri") }
                 message.createStream = create
-                _ = try await client.ask(.setupStream(message))
+                let status = try await client.ask(.setupStream(message))
+                #expect(status == .failed, "the worker ends without a stream")
             }
             #expect(try await eventually { log.lines.contains { $0.contains("of a worker") } })
             #expect(try await eventually { log.lines.contains { $0.contains("forged") } })

@@ -71,7 +71,8 @@ import Testing
         let log = LogRecord()
         let script = #"read order; printf 'text \033]0;title\007 of a worker\n'; exit 1"#
         let workers = WorkerConfiguration(
-            program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!])
+            program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!],
+            listenerPorts: 9_000...9_010)
         try await TestPlatform.run(logger: log.logger, workers: workers) { platform in
             try await Self.publishing(["a\nb"], platform) { client, _, stream in
                 let stream = try #require(stream)
@@ -82,7 +83,7 @@ import Testing
                 _ = try #require(try await client.authenticate(Tokens.make { $0.forAuthenticationOnly() }))
                 var create = PCastCreateStream()
                 create.sessionID = ""
-                create.connectUri = "http://127.0.0.1:1/"
+                create.connectUri = "srt://0.0.0.0:9001?mode=listener"
                 var message = PCastSetupStream()
                 message.streamToken = try Tokens.make { $0.forPublishingOnly().withCapability("publish-uri") }
                 message.createStream = create

@@ -94,11 +94,10 @@ public struct JitterBuffer: ~Copyable {
     /// Whether a key frame has to be asked for: no frame can be delivered without one, or without what was waited for in
     /// vain, and none is on its way.
     public var needsKeyFrame: Bool {
-        guard let newest else { return false }
-        guard awaitsKeyFrame else { return isHopeless }
-        // Parameter sets that come in a packet of their own are followed by the key frame that they belong to, in most cases: the
-        // next packet shows whether they are.
-        return slots.keyFrameStartCount == 0 && slots[newest]?.start != .parameterSets
+        // Parameter sets that come in a packet of their own are followed by the key frame that they belong to, in most
+        // cases: the next packet shows whether they are.
+        guard let newest, slots[newest]?.start != .parameterSets else { return false }
+        return awaitsKeyFrame ? slots.keyFrameStartCount == 0 : isHopeless
     }
 
     /// When `poll` wants to be called next if no packet comes: when the hole's patience ends.

@@ -49,7 +49,8 @@ def settle(page, options, states, what):
     try:
         page.wait(condition, options.join, what)
     except chromium.BrowserError as error:
-        raise chromium.BrowserError(f"{error}; the page says {page.evaluate(MESSAGE)}") from error
+        state = page.evaluate("document.getElementById('state').textContent")
+        raise chromium.BrowserError(f"{error}; its state is {state}, and it says {page.evaluate(MESSAGE)}") from error
     return page.evaluate(MESSAGE)
 
 

@@ -22,12 +22,14 @@ struct SlowConsumerTests {
                     #expect(
                         try await platform.ask("PATCH", Self.game + "/events/a", #"{"n":"\#(index)","d":"\#(large)"}"#)
                             .status == 200)
+                    // It must not fall behind as well on a machine that has no time for it.
+                    #expect(try await listener.reaches(2 + index))
                 }
                 for index in 0..<600 {
                     #expect(
                         try await platform.ask("PATCH", Self.game + "/events/a", #"{"n":"s\#(index)"}"#).status == 200)
+                    #expect(try await listener.reaches(162 + index))
                 }
-                #expect(try await listener.reaches(761))
                 #expect(listener.revisions.map(\.number.value) == Array(1...761))
             }
             let text = Self.readAll(socket)

@@ -1,12 +1,12 @@
 public import PCastMedia
 import PCastRTP
 
-/// The reports and requests that the peer gets.
+/// RTCP reports and requests to the peer.
 extension MediaReceiver {
-    // MARK: Control out
+    // MARK: RTCP output
 
-    /// Asks the peer to send no more than that, all tracks together; nil to let it send what it likes. It is said at once,
-    /// and again each second while it holds (REMB, draft-alvestrand-rmcat-remb-03).
+    /// Requests that the peer send at most a bit rate, all tracks together; nil removes the limit. The request is sent
+    /// at once and repeated each second while the limit holds (REMB, draft-alvestrand-rmcat-remb-03).
     public mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
         guard limit != bitrateLimit else { return }
         bitrateLimit = limit
@@ -14,6 +14,7 @@ extension MediaReceiver {
         limitDue = now
     }
 
+    /// Writes a REMB message, if one is due.
     mutating func writeLimit(into writer: inout RTCPWriter, at now: Instant) {
         guard let limitDue, now >= limitDue else { return }
         self.limitDue = bitrateLimit == nil && liftings <= 1 ? nil : now + Self.reportInterval
@@ -24,6 +25,7 @@ extension MediaReceiver {
             senderSSRC: reporterSSRC, bitrate: bitrateLimit ?? Self.noLimit, ssrcs: ssrcs.span)
     }
 
+    /// The time at which ``poll(through:into:wallTime:at:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         mutating get {
             var deadline = Instant.earlier(nextReport, limitDue)
@@ -48,7 +50,7 @@ extension MediaReceiver {
         }
     }
 
-    /// Writes what is due into one datagram; true when there was no room for it.
+    /// Appends a datagram with all RTCP packets that are due. Returns true if the batch is full.
     public mutating func poll(
         through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant

@@ -47,7 +47,7 @@ public struct SecureTransport: ~Copyable {
     private static let outgoingLimit = 32
 
     /// The maximum number of SRTP packets that are kept until the handshake has finished. Further ones are dropped and
-    /// repaired later (RFC 5764, section 5.1.2).
+    /// repaired later.
     private static let earlyLimit = 16
 
     // The next properties are accessed for each packet; see `bringNear`. This one is for prefetching only: a retained
@@ -229,7 +229,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Returns whether the peer has passed an authenticated check on a path. DTLS is accepted on each such path,
-    /// because the handshake may begin before nomination (RFC 8445, section 12.1).
+    /// because the handshake may begin before nomination (RFC 8445, section 12.2).
     public func isValidated(_ path: NetworkPath) -> Bool {
         path == self.path || lite?.isValidated(path) == true || controlling?.value.isValidated(path) == true
     }

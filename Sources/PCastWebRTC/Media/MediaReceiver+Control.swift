@@ -73,10 +73,12 @@ extension MediaReceiver {
         return false
     }
 
-    /// What a compound packet may take: 1200 bytes of UDP payload without SRTCP's own (RTP9).
+    /// The maximum size of a compound packet in bytes, so that a UDP payload has at most 1200 bytes with the SRTCP
+    /// overhead.
     static let reportSize = 1200 - SRTPSender.maximumOverhead
 
-    /// A report each second; before it, an empty one, where the peer did not allow to leave it out (RFC 5506).
+    /// Writes a receiver report, which is due each second. If the peer does not support reduced-size RTCP (RFC 5506),
+    /// each datagram begins with one, which may be empty.
     mutating func writeReport(into writer: inout RTCPWriter, wallTime: WallTime, at now: Instant) {
         let isDue = nextReport.map { now >= $0 } ?? false
         let allowsReduced = (layers.first ?? audio)?.media.allowsReducedSizeRTCP ?? false
@@ -94,7 +96,8 @@ extension MediaReceiver {
         }
     }
 
-    /// First what is small and urgent, as a list of lost packets takes all the room that it can use.
+    /// Writes the requests that are due. Small urgent ones come first, because a list of lost packets uses all the
+    /// space that is left.
     mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
         if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
         for index in layers.indices { writeVideoRequests(of: index, into: &writer, at: now) }
@@ -105,22 +108,24 @@ extension MediaReceiver {
         }
     }
 
+    /// Writes pause and key-frame requests for a layer.
     mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
         if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
         let isResumed = writePause(of: layer, into: &writer, at: now)
         guard let ssrc = layers[layer].ssrc else { return }
-        // A sender that pauses is asked when it is asked to go on, and then when it does.
+        // A paused sender is asked for a key frame together with the request to resume, and again after it has resumed.
         guard isResumed || !rests(layer: layer) else { return }
         writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
     }
 
-    /// Answers whether the layer's sender is asked to go on, for the first time.
+    /// Writes a pause or resume request for a layer, if it is due. Returns whether it is the first request to resume.
     mutating func writePause(of layer: Int, into writer: inout RTCPWriter, at now: Instant) -> Bool {
         guard let message = layers[layer].pollPause(at: now) else { return false }
         writer.pauseResume(senderSSRC: reporterSSRC, message)
         return message.kind == .resume && layers[layer].pause?.isFirstRequest == true
     }
 
+    /// Writes a PLI, or a FIR if the peer does not support PLI, if it is due.
     mutating func writeKeyFrameRequest(
         of layer: Int, into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant
     ) {
@@ -135,12 +140,14 @@ extension MediaReceiver {
         }
     }
 
+    /// Writes the NACK of a layer, if packets are missing.
     mutating func writeLost(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
         guard let ssrc = layers[layer].ssrc, layers[layer].media.feedback.contains(.nack) else { return }
         layers[layer].missing.poll(into: &lost, at: now)
         writeLost(into: &writer, mediaSSRC: ssrc)
     }
 
+    /// Writes a NACK with the collected sequence numbers.
     mutating func writeLost(into writer: inout RTCPWriter, mediaSSRC: UInt32) {
         if !lost.isEmpty {
             _ = writer.negativeAcknowledgement(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC, lost: lost.span)

@@ -8,7 +8,6 @@ public struct PlaylistReload: Machine {
         /// The ID that the response repeats, which tells it from the response to an earlier request.
         public var id: Int
         /// The index of the mirror to load from.
-        /// The directives for the query of the URI.
         public var mirror: Int
         /// The directives for the query of the URI.
         public var directives: DeliveryDirectives

@@ -26,7 +26,8 @@ struct QueueDelay: Sendable {
     private var evenStretches = 0
     /// The duration of the measurement.
     private static let stretchTime = TimeSpan.seconds(Int64(1))
-    /// Less than one packet takes on a path that a queue can stand on for long.
+    /// The range of the delay on an unloaded path: less than the duration of one packet on a path where a queue can
+    /// last.
     private static let evenness = TimeSpan.milliseconds(3)
 
     /// Adapts the minimum to a new path. A nearly constant delay is that of the path itself, because a queue changes

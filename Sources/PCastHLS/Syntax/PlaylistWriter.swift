@@ -18,7 +18,6 @@ struct PlaylistWriter {
         text += "#\(tag.rawValue):\(attributes.text)\n"
     }
 
-    /// Writes a URI line.
     mutating func uri(_ uri: String) { text += Self.onOneLine(uri) + "\n" }
 
     /// Removes control characters other than tabs.

@@ -125,7 +125,6 @@ public struct BandwidthEstimator: Sendable {
     /// Whether more was sent than the path carries, and the queue is not due to cross traffic.
     public var isCongested: Bool { mutating get { isFull } }
 
-    /// See ``isCongested``.
     private var isFull: Bool { isLimited && !foreign.isForeign && (queue.value ?? .zero) > Self.congestedQueue }
 
     /// The congestion state for the pacer.

@@ -16,7 +16,6 @@ struct OveruseDetector: Sendable {
 
     /// The factor of the trend.
     static let gain = 4.0
-    /// The initial threshold.
     static let initialThreshold = 12.5
     /// The range of the threshold.
     static let thresholdRange = 6.0...600.0

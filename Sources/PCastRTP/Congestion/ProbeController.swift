@@ -33,7 +33,6 @@ struct ProbeController: Sendable {
     /// The factor of the wanted bit rate up to which the path is probed.
     static let headroom = 2.0
 
-    /// The state of probing.
     private enum State {
         /// Probing has not begun.
         case waiting
@@ -58,7 +57,6 @@ struct ProbeController: Sendable {
     /// The present interval of probes on a fully used path.
     private var usedInterval = Self.usedIntervals.shortest
 
-    /// Whether probing has begun.
     private(set) var hasBegun = false
 
     /// Returns the next probe to send; nil if there is none.

@@ -6,7 +6,6 @@ import PCastMedia
 /// It is empty at first and grows with the rate and the delay of reports. It holds the packets of the last `reach` that
 /// were not reported, at most `maximumCapacity`. Reports about other packets are ignored.
 struct SentPacketHistory: Sendable {
-    /// A sent packet.
     struct Packet: Hashable, Sendable {
         /// The time at which the packet was sent.
         var sentAt: Instant

@@ -9,7 +9,6 @@ struct TransportFeedbackReport: Sendable {
 
     /// The reference time in units of 64 ms.
     let referenceTime: Int64
-    /// The number of chunks.
     private(set) var chunkCount = 0
     /// The size of the deltas in bytes.
     private(set) var deltaSize = 0
@@ -57,7 +56,6 @@ struct TransportFeedbackReport: Sendable {
         floorDivide(arrival?.nanoseconds ?? 0, TransportFeedback.tick.nanoseconds)
     }
 
-    /// Divides and rounds down.
     private static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
         let (quotient, rest) = number.quotientAndRemainder(dividingBy: divisor)
         return rest < 0 ? quotient - 1 : quotient
@@ -97,13 +95,11 @@ extension RTCPWriter {
         for index in deltas..<self.count { buffer[index] = 0 }
     }
 
-    /// Writes a chunk.
     private func store(_ chunk: PacketStatusChunk, at offset: inout Int) {
         buffer.storeBigEndian(chunk.rawValue, at: offset)
         offset += 2
     }
 
-    /// Writes a receive delta.
     private func storeDelta(_ delta: Int64, as symbol: PacketStatusChunk.Symbol, at offset: inout Int) {
         switch symbol {
         case .notReceived, .reserved: return

@@ -30,7 +30,6 @@ extension JitterBuffer {
     /// Whether frames are held only because the stream may turn out to begin earlier.
     var holdsUnsettledFrame: Bool { awaitsKeyFrame && beganAt != nil && slots.count > 0 }
 
-    /// Skips padding packets.
     private mutating func passPadding() {
         var end = cursor
         while let slot = slots[end], slot.isPadding { end += 1 }

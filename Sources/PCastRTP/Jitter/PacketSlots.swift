@@ -84,7 +84,6 @@ struct PacketSlots: ~Copyable {
         if slot.start.isKeyFrame { keyFrameStartCount -= 1 }
     }
 
-    /// Removes all packets.
     mutating func removeAll() {
         slots.update(repeating: nil, count: capacity)
         count = 0

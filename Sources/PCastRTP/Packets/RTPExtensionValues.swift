@@ -80,7 +80,6 @@ public struct RTPExtensionValues: Hashable, Sendable {
         }
     }
 
-    /// Writes an identifier.
     private static func write(
         _ identifier: RTPStreamIdentifier?, into buffer: UnsafeMutableRawBufferPointer, at offset: Int
     ) {

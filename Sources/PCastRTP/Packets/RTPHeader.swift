@@ -86,7 +86,6 @@ extension RTPHeader {
         extensions = block
     }
 
-    /// Ignores malformed extensions.
     private mutating func rejectExtensions(headerSize: Int) {
         self.headerSize = headerSize
         hasMalformedExtensions = true

@@ -5,7 +5,6 @@ public struct RTPStreamIdentifier: Hashable, Sendable {
 
     /// The size in bytes.
     public let count: Int
-    /// The bytes.
     private let storage: SIMD16<UInt8>
 
     /// Creates an identifier from text. Returns nil if it is empty or longer than ``maximumSize`` bytes.

@@ -14,7 +14,6 @@ public struct ArrivalLoss: Sendable {
     /// The number of intervals in the result.
     private static let looks = 2
 
-    /// The latest counts.
     private var counts: [Count] = []
 
     /// Creates a measurement without counts.

@@ -17,7 +17,6 @@ struct ArrivalWatch: Sendable {
 
     /// The time without arrivals after which there is silence.
     let patience: Patience
-    /// The last count.
     private var lastCount = 0
     /// The time of the last arrival; nil before the first.
     private var newest: Instant?

@@ -43,7 +43,6 @@ public struct ConnectionQuality: Sendable {
     private let role: Role
     /// The time of the last observation.
     private var lastLook: Instant?
-    /// Whether nothing is received.
     private var isSilent = false
     /// The number of packets at the last observation.
     private var lastCount = 0

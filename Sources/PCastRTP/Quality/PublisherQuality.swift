@@ -8,10 +8,10 @@ public import PCastMedia
 /// | NoData, None | Nothing of what is expected arrives, for an unknown reason. |
 /// | NoData, UploadLimited | Nothing arrives, and before that the uplink was limited by available bandwidth or loss. |
 /// | All, None | Everything that is published arrives in full quality. |
-/// | All, UploadLimited | The uplink's available bandwidth is too small for what the publisher wants to send, or it loses much. |
-/// | All, NetworkLimited | The stream has one layer, and was lowered because at least half of its viewers are limited. |
+/// | All, UploadLimited | The uplink has too little bandwidth for what the publisher wants to send, or loses much. |
+/// | All, NetworkLimited | The stream has one layer, and was lowered because half of its viewers or more are limited. |
 /// | AudioOnly, UploadLimited | Audio arrives without video over a limited uplink. |
-/// | AudioOnly, NetworkLimited | The stream was lowered for its viewers until no video was left, or no viewer has bandwidth for video. |
+/// | AudioOnly, NetworkLimited | Viewers lack bandwidth for video, or the stream was lowered until none was left. |
 ///
 /// What the publisher does deliberately, such as muting a track or stopping the camera, does not affect the data
 /// quality: it is All with reason None, and ``hasVideo`` tells viewers what is available. The same applies before the

@@ -6,14 +6,14 @@ public import PCastMedia
 /// | row | cause |
 /// |---|---|
 /// | NoData, None | Nothing arrives from the viewer any more, for an unknown reason. |
-/// | NoData, DownloadLimited | The downlink has no bandwidth or loses everything, or it was limited before nothing arrived any more. |
+/// | NoData, DownloadLimited | The downlink carries nothing, or it was limited before nothing arrived any more. |
 /// | NoData, PublisherLimited | Nothing arrives from the publisher. |
 /// | NoData, NetworkLimited | A stream without audio was lowered for other viewers until nothing was left. |
 /// | All, None | The viewer is sent everything that is available in full quality. |
-/// | All, DownloadLimited | The viewer is sent a lower layer, or its downlink is limited by available bandwidth or loss. |
+/// | All, DownloadLimited | The viewer gets a lower layer, or its downlink is limited by bandwidth or loss. |
 /// | All, PublisherLimited | The publisher's uplink is limited. |
 /// | All, NetworkLimited | The stream has one layer, and was lowered for other viewers. |
-/// | AudioOnly, None | There is no video: none is published, the publisher stopped it, or the viewer does not request it. |
+/// | AudioOnly, None | No video is published, the publisher stopped it, or the viewer does not request it. |
 /// | AudioOnly, DownloadLimited | The downlink has too little bandwidth for video. |
 /// | AudioOnly, PublisherLimited | The publisher's uplink is limited, and has too little bandwidth for video. |
 /// | AudioOnly, NetworkLimited | The stream was lowered for other viewers until no video was left. |

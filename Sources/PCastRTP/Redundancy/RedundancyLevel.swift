@@ -56,7 +56,6 @@ public struct RedundancyLevel: Sendable {
         follow(min(1, lost / Double(expected)), weight: min(1, Double(expected) / Self.fullReport))
     }
 
-    /// Updates the smoothed loss.
     private mutating func follow(_ sample: Double, weight: Double) {
         loss += (sample - loss) * weight * (sample > loss ? Self.rise : Self.fall)
     }

@@ -18,7 +18,6 @@ public struct RedundantSequence {
         }
     }
 
-    /// The payload.
     private let payload: RedundantPayload
     /// Whether the blocks within the gap are the missing packets.
     private let fitsHole: Bool

@@ -10,7 +10,6 @@ public import PCastMedia
 /// At most 1000 packets are missing at a time, and none more than 10,000 before the newest. Otherwise a key frame is
 /// cheaper, and ``needsKeyFrame`` is set.
 public struct NACKRequester: Sendable {
-    /// A missing packet.
     private struct Missing {
         /// The unwrapped sequence number.
         let sequence: Int64
@@ -181,7 +180,6 @@ public struct NACKRequester: Sendable {
         for sequence in first..<max(first, end) { append(sequence, at: now) }
     }
 
-    /// Adds a missing packet.
     private mutating func append(_ sequence: Int64, at now: Instant) {
         let first = now + overtaking
         missing.append(Missing(sequence: sequence, noticed: now, nextRequest: first))

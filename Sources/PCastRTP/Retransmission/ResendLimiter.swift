@@ -7,7 +7,6 @@ public import PCastMedia
 /// For each value of the low eight bits of the sequence number, the packet that was sent last is stored. A packet that
 /// is not stored may be sent. Memory is only allocated at the first retransmission, because most viewers need none.
 public struct ResendLimiter: Sendable {
-    /// A retransmission.
     private struct Sending {
         /// The low 32 bits of the unwrapped sequence number.
         var sequence: UInt32

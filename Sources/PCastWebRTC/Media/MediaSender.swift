@@ -6,7 +6,7 @@ public import PCastRTP
 ///
 /// It is noncopyable, and methods that are called for each packet are `mutating` even if they change nothing. Swift
 /// passes a large borrowed value as a bitwise copy otherwise.
-public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are nobody else's
+public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have no other owner
     /// The requests of the peer that the encoder must fulfill.
     public struct Requests: Sendable {
         /// The layers for which a key frame is requested, as a bit mask.

@@ -180,7 +180,6 @@ public struct PauseRequest: Sendable {
         }
     }
 
-    /// Processes a PAUSED message.
     private mutating func pausedReceived(_ pauseID: UInt16, _ last: UInt32, newest: UInt16?, at now: Instant) {
         // Packets that were sent later have arrived before the message.
         if let newest, Int16(bitPattern: newest &- UInt16(truncatingIfNeeded: last)) > 0 { return }

@@ -66,7 +66,6 @@ struct PauseState: Sendable {
     /// Returns whether a PauseID is one of the half of all numbers that precede the current one (RFC 7728, section 8).
     private func isPast(_ other: UInt16) -> Bool { (1...0x8000).contains(pauseID &- other) }
 
-    /// Executes a pause.
     private mutating func pause(at now: Instant) {
         phase = .paused
         nextIndication = now

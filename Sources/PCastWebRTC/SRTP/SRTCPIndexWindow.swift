@@ -12,7 +12,6 @@ struct SRTCPIndexWindow {
         return age < 64 && seen & (1 << UInt64(age)) == 0
     }
 
-    /// Marks an index.
     mutating func mark(_ index: UInt32) {
         if seen == 0 || index > highest {
             let step = seen == 0 ? 64 : index - highest

@@ -11,7 +11,6 @@ struct SRTCPTrailer {
 
     /// Whether the packet is encrypted (E flag).
     var isEncrypted: Bool { word & Self.encryptedFlag != 0 }
-    /// The SRTCP index.
     var index: UInt32 { word & ~Self.encryptedFlag }
 
     /// Returns the number of bytes that protection adds to an RTCP packet.

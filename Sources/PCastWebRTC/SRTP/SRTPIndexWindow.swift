@@ -32,7 +32,6 @@ struct SRTPIndexWindow {
         return true
     }
 
-    /// Marks an index.
     mutating func mark(_ index: UInt64) {
         if isEmpty {
             isEmpty = false

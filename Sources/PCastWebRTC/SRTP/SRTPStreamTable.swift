@@ -48,7 +48,6 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     /// Whether the streams are in memory outside the block.
     private var hasGrown: Bool { header.pointee.capacity > Self.firstCapacity }
 
-    /// The number of streams.
     var count: Int { header.pointee.count }
     /// Whether no stream can be added.
     var isFull: Bool { count == Self.capacity }
@@ -100,7 +99,6 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
         return position
     }
 
-    /// Doubles the capacity.
     private func grow() {
         let count = header.pointee.count
         let ssrcs = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * count)

@@ -21,9 +21,7 @@ public struct TURNServer: Sendable {
         case close(Connection)
     }
 
-    /// The parameters.
     let configuration: TURNServerConfiguration
-    /// The nonces.
     let nonces: TURNNonce
     /// The connections and their allocations.
     var allocations: [Connection: TURNAllocation] = [:]
@@ -63,7 +61,6 @@ public struct TURNServer: Sendable {
         return outputs[firstOutput]
     }
 
-    /// Queues an output.
     mutating func put(_ output: Output) { outputs.append(output) }
 
     /// The number of clients with an allocation, including those whose port is being opened.
@@ -98,7 +95,6 @@ public struct TURNServer: Sendable {
         }
     }
 
-    /// Closes a connection.
     mutating func close(_ connection: Connection) {
         guard allocations.removeValue(forKey: connection) != nil else { return }
         put(.close(connection))

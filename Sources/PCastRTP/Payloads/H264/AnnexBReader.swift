@@ -1,6 +1,5 @@
 /// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
 public struct AnnexBReader {
-    /// The byte stream.
     private let bytes: UnsafeRawBufferPointer
 
     /// The offset of the next NAL unit, or the end.

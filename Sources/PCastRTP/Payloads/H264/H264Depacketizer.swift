@@ -47,7 +47,6 @@ public struct H264Depacketizer: Sendable {
         }
     }
 
-    /// Keeps a parameter set.
     private mutating func remember(_ unit: Span<UInt8>) {
         parameterSetCount += 1
         parameterSets.remember(unit, order: parameterSetCount)

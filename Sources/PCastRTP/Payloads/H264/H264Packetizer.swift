@@ -13,11 +13,9 @@ public struct H264Packetizer {
         case nonInterleaved = 1
     }
 
-    /// The access unit.
     private let bytes: UnsafeRawBufferPointer
     /// The maximum size of a payload in bytes.
     private let maximumPayloadSize: Int
-    /// The packetization mode.
     private let mode: Mode
     /// The reader of the NAL units.
     private var reader: AnnexBReader

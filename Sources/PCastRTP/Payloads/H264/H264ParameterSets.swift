@@ -6,7 +6,6 @@ import PCastMedia
 /// At most ``maximumCount`` sets with ``maximumTotalSize`` bytes are kept; beyond that the oldest ones are removed. A
 /// set that is too large or has no valid ID is ignored.
 public struct H264ParameterSets: Sendable {
-    /// A parameter set.
     private struct Entry {
         /// Whether it is a sequence parameter set.
         let isSequence: Bool
@@ -29,7 +28,6 @@ public struct H264ParameterSets: Sendable {
     /// The maximum size of a set in bytes; a larger one would not fit in a packet.
     static let maximumSize = PayloadPacketizer.defaultMaximumPayloadSize
 
-    /// The sets.
     private var entries: [Entry] = []
     /// The size of all sets in bytes.
     private var totalSize = 0
@@ -83,7 +81,6 @@ public struct H264ParameterSets: Sendable {
         while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { forgetOldest() }
     }
 
-    /// Removes the oldest set.
     private mutating func forgetOldest() {
         guard let oldest = entries.indices.min(by: { entries[$0].order < entries[$1].order }) else { return }
         totalSize -= entries[oldest].bytes.count
@@ -95,7 +92,6 @@ public struct H264ParameterSets: Sendable {
         bytes.count == unit.count && unit.indices.allSatisfy { bytes[$0] == unit[$0] }
     }
 
-    /// Copies a unit.
     private static func copy(_ unit: Span<UInt8>) -> [UInt8] { unit.withUnsafeBufferPointer { Array($0) } }
 
     // MARK: Sending

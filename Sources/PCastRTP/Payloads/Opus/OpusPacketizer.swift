@@ -1,6 +1,5 @@
 /// Writes an Opus packet as one RTP payload (RFC 7587, section 4.2).
 public struct OpusPacketizer {
-    /// The packet.
     private let packet: UnsafeRawBufferPointer
     /// Whether the payload was written.
     private var isDone: Bool

@@ -1,7 +1,6 @@
 /// Divides a VP8 frame into RTP payloads of equal size (RFC 7741), all of which have partition index 0, because
 /// receivers other than decoders only need to know where a frame begins.
 public struct VP8Packetizer {
-    /// The frame.
     private let bytes: UnsafeRawBufferPointer
     /// The picture ID; nil for none.
     private let pictureID: UInt16?

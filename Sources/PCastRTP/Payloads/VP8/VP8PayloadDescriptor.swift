@@ -31,7 +31,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     /// The picture ID (I); nil if absent.
     public var pictureID: VP8PictureID?
 
-    /// The number of the frame in the lowest temporal layer, modulo 256 (L); nil if absent.
+    /// The number of the last frame in the lowest temporal layer, modulo 256 (L); nil if absent.
     public var tl0PictureIndex: UInt8?
 
     /// The temporal layer (T); nil if absent.
@@ -40,7 +40,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     /// Whether the frame only refers to the lowest temporal layer, so that a receiver may switch to its layer here (Y).
     public var isLayerSync = false
 
-    /// The number of the key frame on which the frame depends, modulo 32 (K); nil if absent.
+    /// The number of the last key frame, modulo 32 (K); nil if absent.
     public var keyIndex: UInt8?
 
     /// The size of the descriptor in bytes, and so the offset of the VP8 data in the payload.

@@ -84,7 +84,6 @@ public struct PayloadFormat: Hashable, Sendable {
         }
     }
 
-    /// The `rtpmap` line.
     var rtpMap: RTPMap {
         RTPMap(
             payloadType: payloadType, encoding: codec.rawValue, clockRate: UInt32(clockRate.hertz), channels: channels)

@@ -25,7 +25,6 @@ struct SessionDescriptionParser {
         return session
     }
 
-    /// Parses a line.
     private mutating func read(_ text: SDPText) throws(SDPError) {
         let (name, value) = text.divided(at: "=")
         guard name.count == 1, let type = name.first, let value else {

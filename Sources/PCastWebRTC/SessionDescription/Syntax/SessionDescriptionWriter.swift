@@ -40,7 +40,6 @@ struct SessionDescriptionWriter {
         line("a=msid-semantic: WMS *")
     }
 
-    /// Writes a section.
     private mutating func write(media: MediaDescription) {
         let formats = media.carriesRTP ? media.payloadTypes.map { String($0) } : media.otherFormats
         // An `m=` line needs at least one format (RFC 8866, section 9), whose value has no meaning in a rejected

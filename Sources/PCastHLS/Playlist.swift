@@ -1,15 +1,18 @@
-/// A playlist of either kind.
+/// An HLS playlist: a multivariant playlist or a media playlist (RFC 8216, section 4).
 public enum Playlist: Hashable, Sendable {
+    /// A list of variant streams and renditions (RFC 8216, section 4.3.4).
     case multivariant(MultivariantPlaylist)
+    /// A list of media segments (RFC 8216, section 4.3.3).
     case media(MediaPlaylist)
 
-    /// Reads what an address answered, whichever of the two it is.
+    /// Parses a playlist and detects its kind.
     ///
     /// - Parameters:
-    ///   - bytes: The body, as UTF-8.
-    ///   - uri: Where it came from, after redirections.
-    ///   - variables: Those of the multivariant playlist that led here.
-    ///   - earlier: What a media playlist that skips segments is added to.
+    ///   - bytes: The body of the HTTP response, in UTF-8.
+    ///   - uri: The URI of the playlist after redirects. `EXT-X-DEFINE:QUERYPARAM` reads its query.
+    ///   - variables: The variables of the multivariant playlist that refers to this one (`EXT-X-DEFINE:IMPORT`).
+    ///   - earlier: The last version of the media playlist, to which a delta update is applied; nil if there is none.
+    /// - Throws: ``PlaylistError`` if the bytes are not a playlist or exceed one of the ``PlaylistLimits``.
     public init(
         _ bytes: [UInt8], from uri: String = "", importing variables: [PlaylistVariable] = [],
         updating earlier: MediaPlaylist? = nil
@@ -23,7 +26,7 @@ public enum Playlist: Hashable, Sendable {
         }
     }
 
-    /// By the first tag that only one of the two kinds has.
+    /// Returns whether the playlist is a multivariant one, which the first tag that only one of the kinds has decides.
     private static func isMultivariant(_ text: String) throws(PlaylistError) -> Bool {
         var lines = try PlaylistLines(text)
         while let line = try lines.next() {
@@ -37,7 +40,7 @@ public enum Playlist: Hashable, Sendable {
         return false
     }
 
-    /// The playlist as text.
+    /// The playlist as text, with its lines ended by a line feed.
     public var text: String {
         switch self {
         case .multivariant(let playlist): playlist.text

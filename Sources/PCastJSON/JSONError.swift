@@ -1,15 +1,19 @@
-/// Why a text is not taken for JSON.
+/// The reason why a text was rejected as JSON. Limits are those of ``JSONLimits``.
 public enum JSONError: Error, Hashable, Sendable {
+    /// The text has more bytes than the limit.
     case tooLarge(limit: Int)
+    /// Arrays and objects are nested deeper than the limit.
     case tooDeep(limit: Int)
+    /// The text has more values than the limit.
     case tooManyValues(limit: Int)
-    /// Of one object.
+    /// An object has more members than the limit.
     case tooManyMembers(limit: Int)
-    /// It breaks off being JSON at this byte, or is ambiguous there.
+    /// The text is not JSON, or is ambiguous, at a byte offset.
     case malformed(at: Int)
 }
 
 extension JSONError: CustomStringConvertible {
+    /// The message for a person: the limit, or the byte to look at.
     public var description: String {
         switch self {
         case .tooLarge(let limit): "the text is too large: at most \(limit) bytes are read"

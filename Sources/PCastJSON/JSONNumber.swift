@@ -1,32 +1,37 @@
-/// A number of JSON as it was written; finite.
+/// A finite JSON number, which keeps its spelling.
 public struct JSONNumber: Sendable {
-    /// As JSON writes it.
+    /// The number as in the JSON text.
     public let text: String
 
-    /// - Parameter text: what the grammar of JSON calls a number, and is one that a `Double` can hold.
+    /// Creates a number from text that is a valid JSON number and is finite as a `Double`.
     init(checked text: String) { self.text = text }
 
+    /// Creates a number from an integer.
     public init(_ value: Int64) { text = String(value) }
 
-    /// Whole numbers without a fraction, as ECMAScript writes them. Nil for what has no number in JSON: infinite, or none.
+    /// Creates a number, spelled as in ECMAScript: a whole number has no fraction. Returns nil for infinity and NaN,
+    /// which JSON cannot express.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         text = Int64(exactly: value).map { String($0) } ?? value.description
     }
 
-    /// Nil for what is no whole number that 64 bits hold.
+    /// The value as an integer; nil if it has a fraction or exceeds 64 bits.
     public var integer: Int64? { Int64(text) ?? Int64(exactly: value) }
 
+    /// The value, rounded to a `Double`.
     public var value: Double { Double(text) ?? 0 }
 }
 
-/// Whether they are the same number, however it is written.
+/// Numbers are equal if their values are, regardless of the spelling.
 extension JSONNumber: Hashable {
+    /// Returns whether two numbers have the same value.
     public static func == (left: JSONNumber, right: JSONNumber) -> Bool {
         if left.text == right.text { return true }
         if let left = left.integer, let right = right.integer { return left == right }
         return left.value == right.value
     }
 
+    /// Hashes the value, which is the same for all spellings.
     public func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }

@@ -1,13 +1,20 @@
-/// Reads JSON (RFC 8259) that a stranger wrote, within bounds.
+/// A JSON parser (RFC 8259) with limits for untrusted texts.
 struct JSONReader {
     private let bytes: [UInt8]
     private let limits: JSONLimits
     private var position = 0
+    /// The number of values so far.
     private var count = 0
 
     private init(_ bytes: [UInt8], _ limits: JSONLimits) { (self.bytes, self.limits) = (bytes, limits) }
 
-    /// The one value that `bytes` hold.
+    /// Parses a text that consists of one value.
+    ///
+    /// - Parameters:
+    ///   - bytes: The text in UTF-8.
+    ///   - limits: The limits.
+    /// - Returns: The value.
+    /// - Throws: ``JSONError`` if the text is not JSON or exceeds a limit.
     static func value(of bytes: [UInt8], within limits: JSONLimits) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.bytes else { throw .tooLarge(limit: limits.bytes) }
         var reader = JSONReader(bytes, limits)
@@ -16,9 +23,10 @@ struct JSONReader {
         return value
     }
 
+    /// The error at the current position.
     private var broken: JSONError { .malformed(at: position) }
 
-    /// The first byte behind white space, which stays unread; nil at the end.
+    /// Skips white space and returns the next byte without consuming it; nil at the end.
     private mutating func skipSpace() -> UInt8? {
         while let byte = peek() {
             guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
@@ -35,12 +43,14 @@ struct JSONReader {
         return byte
     }
 
+    /// Skips white space and consumes a character. Returns false if the next one is another.
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard skipSpace() == UInt8(ascii: character) else { return false }
         position += 1
         return true
     }
 
+    /// Reads a value; `depth` is the number of arrays and objects around it.
     private mutating func readValue(depth: Int) throws(JSONError) -> JSONValue {
         guard depth < limits.depth else { throw .tooDeep(limit: limits.depth) }
         count += 1
@@ -67,7 +77,7 @@ struct JSONReader {
         guard take("{") else { throw broken }
         var members: [JSONObject.Member] = []
         if take("}") { return JSONObject(members) }
-        // To look among them each time would take a stranger's thousands of names their square.
+        // The dictionary avoids a linear search for each name, which would take quadratic time for thousands of names.
         var places: [String: Int] = [:]
         repeat {
             guard skipSpace() == UInt8(ascii: "\"") else { throw broken }
@@ -97,7 +107,10 @@ struct JSONReader {
         return values
     }
 
-    /// `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259, section 6), and finite.
+    /// Reads a finite number: `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259, section 6).
+    ///
+    /// - Returns: The number with its spelling.
+    /// - Throws: ``JSONError/malformed(at:)``.
     private mutating func readNumber() throws(JSONError) -> JSONNumber {
         let start = position
         skip { $0 == UInt8(ascii: "-") }
@@ -114,6 +127,7 @@ struct JSONReader {
         return JSONNumber(checked: text)
     }
 
+    /// Consumes the next byte if it matches. Returns whether it does.
     @discardableResult
     private mutating func skip(_ isWanted: (UInt8) -> Bool) -> Bool {
         guard let byte = peek(), isWanted(byte) else { return false }
@@ -121,6 +135,7 @@ struct JSONReader {
         return true
     }
 
+    /// Consumes digits and returns their number.
     private mutating func skipDigits() -> Int {
         let start = position
         while skip({ (0x30...0x39).contains($0) }) {}
@@ -157,7 +172,14 @@ struct JSONReader {
         }
     }
 
-    /// A surrogate without its partner becomes U+FFFD, as it does when ECMAScript encodes the string as UTF-8.
+    /// Returns the scalar of a `\u` escape, for which it may read the second half of a surrogate pair.
+    ///
+    /// An unpaired surrogate becomes U+FFFD, as when ECMAScript encodes a string in UTF-8, unless ambiguity is
+    /// rejected.
+    ///
+    /// - Parameter unit: The UTF-16 code unit of the escape.
+    /// - Returns: The scalar.
+    /// - Throws: ``JSONError/malformed(at:)`` for an unpaired surrogate, if ambiguity is rejected.
     private mutating func scalar(from unit: UInt16) throws(JSONError) -> Unicode.Scalar {
         if let scalar = Unicode.Scalar(unit) { return scalar }
         let afterLead = position
@@ -171,6 +193,7 @@ struct JSONReader {
         return "\u{FFFD}"
     }
 
+    /// Reads four hexadecimal digits.
     private mutating func readHexUnit() throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {

@@ -1,6 +1,10 @@
-/// Through an encoder of anybody's, which has words for numbers of its own: what is no whole number of 64 bits is a
-/// `Double` there. Members come in the order of their names.
+/// A value can be coded by any encoder. A number that is not a 64-bit integer is coded as a `Double` and loses its
+/// spelling, and members are decoded in the order of their names.
 extension JSONValue: Codable {
+    /// Decodes any JSON value.
+    ///
+    /// - Parameter decoder: The decoder.
+    /// - Throws: The error of the decoder if the value is of no JSON type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -20,6 +24,10 @@ extension JSONValue: Codable {
         }
     }
 
+    /// Encodes the value; an object is encoded as a dictionary.
+    ///
+    /// - Parameter encoder: The encoder.
+    /// - Throws: The error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

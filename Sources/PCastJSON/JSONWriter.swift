@@ -1,4 +1,4 @@
-/// Writes compact JSON byte for byte as `JSON.stringify` (ECMA-262, section 25.5.2) does.
+/// Writes compact JSON with the same bytes as `JSON.stringify` (ECMA-262, section 25.5.2).
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 

@@ -1,22 +1,30 @@
 public import PCastMedia
 
-/// Enforces every restriction of a token; nothing else in the platform does.
+/// Checks a request against all restrictions of a token.
+///
+/// This is the only place where the platform does so.
 public struct TokenAuthorization: Hashable, Sendable {
+    /// The verified token.
     public let token: EdgeToken
 
-    /// - Parameter token: A verified one.
+    /// Creates a value from a token that was verified.
     public init(_ token: EdgeToken) { self.token = token }
 
-    /// Nil unless the token was verified and can be understood.
+    /// Creates a value from a verification. Returns nil unless the token was verified and all its fields are valid.
     public init?(_ verification: DigestTokenVerification) {
         guard let token = verification.token else { return nil }
         self.init(token)
     }
 
-    /// Returns if the token allows `request` now, else throws the first restriction that does not.
+    /// Checks whether the token allows a request.
     ///
-    /// Names are compared byte by byte, addresses by value. The origin stream and the required tag concern viewing
-    /// alone, capabilities streams alone.
+    /// Strings are compared byte by byte and addresses by value. The origin stream and the required tag restrict
+    /// subscribing only, and capabilities restrict publishing and subscribing.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - now: The present time.
+    /// - Throws: The first restriction that forbids the request.
     public func authorize(_ request: TokenRequest, at now: WallTime) throws(TokenRefusal) {
         guard now < token.expires else { throw .expired(at: token.expires) }
         guard isForPurpose(request.purpose) else { throw .wrongType }
@@ -32,6 +40,8 @@ public struct TokenAuthorization: Hashable, Sendable {
         }
     }
 
+    /// Returns whether the kind of the token allows a purpose. A token without a kind allows authenticating and
+    /// subscribing.
     private func isForPurpose(_ purpose: TokenRequest.Purpose) -> Bool {
         switch (token.kind, purpose) {
         case (nil, .authenticate), (nil, .subscribe): true
@@ -40,11 +50,13 @@ public struct TokenAuthorization: Hashable, Sendable {
         }
     }
 
+    /// Returns whether the token allows a session. A request without a session does not satisfy a restriction.
     private func allowsSession(_ sessionID: String?) -> Bool {
         guard let only = token.sessionID else { return true }
         return sessionID.map { $0.isSameBytes(as: only) } ?? false
     }
 
+    /// Returns whether the token allows an address. An unknown address does not satisfy a restriction.
     private func allowsRemoteAddress(_ address: IPAddress?) -> Bool {
         guard let only = token.remoteAddress else { return true }
         guard let address, let only = IPAddress(only) else { return false }
@@ -56,21 +68,25 @@ public struct TokenAuthorization: Hashable, Sendable {
         if let tag = token.requiredTag, !tags.contains(where: { $0.isSameBytes(as: tag) }) { throw .missingTag(tag) }
     }
 
+    /// Returns whether the token grants a capability for a purpose.
     private func grants(_ capability: String, for purpose: TokenRequest.Purpose) -> Bool {
         token.capabilities.contains { $0.isSameBytes(as: capability) }
             || capability == Self.realTime && grantsRealTime(for: purpose)
     }
 
     private static let realTime = "real-time"
+    /// The capabilities that select a delivery other than real time.
     private static let otherDeliveries: Set = ["streaming", "on-demand", "rtmp"]
 
-    /// Every publisher is delivered in real time, and every viewer whose token names no other delivery.
+    /// Returns whether real-time delivery is implied, which it is for each publisher, and for a subscriber whose token
+    /// names no other delivery.
     private func grantsRealTime(for purpose: TokenRequest.Purpose) -> Bool {
         purpose == .publish || Self.otherDeliveries.isDisjoint(with: token.capabilities)
     }
 }
 
 extension String {
-    /// Unlike `==`, which takes canonically equivalent texts for equal.
+    /// Returns whether two strings have the same UTF-8 bytes. Unlike `==`, it distinguishes canonically equivalent
+    /// strings.
     fileprivate func isSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

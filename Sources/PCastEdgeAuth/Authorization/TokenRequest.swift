@@ -1,23 +1,27 @@
 public import PCastMedia
 
-/// What somebody with a token wants to do.
+/// A request that a token is to authorize.
 public struct TokenRequest: Hashable, Sendable {
+    /// The operation that the token is used for.
     public enum Purpose: Hashable, Sendable {
-        /// Begin or resume a session.
+        /// Starting or resuming a session.
         case authenticate
+        /// Publishing a stream.
         case publish
-        /// View a stream, which carries these tags.
+        /// Subscribing to a stream, which has these tags.
         case subscribe(originStreamID: String, tags: [String])
     }
 
+    /// The operation.
     public var purpose: Purpose
-    /// The session that asks, or that is to be resumed; nil for a new one.
+    /// The session of the request, or the one to be resumed; nil for a new session.
     public var sessionID: String?
-    /// Where the request comes from; nil where that is not known, which satisfies no restriction.
+    /// The IP address of the client; nil if it is unknown, which satisfies no restriction.
     public var remoteAddress: IPAddress?
-    /// Capabilities that the stream is to have.
+    /// The capabilities that are requested for the stream.
     public var capabilities: [String]
 
+    /// Creates a request.
     public init(
         _ purpose: Purpose, sessionID: String? = nil, remoteAddress: IPAddress? = nil, capabilities: [String] = []
     ) {

@@ -1,23 +1,25 @@
 public import PCastJSON
 
-/// What became of verifying a digest token.
+/// The result of verifying a digest token.
 public struct DigestTokenVerification: Hashable, Sendable {
-    /// The result codes of the public libraries.
+    /// The result codes, with the raw values of the public EdgeAuth libraries.
     public enum Code: String, Hashable, Sendable {
+        /// The signature is valid.
         case verified
-        /// It does not begin with `DIGEST:`.
+        /// The text does not begin with `DIGEST:`.
         case notADigestToken = "not-a-digest-token"
-        /// It cannot be decoded, or lacks its application, digest or body.
+        /// The text cannot be decoded, or lacks the application ID, the digest or the body.
         case badToken = "bad-token"
-        /// Another secret signed it, or it was changed.
+        /// The digest does not match the body, because another secret signed it or it was changed.
         case badDigest = "bad-digest"
-        /// Rightly signed, but the body is not a JSON object.
+        /// The digest matches, but the body is not a JSON object.
         case serverError = "server-error"
     }
 
+    /// The result code.
     public let code: Code
 
-    /// The body with `applicationId` added, in the signer's order; nil unless verified.
+    /// The body with `applicationId` added, in the order of the signer; nil unless the token was verified.
     public let value: JSONObject?
 
     init(code: Code, value: JSONObject? = nil) {
@@ -25,8 +27,10 @@ public struct DigestTokenVerification: Hashable, Sendable {
         self.value = value
     }
 
+    /// Whether the signature is valid.
     public var isVerified: Bool { code == .verified }
 
-    /// The verified body; nil too when a field of it is not of its type (see ``EdgeToken/init(_:)``).
+    /// The verified body; nil unless the token was verified and all its fields have the right type (see
+    /// ``EdgeToken/init(_:)``).
     public var token: EdgeToken? { value.flatMap { EdgeToken($0) } }
 }

@@ -3,19 +3,28 @@ import FoundationEssentials
 public import PCastJSON
 import PCastMedia
 
-/// Signs and verifies digest tokens:
+/// Signs and verifies digest tokens.
+///
+/// A token has this form:
 ///
 ///     "DIGEST:" + base64({"applicationId":…,"digest":…,"token":"<body as JSON text>"})
 ///
-/// where the digest is the HMAC-SHA-512 (RFC 2104) of the body's text, as it stands there, under the key
-/// application id ‖ secret.
+/// The digest is the HMAC-SHA-512 (RFC 2104) of the text of the body, byte for byte. Its key is the concatenation of
+/// application ID and secret.
 public enum DigestTokens {
-    /// In bytes; longer ones are not looked at.
+    /// The maximum size of an encoded token in bytes. Larger ones are rejected without being decoded.
     public static let maximumEncodedSize = 16 * 1024
 
     private static let prefix = "DIGEST:"
 
-    /// Signs a token body, which must have an expiration other than zero and no application id.
+    /// Signs the body of a token and encodes it.
+    ///
+    /// - Parameters:
+    ///   - applicationID: The application that signs.
+    ///   - secret: The secret of the application.
+    ///   - token: The body, with an `expires` other than zero and without an `applicationId`.
+    /// - Returns: The encoded token, `DIGEST:…`.
+    /// - Throws: ``EdgeAuthError`` if a value is missing or not allowed, or the token is too large.
     public static func signAndEncode(
         applicationID: String, secret: String, token: JSONObject
     ) throws(EdgeAuthError) -> String {
@@ -34,7 +43,7 @@ public enum DigestTokens {
         return encoded
     }
 
-    /// Tells one token from another without giving it away: 128 bits of its SHA-256, in hexadecimal.
+    /// Returns an identifier of a token for logs that does not reveal it: 128 bits of its SHA-256 in hexadecimal.
     public static func fingerprint(of encoded: String) -> String {
         let digits = Array("0123456789abcdef")
         return SHA256.hash(data: Array(encoded.utf8)).prefix(16).reduce(into: "") { text, byte in
@@ -43,11 +52,16 @@ public enum DigestTokens {
         }
     }
 
-    /// Tells whether `secret` signed the token, in a time that does not depend on the digest, and what it says.
-    /// Whether it has expired and what it allows is for ``TokenAuthorization`` to judge.
+    /// Verifies the signature of a token and decodes its body.
     ///
-    /// Stricter than Node's `Buffer.from`: base 64 outside the standard alphabet or in a form that no encoder writes
-    /// is a bad token; padding may be left out.
+    /// The time does not depend on the digest. ``TokenAuthorization`` checks the expiration and the restrictions. Base
+    /// 64 must be in the standard alphabet and canonical, but the padding may be missing; this is stricter than
+    /// `Buffer.from` of Node.js.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret of the application.
+    ///   - encoded: The encoded token.
+    /// - Returns: The result code, and the body if the token was verified.
     public static func verifyAndDecode(secret: String, encoded: String) -> DigestTokenVerification {
         guard encoded.utf8.starts(with: prefix.utf8) else { return DigestTokenVerification(code: .notADigestToken) }
         guard let envelope = envelope(of: encoded) else { return DigestTokenVerification(code: .badToken) }
@@ -60,11 +74,13 @@ public enum DigestTokens {
         return DigestTokenVerification(code: .verified, value: value)
     }
 
-    /// The application that a token claims to be of, by which its secret is looked up; nil for a bad token.
+    /// Returns the application ID in a token that is not verified, by which the caller finds the secret; nil if the
+    /// token cannot be decoded.
     public static func applicationID(of encoded: String) -> String? {
         envelope(of: encoded)?.applicationID
     }
 
+    /// Returns the HMAC key of an application.
     private static func key(_ applicationID: String, _ secret: String) -> SymmetricKey {
         SymmetricKey(data: Array((applicationID + secret).utf8))
     }
@@ -75,6 +91,7 @@ public enum DigestTokens {
         let token: String
     }
 
+    /// Decodes a token without verifying it. Returns nil if it cannot be decoded.
     private static func envelope(of encoded: String) -> Envelope? {
         guard encoded.utf8.count <= maximumEncodedSize, encoded.utf8.starts(with: prefix.utf8),
             let bytes = Base64.decode(Array(encoded.utf8.dropFirst(prefix.utf8.count))),

@@ -1,16 +1,19 @@
-/// Why a token could not be made.
+/// The reason why a token could not be created.
 public enum EdgeAuthError: Error, Hashable, Sendable {
+    /// The application ID is missing or empty.
     case missingApplicationID
+    /// The secret is missing.
     case missingSecret
-    /// No `expires`, or zero.
+    /// The value of `expires` is missing or zero.
     case missingExpiration
-    /// The body names an application, which only the envelope may.
+    /// The body has an `applicationId`, which belongs to the envelope only.
     case applicationIDInToken
-    /// The encoded token would be longer than ``DigestTokens/maximumEncodedSize``, so that nobody could verify it.
+    /// The encoded token is longer than ``DigestTokens/maximumEncodedSize``, and its verification would fail.
     case tooLarge(byteCount: Int)
 }
 
 extension EdgeAuthError: CustomStringConvertible {
+    /// The message for a person, with the words of the public EdgeAuth libraries.
     public var description: String {
         switch self {
         case .missingApplicationID: "Application ID must be set"

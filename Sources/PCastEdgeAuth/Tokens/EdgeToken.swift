@@ -1,39 +1,44 @@
 public import PCastJSON
 public import PCastMedia
 
-/// What an EdgeAuth token says: whom it lets do what, and until when.
+/// The body of an EdgeAuth token: the operations that it allows, its restrictions, and its expiration.
 public struct EdgeToken: Hashable, Sendable {
-    /// What a token is good for; without a kind, authenticating and viewing.
+    /// The operations that a token allows. A token without a kind allows authenticating and subscribing.
     public enum Kind: String, Hashable, Sendable {
+        /// Only authenticating.
         case authentication = "auth"
+        /// Only subscribing.
         case streaming = "stream"
+        /// Only publishing.
         case publishing = "publish"
     }
 
-    /// The application that signed it; nil before it was verified.
+    /// The application that signed the token; nil before verification.
     public var applicationID: String?
-    /// The moment from which on it is worth nothing.
+    /// The time from which on the token is invalid.
     public var expires: WallTime
-    /// The address of the platform.
+    /// The URI of the platform; nil if it is not specified.
     public var uri: String?
+    /// The operations that the token allows; nil for authenticating and subscribing.
     public var kind: Kind?
-    /// Granted to streams, see ``TokenRequest/capabilities``.
+    /// The capabilities that the token grants to streams (see ``TokenRequest/capabilities``).
     public var capabilities: [String] = []
-    /// The only session that may use it.
+    /// The only session that may use the token; nil for any.
     public var sessionID: String?
-    /// The only address that may use it, as the signer wrote it.
+    /// The only IP address that may use the token, as text; nil for any.
     public var remoteAddress: String?
-    /// The only stream that may be viewed with it.
+    /// The only stream that may be subscribed to with the token; nil for any.
     public var originStreamID: String?
-    /// A tag that the viewed stream must carry.
+    /// The tag that a subscribed stream must have; nil for none.
     public var requiredTag: String?
-    /// Tags that a stream made with it carries from then on.
+    /// The tags that are added to a stream that is published with the token.
     public var applyTags: [String] = []
 
+    /// Creates a token without restrictions.
     public init(expires: WallTime) { self.expires = expires }
 
-    /// Reads the body of a token. Nil when `expires` is missing or any known field is not of its type: a restriction
-    /// that cannot be understood must not be passed over. Unknown fields are.
+    /// Reads the body of a token. Returns nil if `expires` is missing or a known field has the wrong type, because a
+    /// restriction that cannot be read must not be ignored. Unknown fields are ignored.
     public init?(_ body: JSONObject) {
         guard let milliseconds = body["expires"]?.number else { return nil }
         expires = Self.wallTime(milliseconds: milliseconds)
@@ -55,7 +60,7 @@ public struct EdgeToken: Hashable, Sendable {
         }
     }
 
-    /// Held within what `WallTime` can tell (the years 1678 to 2262).
+    /// Converts milliseconds since 1970 to a time, clamped to the range of `WallTime` (years 1678 to 2262).
     private static func wallTime(milliseconds: Double) -> WallTime {
         let limit = 9.2e12
         return WallTime(millisecondsSinceEpoch: Int64(min(max(milliseconds, -limit), limit)))

@@ -1,72 +1,85 @@
 import PCastJSON
 public import PCastMedia
 
-/// Makes EdgeAuth tokens. The fields stand in the token in the order of the calls, so that the same calls make the
-/// same bytes as the Node library `phenix-edge-auth`; a field that is set again keeps its place, lists grow.
+/// Creates EdgeAuth tokens.
+///
+/// Fields have the order of the calls, so that the same calls create the same bytes as the Node.js library
+/// `phenix-edge-auth`. A field that is set again keeps its position, and lists grow.
 public struct EdgeTokenBuilder: Sendable {
     private var applicationID: String?
     private var secret: String?
     private var token = JSONObject()
 
+    /// Creates a builder without any fields.
     public init() {}
 
-    /// The application that signs; required.
+    /// Sets the application that signs, which is required.
     public func withApplicationId(_ applicationID: String) -> Self {
         modified { $0.applicationID = applicationID }
     }
 
-    /// The secret of the application; required.
+    /// Sets the secret of the application, which is required.
     public func withSecret(_ secret: String) -> Self {
         modified { $0.secret = secret }
     }
 
-    /// The address of the platform.
+    /// Sets the URI of the platform.
     public func withUri(_ uri: String) -> Self { setting("uri", uri) }
 
-    /// Expires when `span` has passed from `now` on.
+    /// Sets the expiration to a duration after `now`.
     public func expiresIn(_ span: TimeSpan, from now: WallTime) -> Self {
         expiresAt(milliseconds: (now + span).millisecondsSinceEpoch)
     }
 
-    /// Expires at a moment given in milliseconds since the Unix epoch; below 2^53 of them, as in ECMAScript.
+    /// Sets the expiration in milliseconds since the Unix epoch, less than 2^53 as in ECMAScript.
     public func expiresAt(milliseconds: Int64) -> Self {
         modified { $0.token["expires"] = .number(Double(milliseconds)) }
     }
 
+    /// Restricts the token to authenticating.
     public func forAuthenticationOnly() -> Self { setting("type", EdgeToken.Kind.authentication.rawValue) }
 
+    /// Restricts the token to subscribing.
     public func forStreamingOnly() -> Self { setting("type", EdgeToken.Kind.streaming.rawValue) }
 
+    /// Restricts the token to publishing.
     public func forPublishingOnly() -> Self { setting("type", EdgeToken.Kind.publishing.rawValue) }
 
-    /// Grants a stream one more capability.
+    /// Adds a capability that the token grants to streams.
     public func withCapability(_ capability: String) -> Self { appending(capability, to: "capabilities") }
 
-    /// Only this session may use it.
+    /// Restricts the token to a session.
     public func forSession(_ sessionID: String) -> Self { setting("sessionId", sessionID) }
 
-    /// Only this IP address may use it.
+    /// Restricts the token to a client's IP address.
     public func forRemoteAddress(_ address: String) -> Self { setting("remoteAddress", address) }
 
-    /// Only this stream may be viewed.
+    /// Restricts subscribing to a stream.
     public func forOriginStream(_ streamID: String) -> Self { setting("originStreamId", streamID) }
 
-    /// Only streams of this channel may be viewed; like all that follow but `applyTag`, one way to set the one tag
-    /// that the viewed stream must carry.
+    /// Restricts subscribing to streams of a channel. A token has one required tag, so this replaces the channel, room
+    /// or tag of an earlier call.
     public func forChannel(_ channelID: String) -> Self { forTag("channelId:\(channelID)") }
 
+    /// Restricts subscribing to streams of a channel alias. It sets the required tag.
     public func forChannelAlias(_ alias: String) -> Self { forTag("channelAlias:\(alias)") }
 
+    /// Restricts subscribing to streams of a room. It sets the required tag.
     public func forRoom(_ roomID: String) -> Self { forTag("roomId:\(roomID)") }
 
+    /// Restricts subscribing to streams of a room alias. It sets the required tag.
     public func forRoomAlias(_ alias: String) -> Self { forTag("roomAlias:\(alias)") }
 
+    /// Restricts subscribing to streams with a tag, the required tag of the token.
     public func forTag(_ tag: String) -> Self { setting("requiredTag", tag) }
 
-    /// One more tag for the stream that is made with it.
+    /// Adds a tag that streams published with the token get.
     public func applyTag(_ tag: String) -> Self { appending(tag, to: "applyTags") }
 
-    /// The encoded token, `DIGEST:…`.
+    /// Signs and encodes the token.
+    ///
+    /// - Returns: The token, `DIGEST:…`.
+    /// - Throws: ``EdgeAuthError`` if a required value is missing or the token is too large.
     public func build() throws(EdgeAuthError) -> String {
         guard let applicationID, !applicationID.isEmpty else { throw .missingApplicationID }
         guard let secret else { throw .missingSecret }
@@ -92,9 +105,11 @@ public struct EdgeTokenBuilder: Sendable {
     }
 }
 
-/// The secret is not for logs.
+/// Descriptions leave out the secret, so that it does not appear in logs.
 extension EdgeTokenBuilder: CustomStringConvertible, CustomReflectable {
+    /// The body of the token as JSON, without the secret.
     public var description: String { token.text }
 
+    /// A mirror that contains only the body of the token.
     public var customMirror: Mirror { Mirror(self, children: ["token": token.text]) }
 }

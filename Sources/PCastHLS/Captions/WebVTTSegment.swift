@@ -1,21 +1,27 @@
 public import PCastMedia
 
-/// A segment of subtitles (WebVTT, W3C; RFC 8216, section 3.5), as far as it is played: texts and their times.
+/// A WebVTT segment: the cues with their times (W3C WebVTT; RFC 8216, section 3.5). Cue settings, styles and regions
+/// are ignored.
 public struct WebVTTSegment: Hashable, Sendable {
+    /// A text that is shown between two times.
     public struct Cue: Hashable, Sendable {
+        /// The time at which the text appears, on the clock of the cues (see ``WebVTTSegment/clockOffset``).
         public var start: TimeSpan
+        /// The time at which the text disappears, on the clock of the cues.
         public var end: TimeSpan
-        /// Lines, without what says how they look.
+        /// The lines of the text, separated by line feeds and without markup.
         public var text: String
     }
 
+    /// The cues in the order of the file, at most 10,000.
     public var cues: [Cue] = []
-    /// How far the media's clock is ahead of the times of cues (`X-TIMESTAMP-MAP`).
+    /// The offset to add to the times of cues to get media timestamps (`X-TIMESTAMP-MAP`; RFC 8216, section 3.5).
     public var clockOffset = TimeSpan.zero
 
+    /// The most cues that are read; the rest of the segment is ignored.
     static let cueLimit = 10_000
 
-    /// - Returns: nil for what does not begin as WebVTT does.
+    /// Parses a segment. Returns nil if the bytes do not begin with `WEBVTT`; lines that cannot be read are skipped.
     public init?(_ bytes: [UInt8]) {
         var text = String(decoding: bytes, as: UTF8.self)
         if text.unicodeScalars.first == "\u{FEFF}" { text.unicodeScalars.removeFirst() }
@@ -41,6 +47,7 @@ public struct WebVTTSegment: Hashable, Sendable {
         }
     }
 
+    /// Returns the media timestamp minus the cue time that an `X-TIMESTAMP-MAP` header relates to each other.
     private static func offset(_ text: Substring) -> TimeSpan {
         var (local, ticks) = (TimeSpan.zero, Int64(0))
         for part in text.split(separator: ",") {
@@ -50,6 +57,7 @@ public struct WebVTTSegment: Hashable, Sendable {
         return ClockRate.video.span(ofTicks: ticks) - local
     }
 
+    /// Parses a cue timing line, `start --> end settings`. Returns nil for any other line.
     private static func times(_ line: Substring) -> (start: TimeSpan, end: TimeSpan)? {
         guard let arrow = line.firstRange(of: "-->") else { return nil }
         let behind = line[arrow.upperBound...].drop { $0 == " " || $0 == "\t" }
@@ -59,7 +67,7 @@ public struct WebVTTSegment: Hashable, Sendable {
         return (start, end)
     }
 
-    /// `HH:MM:SS.mmm`, hours left out perhaps.
+    /// Parses `HH:MM:SS.mmm`, in which the hours may be missing. Returns nil for any other text.
     private static func time(_ text: Substring) -> TimeSpan? {
         let parts = Substring(text.utf8.trimmed).split(separator: ":")
         guard (2...3).contains(parts.count), let last = parts.last, let seconds = last.utf8.billionths(upTo: 60),
@@ -69,7 +77,7 @@ public struct WebVTTSegment: Hashable, Sendable {
         return hours.map { .seconds($0 * 3_600 + minutes * 60) + TimeSpan(nanoseconds: seconds) }
     }
 
-    /// Without tags, and with what stands for characters replaced.
+    /// Removes tags from a line and replaces character references.
     private static func plain(_ line: Substring) -> String {
         var text = ""
         var isTag = false

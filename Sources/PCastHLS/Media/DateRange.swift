@@ -1,55 +1,80 @@
 public import PCastMedia
 
-/// Something that goes on for a while of wall time: an advertisement, a chapter, a score (`EXT-X-DATERANGE`; RFC 8216bis,
+/// A range of wall-clock time with attributes, e.g. an advertisement or a chapter (`EXT-X-DATERANGE`; RFC 8216bis,
 /// section 4.4.5.1).
 public struct DateRange: Hashable, Sendable {
+    /// A value of the `CUE` attribute, which says when the client triggers the action of the range.
     public enum Cue: String, Hashable, Sendable {
+        /// Before playback of the primary asset begins.
         case pre = "PRE"
+        /// After playback of the primary asset has ended.
         case post = "POST"
+        /// Only once per playback session.
         case once = "ONCE"
     }
 
+    /// The unique ID of the range in its playlist (`ID`).
     public var id: String
+    /// The class of the range (`CLASS`), whose ranges share the meaning of their attributes; nil if it has none.
     public var classID: String?
+    /// The time at which the range begins (`START-DATE`).
     public var start: WallTime
+    /// The values of `CUE`; empty if the attribute is missing.
     public var cues: Set<Cue>
-    /// As it is written; ``DateRanges`` work out what is not.
+    /// The time at which the range ends (`END-DATE`); nil if the attribute is missing.
+    ///
+    /// Use `[DateRange].end(of:)` for the end that results from the duration or the next range.
     public var end: WallTime?
+    /// The duration (`DURATION`); nil if the attribute is missing.
     public var duration: TimeSpan?
+    /// The expected duration while the actual one is unknown (`PLANNED-DURATION`); nil if the attribute is missing.
     public var plannedDuration: TimeSpan?
-    /// It ends where the next one of its class begins.
+    /// Whether the range ends where the next range of its class begins (`END-ON-NEXT`).
     public var endsOnNext: Bool
-    /// Splice information, in hexadecimal digits behind `0x` (SCTE 35).
+    /// The SCTE 35 splice information of the range, at most one of each kind.
     public var scte35: [SpliceInformation]
-    /// Of the author, with names that begin with `X-`, sorted by name.
+    /// The client-defined attributes, whose names begin with `X-`, sorted by name.
     public var attributes: [Attribute]
 
+    /// An SCTE 35 splice message that the range carries.
     public struct SpliceInformation: Hashable, Sendable {
+        /// The attribute that carries the message.
         public enum Kind: String, Hashable, Sendable, CaseIterable {
+            /// A splice command that marks neither the beginning nor the end of a break.
             case command = "SCTE35-CMD"
+            /// The beginning of a break.
             case out = "SCTE35-OUT"
+            /// The end of a break.
             case back = "SCTE35-IN"
         }
 
+        /// The attribute that carries the message.
         public var kind: Kind
+        /// The message in hexadecimal digits after `0x`.
         public var text: String
 
+        /// Creates splice information from the attribute and its hexadecimal text.
         public init(_ kind: Kind, _ text: String) {
             self.kind = kind
             self.text = text
         }
     }
 
+    /// A client-defined attribute.
     public struct Attribute: Hashable, Sendable {
+        /// The name, which begins with `X-`.
         public var name: String
+        /// The value, quoted or bare.
         public var value: AttributeValue
 
+        /// Creates an attribute from its name, which begins with `X-`, and its value.
         public init(_ name: String, _ value: AttributeValue) {
             self.name = name
             self.value = value
         }
     }
 
+    /// Creates a range; `attributes` must be sorted by name.
     public init(
         id: String, classID: String? = nil, start: WallTime, cues: Set<Cue> = [], end: WallTime? = nil,
         duration: TimeSpan? = nil, plannedDuration: TimeSpan? = nil, endsOnNext: Bool = false,
@@ -69,10 +94,15 @@ public struct DateRange: Hashable, Sendable {
 }
 
 extension DateRange {
-    /// A tag adds to what an earlier one with its id said. The author's attributes are the reader's to add, once for all
-    /// tags: one by one they would be sorted anew with each.
+    /// Reads a tag and merges it with the earlier tag of the same ID (RFC 8216bis, section 4.4.5.1). Returns nil if the
+    /// tag cannot be read; playback does not depend on it, so the tag is ignored.
     ///
-    /// - Returns: nil for what cannot be read, which costs the picture nothing and is left out.
+    /// The caller adds the client-defined attributes after all tags are read, so that they are sorted once and not once
+    /// for each tag.
+    ///
+    /// - Parameters:
+    ///   - list: The attributes of the tag.
+    ///   - earlier: The range that earlier tags of the same ID describe; nil for the first tag.
     init?(_ list: AttributeList, addingTo earlier: DateRange?) {
         guard let id = list.string("ID"), !id.isEmpty else { return nil }
         var start = earlier?.start
@@ -99,8 +129,10 @@ extension DateRange {
         scte35.sort { $0.kind.rawValue < $1.kind.rawValue }
     }
 
+    /// Returns whether an attribute name is client-defined.
     static func isOfAuthor(_ name: String) -> Bool { name.hasPrefix("X-") }
 
+    /// The attributes of the `EXT-X-DATERANGE` tag that describes the range.
     var tag: AttributeWriter {
         var writer = AttributeWriter()
         writer.quoted("ID", id)
@@ -118,8 +150,8 @@ extension DateRange {
 }
 
 extension [DateRange] {
-    /// When a range of this list ends: as it says, or by its duration, or where the next of its class begins; nil while
-    /// that is not known.
+    /// Returns the time at which a range of this list ends: its `END-DATE`, or its start and `DURATION`, or the start
+    /// of the next range of its class. Returns nil if none of these is known.
     public func end(of range: DateRange) -> WallTime? {
         if let end = range.end { return end }
         if let duration = range.duration { return range.start + duration }

@@ -1,8 +1,8 @@
 internal import PCastMedia
 
-/// Reads the lines of a media playlist one after another.
+/// Parses a media playlist line by line.
 struct MediaPlaylistParser {
-    /// What the tags since the last segment say of the next.
+    /// The properties of the next segment that the tags since the last one have set.
     private struct Pending {
         var duration: TimeSpan?
         var title: String?
@@ -16,24 +16,33 @@ struct MediaPlaylistParser {
     private var playlist = MediaPlaylist(targetDuration: .zero)
     private var hasTargetDuration = false
     private var variables: PlaylistVariables
+    /// The playlist to which a delta update is applied; nil if there is none.
     private let earlier: MediaPlaylist?
+    /// The number of the line that is being read, from 1, for error messages.
     private var line = 0
 
     private var pending = Pending()
+    /// The keys that apply to the next segment, at most one of each key format.
     private var keys: [EncryptionKey] = []
     private var initialization: MediaInitialization?
+    /// The last `EXT-X-BITRATE`, which applies to the next segments without a byte range.
     private var kilobitsPerSecond: Int64?
-    /// Discontinuities so far, beyond those that the playlist's header counts.
+    /// The discontinuities so far, not counting those before the first segment (`EXT-X-DISCONTINUITY-SEQUENCE`).
     private var discontinuities: Int64 = 0
+    /// The last partial segment, at whose end a byte range without an offset begins.
     private var lastPart: PartialSegment?
     private var partCount = 0
+    /// The sum of the durations of all segments so far.
     private var duration = TimeSpan.zero
+    /// Whether the playlist is a delta update, i.e. has an `EXT-X-SKIP` tag.
     private var isUpdate = false
+    /// The IDs of the date ranges that the delta update removes.
     private var removedDateRanges: Set<String> = []
+    /// The index in `playlist.dateRanges` of each date range ID.
     private var dateRangeIndices: [String: Int] = [:]
-    /// The author's attributes of each range, by their names.
+    /// The client-defined attributes of each date range by name, parallel to `playlist.dateRanges`.
     private var dateRangeAttributes: [[String: AttributeValue]] = []
-    /// By their ids, of an update that may skip them.
+    /// The date ranges of the earlier playlist by ID; empty unless the update may skip date ranges.
     private var earlierDateRanges: [String: DateRange] = [:]
 
     init(from uri: String, importing imported: [PlaylistVariable], updating earlier: MediaPlaylist?) {
@@ -41,6 +50,11 @@ struct MediaPlaylistParser {
         self.earlier = earlier
     }
 
+    /// Parses a whole playlist.
+    ///
+    /// - Parameter text: The playlist, or a delta update of the earlier one.
+    /// - Returns: The playlist, including the segments that a delta update skips.
+    /// - Throws: ``PlaylistError`` for the first line that cannot be read.
     mutating func parse(_ text: String) throws(PlaylistError) -> MediaPlaylist {
         var lines = try PlaylistLines(text)
         while let next = try lines.next() {
@@ -58,6 +72,7 @@ struct MediaPlaylistParser {
         return playlist
     }
 
+    /// Parses an attribute list and replaces the variables in it.
     private mutating func attributes(_ tag: PlaylistTag, _ value: PlaylistText) throws(PlaylistError) -> AttributeList {
         var list = try AttributeList(value, of: tag, line: line)
         try list.replaceVariables(in: &variables)
@@ -71,6 +86,7 @@ struct MediaPlaylistParser {
 
     private func malformed(_ tag: PlaylistTag) -> PlaylistError { .malformedTag(tag.rawValue, line: line) }
 
+    /// Applies a tag that concerns the whole playlist, and passes on any other tag.
     private mutating func read(_ tag: PlaylistTag, _ value: PlaylistText) throws(PlaylistError) {
         switch tag {
         case .version:
@@ -80,7 +96,7 @@ struct MediaPlaylistParser {
         case .start: playlist.start = try StartPoint(try attributes(tag, value))
         case .define: try variables.define(try attributes(tag, value))
         case .targetDuration:
-            // Some servers write a fraction. It is a whole number, and the longest there is.
+            // The value is an integer, but some servers write a fraction. Rounding up keeps it an upper bound.
             guard let target = value.seconds() else { throw malformed(tag) }
             playlist.targetDuration = min(
                 TimeSpan(nanoseconds: (target.nanoseconds + 999_999_999) / 1_000_000_000 * 1_000_000_000),
@@ -90,7 +106,7 @@ struct MediaPlaylistParser {
             guard playlist.segments.isEmpty else { throw malformed(tag) }
             playlist.mediaSequence = try number(tag, value)
         case .discontinuitySequence:
-            // It may stand behind a skip, whose segments are numbered already.
+            // The tag may follow `EXT-X-SKIP`, whose segments are already numbered.
             guard playlist.segments.isEmpty || isUpdate else { throw malformed(tag) }
             playlist.discontinuitySequence = try number(tag, value)
             if isUpdate { countDiscontinuities() }
@@ -115,6 +131,7 @@ struct MediaPlaylistParser {
 }
 
 extension MediaPlaylistParser {
+    /// Applies a tag that concerns the next segment.
     private mutating func readOfSegment(_ tag: PlaylistTag, _ value: PlaylistText) throws(PlaylistError) {
         switch tag {
         case .segment:
@@ -134,7 +151,7 @@ extension MediaPlaylistParser {
             let list = try attributes(tag, value)
             initialization = MediaInitialization(
                 uri: try list.required("URI"), byteRange: try list.byteRange("BYTERANGE", after: 0), keys: keys)
-        // A time that cannot be read is none: the picture does not depend on it.
+        // Playback does not depend on the time, so a malformed one is ignored.
         case .programDateTime: pending.programDateTime = WallTime(iso8601: value)
         case .gap: pending.isGap = true
         case .bitrate: kilobitsPerSecond = try number(tag, value)
@@ -148,7 +165,7 @@ extension MediaPlaylistParser {
         }
     }
 
-    /// A key stands for those before it of its own format (RFC 8216, section 4.3.2.4).
+    /// Adds a key, which replaces the earlier key of the same format (RFC 8216, section 4.3.2.4).
     private mutating func changeKey(_ list: AttributeList) throws(PlaylistError) {
         guard let key = try EncryptionKey(list) else {
             keys = []
@@ -160,6 +177,7 @@ extension MediaPlaylistParser {
         try PlaylistLimits.check(keys.count, .keys, line: line)
     }
 
+    /// Adds the segment that the URI line completes.
     private mutating func finishSegment(_ text: PlaylistText) throws(PlaylistError) {
         guard let duration = pending.duration else { throw .segmentWithoutDuration(line: line) }
         let uri = try variables.uri(text, line: line)
@@ -178,6 +196,7 @@ extension MediaPlaylistParser {
         pending = Pending()
     }
 
+    /// Returns a segment with the properties that were collected for it; `uri` is nil for the open segment.
     private func segment(uri: String?, duration: TimeSpan, byteRange: ByteRange?) -> MediaSegment {
         MediaSegment(
             number: playlist.nextNumber, uri: uri, duration: duration,
@@ -185,11 +204,11 @@ extension MediaPlaylistParser {
             isDiscontinuity: pending.isDiscontinuity, title: uri == nil ? nil : pending.title, byteRange: byteRange,
             keys: keys, initialization: initialization, programDateTime: pending.programDateTime,
             isGap: pending.isGap,
-            // The rate of what has a length is known (RFC 8216bis, section 4.4.4.8).
+            // EXT-X-BITRATE does not apply to segments with a byte range (RFC 8216bis, section 4.4.4.8).
             kilobitsPerSecond: byteRange == nil ? kilobitsPerSecond : nil, parts: pending.parts)
     }
 
-    /// Keeps what was said of a segment that is not there yet.
+    /// Keeps the tags at the end of the playlist as the open segment, if they describe one.
     private mutating func finishOpenSegment() {
         let last = playlist.segments.last
         guard
@@ -203,8 +222,9 @@ extension MediaPlaylistParser {
 }
 
 extension MediaPlaylistParser {
-    /// Takes what is skipped from the earlier playlist, with all that holds for what follows: keys, initialization,
-    /// bitrate, the discontinuities so far, the end of a byte range (RFC 8216bis, section 6.2.5.1).
+    /// Copies the skipped segments from the earlier playlist, with the state that applies to the segments after them:
+    /// keys, initialization, bit rate, discontinuities and the end of the last byte range (RFC 8216bis, section
+    /// 6.2.5.1).
     private mutating func skip(_ list: AttributeList) throws(PlaylistError) {
         let count = try list.required("SKIPPED-SEGMENTS", list.integer)
         guard playlist.segments.isEmpty, !isUpdate, pending.duration == nil, pending.parts.isEmpty else {
@@ -221,7 +241,7 @@ extension MediaPlaylistParser {
         }
         let begin = Int(first - earlier.mediaSequence)
         for var segment in earlier.segments[begin..<begin + Int(count)] {
-            // Whatever is old enough to be skipped has lost its parts.
+            // Segments that are old enough to be skipped no longer have partial segments.
             segment.parts = []
             duration += segment.duration
             playlist.segments.append(segment)
@@ -234,6 +254,7 @@ extension MediaPlaylistParser {
         countDiscontinuities()
     }
 
+    /// Sets the count of discontinuities to that at the last segment.
     private mutating func countDiscontinuities() {
         guard let last = playlist.segments.last else { return }
         discontinuities = last.discontinuity - playlist.discontinuitySequence
@@ -241,6 +262,7 @@ extension MediaPlaylistParser {
 }
 
 extension MediaPlaylistParser {
+    /// Adds a date range, or merges a tag with the earlier range of the same ID. A malformed tag is ignored.
     private mutating func addDateRange(_ value: PlaylistText) throws(PlaylistError) {
         guard let list = try? attributes(.dateRange, value), let id = list.string("ID") else { return }
         if let index = dateRangeIndices[id] {
@@ -261,10 +283,12 @@ extension MediaPlaylistParser {
         try PlaylistLimits.check(playlist.dateRanges.count, .dateRanges, line: line)
     }
 
+    /// Collects the client-defined attributes of a tag for the date range at an index.
     private mutating func addAttributes(of list: AttributeList, to index: Int) {
         for (name, value) in list.values where DateRange.isOfAuthor(name) { dateRangeAttributes[index][name] = value }
     }
 
+    /// Stores the collected client-defined attributes in their date ranges, sorted by name.
     private mutating func finishDateRanges() {
         for (index, attributes) in dateRangeAttributes.enumerated() {
             playlist.dateRanges[index].attributes =
@@ -272,7 +296,7 @@ extension MediaPlaylistParser {
         }
     }
 
-    /// Where date ranges may be skipped too, those of before stay, but for those that were removed.
+    /// Keeps the date ranges of the earlier playlist if the update may skip them, except for those that it removes.
     private mutating func mergeDateRanges() {
         guard let earlier, earlier.serverControl.canSkipDateRanges else { return }
         let kept = earlier.dateRanges.filter { dateRangeIndices[$0.id] == nil && !removedDateRanges.contains($0.id) }

@@ -1,12 +1,13 @@
 internal import PCastMedia
 
-/// Writes a media playlist, each tag where it changes something.
+/// Writes a media playlist. A tag that applies to following segments is written only when its value changes.
 struct MediaPlaylistWriter {
     private var writer = PlaylistWriter()
     private var keys: [EncryptionKey] = []
     private var initialization: MediaInitialization?
     private var kilobitsPerSecond: Int64?
 
+    /// Returns a playlist as text, with an `EXT-X-SKIP` tag in place of its first `skipped` segments if there are any.
     static func text(of playlist: MediaPlaylist, skipping skipped: Int) -> String {
         var writer = MediaPlaylistWriter()
         writer.writeHeader(of: playlist)
@@ -39,6 +40,7 @@ struct MediaPlaylistWriter {
         if let start = playlist.start { writer.tag(.start, start.attributes) }
     }
 
+    /// Writes the skip tag and sets the state that the skipped segments leave behind.
     private mutating func writeSkip(_ count: Int, of playlist: MediaPlaylist) {
         var attributes = AttributeWriter()
         attributes.number("SKIPPED-SEGMENTS", Int64(count))
@@ -74,6 +76,7 @@ struct MediaPlaylistWriter {
         writer.uri(uri)
     }
 
+    /// Writes the keys that have changed, after `METHOD=NONE` if a key format is no longer used.
     private mutating func write(_ keys: [EncryptionKey]) {
         guard keys != self.keys else { return }
         let formats = Set(keys.map(\.keyFormat))
@@ -96,6 +99,7 @@ struct MediaPlaylistWriter {
 }
 
 extension PlaylistWriter {
+    /// Writes the definition of a variable.
     mutating func write(_ variable: PlaylistVariable) {
         var attributes = AttributeWriter()
         attributes.quoted("NAME", variable.name)
@@ -105,11 +109,12 @@ extension PlaylistWriter {
 }
 
 extension MediaPlaylist {
-    /// The playlist as text, which reads back as it is. Characters that no line or quoted string can hold are left out.
+    /// The playlist as text, which parses to an equal value if no value contains characters that a line or quoted
+    /// string cannot hold. Such characters are left out.
     public var text: String { MediaPlaylistWriter.text(of: self, skipping: 0) }
 
-    /// The update for who has the playlist already, without the segments that may be skipped (RFC 8216bis, section
-    /// 6.2.5.1); the whole where none may.
+    /// The playlist as a delta update, without the segments that may be skipped (RFC 8216bis, section 6.2.5.1). It is
+    /// the whole text if none may be skipped.
     public var deltaUpdate: String {
         guard let boundary = serverControl.canSkipUntil else { return text }
         var duration = openSegment?.duration ?? .zero

@@ -1,16 +1,24 @@
-/// What will be needed next and may be asked for before it is there (`EXT-X-PRELOAD-HINT`; RFC 8216bis, section 4.4.5.3).
+/// A resource that will be needed next and can be requested before it is available (`EXT-X-PRELOAD-HINT`; RFC 8216bis,
+/// section 4.4.5.3).
 public struct PreloadHint: Hashable, Sendable {
+    /// The type of the hinted resource (`TYPE`).
     public enum Kind: String, Hashable, Sendable {
+        /// A partial segment.
         case part = "PART"
+        /// A media initialization section.
         case initialization = "MAP"
     }
 
+    /// The type of the resource.
     public var kind: Kind
+    /// The URI as in the playlist, relative or absolute.
     public var uri: String
+    /// The offset of the first byte in the resource (`BYTERANGE-START`); 0 if the attribute is missing.
     public var start: Int64
-    /// To the end of the resource where it is nil.
+    /// The number of bytes (`BYTERANGE-LENGTH`); nil if the hint extends to the end of the resource.
     public var length: Int64?
 
+    /// Creates a hint; without a length it extends to the end of the resource.
     public init(_ kind: Kind, uri: String, start: Int64 = 0, length: Int64? = nil) {
         self.kind = kind
         self.uri = uri
@@ -18,7 +26,10 @@ public struct PreloadHint: Hashable, Sendable {
         self.length = length
     }
 
-    /// - Returns: nil for a kind that is not known, which is ignored.
+    /// Reads the tag. Returns nil for an unknown type, which clients ignore.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a required attribute is missing or a number cannot be read.
     init?(_ attributes: AttributeList) throws(PlaylistError) {
         guard let kind = Kind(rawValue: try attributes.required("TYPE")) else { return nil }
         self.init(
@@ -26,6 +37,7 @@ public struct PreloadHint: Hashable, Sendable {
             length: try attributes.integer("BYTERANGE-LENGTH"))
     }
 
+    /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.bare("TYPE", kind.rawValue)

@@ -1,18 +1,24 @@
-/// How far another rendition has come, so that a client that changes over knows what to ask for
-/// (`EXT-X-RENDITION-REPORT`; RFC 8216bis, section 4.4.5.4).
+/// The last segment and part of another rendition, which lets a client that switches to it send a blocking request at
+/// once (`EXT-X-RENDITION-REPORT`; RFC 8216bis, section 4.4.5.4).
 public struct RenditionReport: Hashable, Sendable {
+    /// The URI of the media playlist, relative to the playlist that contains the report.
     public var uri: String
-    /// The number of the last segment, or of that whose parts come in.
+    /// The media sequence number of the last segment, which may have only parts yet (`LAST-MSN`).
     public var lastSegment: Int64
-    /// From zero; nil where there are no parts.
+    /// The index of the last part of that segment, from zero (`LAST-PART`); nil if the rendition has no parts.
     public var lastPart: Int64?
 
+    /// Creates a report of the rendition at a URI.
     public init(uri: String, lastSegment: Int64, lastPart: Int64? = nil) {
         self.uri = uri
         self.lastSegment = lastSegment
         self.lastPart = lastPart
     }
 
+    /// Reads the tag.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a required attribute is missing or a number cannot be read.
     init(_ attributes: AttributeList) throws(PlaylistError) {
         self.init(
             uri: try attributes.required("URI"),
@@ -20,6 +26,7 @@ public struct RenditionReport: Hashable, Sendable {
             lastPart: try attributes.integer("LAST-PART"))
     }
 
+    /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.quoted("URI", uri)

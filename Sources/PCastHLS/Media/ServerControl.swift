@@ -1,18 +1,22 @@
 public import PCastMedia
 
-/// What the server offers, and how far behind the end it wants to be played (`EXT-X-SERVER-CONTROL`; RFC 8216bis,
-/// section 4.4.3.8).
+/// The delivery features of the server and the distance that clients keep from the live edge (`EXT-X-SERVER-CONTROL`;
+/// RFC 8216bis, section 4.4.3.8).
 public struct ServerControl: Hashable, Sendable {
-    /// Segments further from the end than this may be left out of updates; nil where there are no delta updates.
+    /// The distance from the end of the playlist beyond which a delta update may skip segments; nil if there are no
+    /// delta updates.
     public var canSkipUntil: TimeSpan?
-    /// Older date ranges may be left out too.
+    /// Whether a delta update may also skip old date ranges.
     public var canSkipDateRanges: Bool
+    /// The recommended distance from the end of the playlist (`HOLD-BACK`); nil if the server does not specify it.
     public var holdBack: TimeSpan?
-    /// The same for who plays parts.
+    /// The recommended distance for clients that play partial segments (`PART-HOLD-BACK`); nil if the server does not
+    /// specify it.
     public var partHoldBack: TimeSpan?
-    /// A request may name a segment and a part, and is answered once they are there.
+    /// Whether the server holds a request that names a segment or part until it is available (`CAN-BLOCK-RELOAD`).
     public var canBlockReload: Bool
 
+    /// Creates a value; the defaults mean that the server has no `EXT-X-SERVER-CONTROL` tag.
     public init(
         canSkipUntil: TimeSpan? = nil, canSkipDateRanges: Bool = false, holdBack: TimeSpan? = nil,
         partHoldBack: TimeSpan? = nil, canBlockReload: Bool = false
@@ -24,6 +28,10 @@ public struct ServerControl: Hashable, Sendable {
         self.canBlockReload = canBlockReload
     }
 
+    /// Reads the tag.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a duration cannot be read.
     init(_ attributes: AttributeList) throws(PlaylistError) {
         self.init(
             canSkipUntil: try attributes.seconds("CAN-SKIP-UNTIL"),
@@ -32,7 +40,7 @@ public struct ServerControl: Hashable, Sendable {
             canBlockReload: attributes.isYes("CAN-BLOCK-RELOAD"))
     }
 
-    /// nil where there is nothing to say.
+    /// The attributes of the tag; nil if all have their defaults and the tag is left out.
     var attributes: AttributeWriter? {
         guard self != ServerControl() else { return nil }
         var writer = AttributeWriter()

@@ -1,20 +1,27 @@
 public import PCastMedia
 
-/// A box of a fragment that tells something of a moment (`emsg`; ISO/IEC 23009-1, section 5.10.3.3).
+/// An event message box of a fragment, which carries timed metadata (`emsg`; ISO/IEC 23009-1, section 5.10.3.3).
 public struct EventMessage: Hashable, Sendable {
+    /// The scheme that defines the message (`scheme_id_uri`).
     public var scheme: String
+    /// The value that distinguishes messages of the same scheme.
     public var value: String
-    /// By the media's clock; or, where `isRelative`, from the beginning of the segment.
+    /// The time of the event on the media timeline, or from the beginning of the segment if `isRelative`.
     public var time: TimeSpan
+    /// Whether ``time`` counts from the beginning of the segment (version 0 of the box).
     public var isRelative: Bool
-    /// nil where it is not known.
+    /// The duration of the event; nil if it is unknown.
     public var duration: TimeSpan?
+    /// The ID of the message, which is the same in repetitions.
     public var id: UInt32
+    /// The payload, in the format of the scheme.
     public var message: [UInt8]
 
+    /// The most messages that are read from one segment.
     static let limit = 256
 
-    /// Those that stand at the beginning of a segment of fragmented MP4, between its other boxes.
+    /// Returns the event messages among the top-level boxes of a fragmented MP4 segment, at most 256. It stops at the
+    /// first box that is truncated.
     public static func all(in bytes: [UInt8]) -> [EventMessage] {
         var messages: [EventMessage] = []
         var place = 0
@@ -32,7 +39,9 @@ public struct EventMessage: Hashable, Sendable {
         return messages
     }
 
-    /// - Parameter body: Behind the box's size and name.
+    /// Parses the content of a box. Returns nil if it is truncated or has an unknown version.
+    ///
+    /// - Parameter body: The bytes after the size and the type of the box.
     private init?(_ body: [UInt8]) {
         guard body.count >= 4, body[0] <= 1 else { return nil }
         var rest = body[4...]
@@ -67,7 +76,7 @@ public struct EventMessage: Hashable, Sendable {
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// nil for what no clock shows: a century and more.
+    /// Converts ticks of a timescale. Returns nil for a century or more, which is not a media time.
     private static func span(_ ticks: UInt64, _ scale: UInt64) -> TimeSpan? {
         let seconds = Double(ticks) / Double(scale)
         return seconds < 3_155_760_000 ? TimeSpan(seconds: seconds) : nil

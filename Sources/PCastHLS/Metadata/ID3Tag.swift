@@ -1,27 +1,33 @@
 internal import PCastMedia
 
-/// Timed metadata as they stand in segments (ID3 2.3 and 2.4; RFC 8216, section 3.4).
+/// An ID3v2 tag, in which HLS segments carry timed metadata and timestamps (ID3 2.3 and 2.4; RFC 8216, section 3.4).
 public struct ID3Tag: Hashable, Sendable {
+    /// A frame of the tag.
     public struct Frame: Hashable, Sendable {
-        /// Such as `TXXX`, `COMM`, `PRIV`.
+        /// The four-character ID, e.g. `TXXX`, `COMM` or `PRIV`.
         public var id: String
-        /// What `TXXX` and `COMM` describe themselves with, the owner of `PRIV`; else empty.
+        /// The description of a `TXXX` or `COMM` frame, or the owner of a `PRIV` frame; empty for other frames.
         public var name: String
-        /// nil for what is no text.
+        /// The text; nil if the frame is not a text frame.
         public var text: String?
+        /// The private data of a `PRIV` frame; the whole content of other frames.
         public var bytes: [UInt8]
     }
 
+    /// The frames that could be read, at most 256.
     public var frames: [Frame]
-    /// In bytes, its header among them.
+    /// The size of the tag in bytes, including its header and footer.
     public var size: Int
 
+    /// The most frames that are read.
     static let frameLimit = 256
-    /// Whose value is the moment of what follows it, by the clock of MPEG transport streams (RFC 8216, section 3.4).
+    /// The owner of the `PRIV` frame whose value is the timestamp of the media after the tag (RFC 8216, section 3.4).
     private static let timestampOwner = "com.apple.streaming.transportStreamTimestamp"
 
-    /// - Parameter bytes: What begins with a tag, and may go on behind it.
-    /// - Returns: nil where no tag stands, and where it is cut. Frames that cannot be read are left out.
+    /// Parses the tag at the beginning of the bytes. Returns nil if there is no tag or it is truncated; frames that
+    /// cannot be read are left out.
+    ///
+    /// - Parameter bytes: The tag. Bytes after its end are ignored.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count >= 10, bytes[0] == 0x49, bytes[1] == 0x44, bytes[2] == 0x33, bytes[3] < 5 else { return nil }
         let version = bytes[3]
@@ -32,7 +38,7 @@ public struct ID3Tag: Hashable, Sendable {
         guard 10 + body <= bytes.count else { return nil }
         var rest = bytes[10..<(10 + body)]
         if bytes[5] & 0x40 != 0, rest.count >= 4 {
-            // An extended header, whose size counts itself in 2.4 only.
+            // The size of an extended header includes itself only in version 2.4.
             let length = version == 4 ? Self.syncSafe(rest.prefix(4)) : Self.number(rest.prefix(4)) + 4
             rest = rest.dropFirst(length)
         }
@@ -46,7 +52,8 @@ public struct ID3Tag: Hashable, Sendable {
         }
     }
 
-    /// How long a tag is, its header among it, that bytes begin with; nil where none begins there. The tag itself may be cut.
+    /// Returns the size in bytes, including the header, of the tag at the beginning of the bytes, which may be
+    /// truncated. Returns nil if there is no tag.
     public static func size(of bytes: some Collection<UInt8>) -> Int? {
         let head = Array(bytes.prefix(10))
         guard head.count == 10, head.starts(with: [0x49, 0x44, 0x33]), head[3] < 5, head[6...].allSatisfy({ $0 < 0x80 })
@@ -54,7 +61,7 @@ public struct ID3Tag: Hashable, Sendable {
         return 10 + syncSafe(head[6..<10]) + (head[5] & 0x10 != 0 ? 10 : 0)
     }
 
-    /// By the clock of MPEG transport streams, 33 bits at 90 kHz; nil where nothing says.
+    /// The timestamp of the media after the tag on the MPEG-2 clock, 33 bits at 90 kHz; nil if the tag has none.
     public var transportTimestamp: Int64? {
         guard let bytes = frames.first(where: { $0.name == Self.timestampOwner })?.bytes, bytes.count == 8 else {
             return nil
@@ -64,8 +71,10 @@ public struct ID3Tag: Hashable, Sendable {
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 
+    /// Returns the value of an integer whose bytes have seven bits each (ID3 2.4, section 6.2).
     private static func syncSafe(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 7 | Int($1 & 0x7F) } }
 
+    /// Returns a frame with the name and text that its ID implies.
     private static func frame(_ id: String, _ body: [UInt8]) -> Frame {
         switch id {
         case "PRIV":
@@ -85,7 +94,7 @@ public struct ID3Tag: Hashable, Sendable {
         }
     }
 
-    /// Strings one behind another, each ended by a zero but the last perhaps.
+    /// Decodes up to two zero-terminated strings; the last one may lack its terminator.
     private static func texts(_ bytes: ArraySlice<UInt8>, encoding: UInt8) -> [String] {
         if encoding == 0 || encoding == 3 {
             let pieces = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)

@@ -1,5 +1,6 @@
 extension MultivariantPlaylist {
-    /// The playlist as text, which reads back as it is. Characters that no line or quoted string can hold are left out.
+    /// The playlist as text, which parses to an equal value if no value contains characters that a line or quoted
+    /// string cannot hold. Such characters are left out.
     public var text: String {
         var writer = PlaylistWriter()
         writer.tag(.version, String(version))

@@ -1,23 +1,28 @@
-/// A list of variants and renditions, each with a media playlist of its own (RFC 8216, section 4.3.4;
+/// A list of variant streams and renditions, each of which has its own media playlist (RFC 8216, section 4.3.4;
 /// draft-pantos-hls-rfc8216bis-20, section 4.4.6).
 public struct MultivariantPlaylist: Hashable, Sendable {
-    /// As it says; 1 where it says nothing.
+    /// The protocol version (`EXT-X-VERSION`); 1 if the tag is missing.
     public var version: Int
-    /// Each segment of each playlist can be decoded without another.
+    /// Whether each segment of each media playlist can be decoded without another (`EXT-X-INDEPENDENT-SEGMENTS`).
     public var hasIndependentSegments: Bool
-    /// For each playlist that says nothing itself.
+    /// The start point for media playlists that do not have their own (`EXT-X-START`); nil if the tag is missing.
     public var start: StartPoint?
-    /// What its media playlists may import.
+    /// The defined variables, which the media playlists may import.
     public var variables: [PlaylistVariable]
+    /// The variant streams, in the order of the playlist.
     public var variants: [VariantStream]
-    /// Pictures that stand alone, for moving through the presentation fast.
+    /// The variants that contain only I-frames, for fast forward and rewind (`EXT-X-I-FRAME-STREAM-INF`).
     public var iFrameVariants: [VariantStream]
+    /// The renditions of all groups, in the order of the playlist.
     public var renditions: [Rendition]
+    /// The session data, in the order of the playlist.
     public var sessionData: [SessionData]
-    /// Keys that can be had before a media playlist is.
+    /// The keys that a client may load before any media playlist (`EXT-X-SESSION-KEY`).
     public var sessionKeys: [EncryptionKey]
+    /// The steering server; nil if the playlist has no content steering.
     public var contentSteering: ContentSteering?
 
+    /// Creates a playlist. A playlist that clients accept has at least one variant.
     public init(
         version: Int = 1, hasIndependentSegments: Bool = false, start: StartPoint? = nil,
         variables: [PlaylistVariable] = [], variants: [VariantStream] = [], iFrameVariants: [VariantStream] = [],
@@ -36,15 +41,18 @@ public struct MultivariantPlaylist: Hashable, Sendable {
         self.contentSteering = contentSteering
     }
 
+    /// Parses a playlist.
+    ///
     /// - Parameters:
     ///   - text: The playlist.
-    ///   - uri: Where it came from, after redirections.
+    ///   - uri: The URI of the playlist after redirects. `EXT-X-DEFINE:QUERYPARAM` reads its query.
+    /// - Throws: ``PlaylistError`` if the text is not a valid multivariant playlist.
     public init(_ text: String, from uri: String = "") throws(PlaylistError) {
         var parser = MultivariantPlaylistParser(from: uri)
         self = try parser.parse(text)
     }
 
-    /// The renditions of one kind in one group, in their order.
+    /// Returns the renditions of one kind in one group, in the order of the playlist; none if `group` is nil.
     public func renditions(_ kind: Rendition.Kind, in group: String?) -> [Rendition] {
         renditions.filter { $0.kind == kind && $0.group == group }
     }

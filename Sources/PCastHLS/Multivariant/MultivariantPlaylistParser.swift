@@ -1,13 +1,19 @@
-/// Reads the lines of a multivariant playlist one after another.
+/// Parses a multivariant playlist line by line.
 struct MultivariantPlaylistParser {
     private var playlist = MultivariantPlaylist()
     private var variables: PlaylistVariables
+    /// The number of the line that is being read, from 1, for error messages.
     private var line = 0
-    /// A variant that waits for its URI.
+    /// The attributes of a variant whose URI line has not been read yet.
     private var pending: AttributeList?
 
     init(from uri: String) { variables = PlaylistVariables(uri: uri, importing: []) }
 
+    /// Parses a whole playlist.
+    ///
+    /// - Parameter text: The playlist.
+    /// - Returns: The playlist, which has at least one variant.
+    /// - Throws: ``PlaylistError`` for the first line that cannot be read.
     mutating func parse(_ text: String) throws(PlaylistError) -> MultivariantPlaylist {
         var lines = try PlaylistLines(text)
         while let next = try lines.next() {
@@ -26,14 +32,16 @@ struct MultivariantPlaylistParser {
         return playlist
     }
 
+    /// Parses an attribute list and replaces the variables in it.
     private mutating func attributes(_ tag: PlaylistTag, _ value: PlaylistText) throws(PlaylistError) -> AttributeList {
         var list = try AttributeList(value, of: tag, line: line)
         try list.replaceVariables(in: &variables)
         return list
     }
 
+    /// Adds the variant that the URI line completes.
     private mutating func finishVariant(_ text: PlaylistText) throws(PlaylistError) {
-        // A URI that belongs to nothing is nobody's.
+        // A URI without EXT-X-STREAM-INF before it is ignored.
         guard let list = pending else { return }
         pending = nil
         let uri = try variables.uri(text, line: line)

@@ -1,36 +1,53 @@
-/// Another version of one medium: a language, a camera, subtitles (`EXT-X-MEDIA`; RFC 8216, section 4.3.4.1).
+/// An alternative version of a medium, e.g. a language, a camera angle or subtitles (`EXT-X-MEDIA`; RFC 8216, section
+/// 4.3.4.1).
 public struct Rendition: Hashable, Sendable {
+    /// The type of the medium (`TYPE`).
     public enum Kind: String, Hashable, Sendable {
+        /// Audio.
         case audio = "AUDIO"
+        /// Video.
         case video = "VIDEO"
+        /// Subtitles in segments of their own.
         case subtitles = "SUBTITLES"
+        /// Captions that the video segments contain.
         case closedCaptions = "CLOSED-CAPTIONS"
     }
 
+    /// The type of the medium.
     public var kind: Kind
-    /// nil where the variants' own segments hold it.
+    /// The URI of the media playlist; nil if the segments of the variant contain the rendition.
     public var uri: String?
+    /// The ID of the group, to which variants refer (`GROUP-ID`).
     public var group: String
+    /// The description for users, in the language of the rendition (`NAME`).
     public var name: String
-    /// As RFC 5646 writes it.
+    /// The language tag (RFC 5646); nil if it is not specified.
     public var language: String?
+    /// The tag of a language that is used with ``language`` in another role, e.g. spoken and written; nil if it is not
+    /// specified.
     public var associatedLanguage: String?
+    /// An identifier that is the same across playlists (`STABLE-RENDITION-ID`); nil if it is not specified.
     public var stableID: String?
+    /// Whether clients play this rendition if the user has not chosen one.
     public var isDefault: Bool
-    /// It may be chosen by the user's language, without being asked for.
+    /// Whether clients may choose this rendition because it matches the language of the user.
     public var isAutoselect: Bool
-    /// Subtitles that are shown even to who asked for none.
+    /// Whether subtitles are shown even if the user has not enabled subtitles.
     public var isForced: Bool
-    /// Of closed captions: `CC1` to `CC4`, `SERVICE1` to `SERVICE63`.
+    /// The channel of closed captions, `CC1` to `CC4` or `SERVICE1` to `SERVICE63`; nil for other types.
     public var instreamID: String?
+    /// The bit depth of audio samples; nil if it is not specified.
     public var bitDepth: Int64?
+    /// The audio sample rate in hertz; nil if it is not specified.
     public var sampleRate: Int64?
-    /// Uniform type identifiers and the like.
+    /// The characteristics, usually uniform type identifiers (`CHARACTERISTICS`).
     public var characteristics: [String]
-    /// Count, and after slashes what else is said of the channels.
+    /// The number of audio channels, and parameters after slashes, e.g. `6` or `16/JOC`; nil if it is not specified.
     public var channels: String?
+    /// The content steering pathway of the rendition (`PATHWAY-ID`); nil if it is not specified.
     public var pathwayID: String?
 
+    /// Creates a rendition; it has no characteristics, and properties without a parameter are nil.
     public init(
         _ kind: Kind, uri: String? = nil, group: String, name: String, language: String? = nil,
         isDefault: Bool = false, isAutoselect: Bool = false, isForced: Bool = false, channels: String? = nil
@@ -47,7 +64,10 @@ public struct Rendition: Hashable, Sendable {
         self.channels = channels
     }
 
-    /// - Returns: nil for a kind that is not known, which is ignored.
+    /// Reads the tag. Returns nil for an unknown type, which clients ignore.
+    ///
+    /// - Parameter list: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a required attribute is missing or a number cannot be read.
     init?(_ list: AttributeList) throws(PlaylistError) {
         guard let kind = Kind(rawValue: try list.required("TYPE")) else { return nil }
         self.kind = kind
@@ -68,6 +88,7 @@ public struct Rendition: Hashable, Sendable {
         pathwayID = list.string("PATHWAY-ID")
     }
 
+    /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.bare("TYPE", kind.rawValue)

@@ -1,21 +1,31 @@
-/// What the author says of the presentation (`EXT-X-SESSION-DATA`; RFC 8216, section 4.3.4.4).
+/// Data of the author about the whole presentation (`EXT-X-SESSION-DATA`; RFC 8216, section 4.3.4.4).
 public struct SessionData: Hashable, Sendable {
+    /// The value, or a reference to it.
     public enum Content: Hashable, Sendable {
+        /// A text (`VALUE`).
         case value(String)
-        /// JSON at an address, or anything else where it is raw.
+        /// A resource (`URI`), which is JSON unless `isRaw`.
         case resource(uri: String, isRaw: Bool)
     }
 
+    /// The name of the data, usually in reverse DNS form (`DATA-ID`).
     public var id: String
+    /// The value, or a reference to it.
     public var content: Content
+    /// The language tag (RFC 5646); nil if it is not specified.
     public var language: String?
 
+    /// Creates session data.
     public init(id: String, _ content: Content, language: String? = nil) {
         self.id = id
         self.content = content
         self.language = language
     }
 
+    /// Reads the tag.
+    ///
+    /// - Parameter list: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if `DATA-ID` is missing, or both `VALUE` and `URI` are.
     init(_ list: AttributeList) throws(PlaylistError) {
         id = try list.required("DATA-ID")
         language = list.string("LANGUAGE")
@@ -26,6 +36,7 @@ public struct SessionData: Hashable, Sendable {
         }
     }
 
+    /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.quoted("DATA-ID", id)

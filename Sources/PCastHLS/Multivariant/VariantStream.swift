@@ -1,38 +1,55 @@
 public import PCastMedia
 
-/// One way to have the whole presentation (`EXT-X-STREAM-INF` and `EXT-X-I-FRAME-STREAM-INF`; RFC 8216, sections 4.3.4.2
-/// and 4.3.4.3).
+/// A version of the presentation with its own bit rate and quality (`EXT-X-STREAM-INF` and `EXT-X-I-FRAME-STREAM-INF`;
+/// RFC 8216, sections 4.3.4.2 and 4.3.4.3).
 public struct VariantStream: Hashable, Sendable {
+    /// The value of the `CLOSED-CAPTIONS` attribute.
     public enum ClosedCaptions: Hashable, Sendable {
+        /// No variant has closed captions.
         case none
+        /// The group of renditions with closed captions.
         case group(String)
     }
 
+    /// The URI of the media playlist, relative to the multivariant playlist.
     public var uri: String
-    /// The peak, with its renditions.
+    /// The peak segment bit rate, including renditions (`BANDWIDTH`).
     public var bandwidth: Bitrate
+    /// The average segment bit rate, including renditions (`AVERAGE-BANDWIDTH`); nil if it is not specified.
     public var averageBandwidth: Bitrate?
-    /// As RFC 6381 writes them.
+    /// The codec strings (RFC 6381); empty if they are not specified.
     public var codecs: [String]
+    /// The codec strings of backward-compatible enhancements (`SUPPLEMENTAL-CODECS`).
     public var supplementalCodecs: [String]
+    /// The dimensions of the video in pixels; nil if they are not specified.
     public var resolution: Dimensions?
+    /// The maximum frame rate in frames per second (`FRAME-RATE`); nil if it is not specified.
     public var framesPerSecond: Double?
+    /// The HDCP level that the output must have; nil if it is not specified.
     public var hdcpLevel: String?
+    /// The content protection configurations that may play the variant (`ALLOWED-CPC`); nil if it is not specified.
     public var allowedCPC: String?
-    /// `SDR`, `HLG` or `PQ`.
+    /// The dynamic range, `SDR`, `HLG` or `PQ`; nil if it is not specified.
     public var videoRange: String?
+    /// The video layouts that the client must support, e.g. stereoscopic (`REQ-VIDEO-LAYOUT`); nil if it is not
+    /// specified.
     public var requiredVideoLayout: String?
-    /// The author's order: the higher, the better.
+    /// The preference of the author, higher is better (`SCORE`); nil if it is not specified.
     public var score: Double?
+    /// An identifier that is the same across playlists (`STABLE-VARIANT-ID`); nil if it is not specified.
     public var stableID: String?
-    /// Which pathway of content steering it belongs to.
+    /// The content steering pathway of the variant (`PATHWAY-ID`); nil if it is not specified.
     public var pathwayID: String?
-    /// Groups of renditions.
+    /// The group of audio renditions; nil if the segments contain the audio.
     public var audio: String?
+    /// The group of video renditions; nil if there is none.
     public var video: String?
+    /// The group of subtitle renditions; nil if there is none.
     public var subtitles: String?
+    /// The group of closed captions; nil if it is not specified.
     public var closedCaptions: ClosedCaptions?
 
+    /// Creates a variant; properties without a parameter are nil or empty.
     public init(
         uri: String, bandwidth: Bitrate, averageBandwidth: Bitrate? = nil, codecs: [String] = [],
         resolution: Dimensions? = nil, framesPerSecond: Double? = nil, audio: String? = nil, subtitles: String? = nil
@@ -48,6 +65,12 @@ public struct VariantStream: Hashable, Sendable {
         self.subtitles = subtitles
     }
 
+    /// Reads the tag.
+    ///
+    /// - Parameters:
+    ///   - list: The attributes of the tag.
+    ///   - uri: The URI of the media playlist.
+    /// - Throws: ``PlaylistError`` if `BANDWIDTH` is missing or a number cannot be read.
     init(_ list: AttributeList, uri: String) throws(PlaylistError) {
         self.uri = uri
         bandwidth = Bitrate(bitsPerSecond: try list.required("BANDWIDTH", list.integer))
@@ -73,6 +96,7 @@ public struct VariantStream: Hashable, Sendable {
         }
     }
 
+    /// The attributes of the tag, without `URI`.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.number("BANDWIDTH", bandwidth.bitsPerSecond)

@@ -1,34 +1,38 @@
-/// What a request for a media playlist asks of the server (RFC 8216bis, section 6.2.5).
+/// The delivery directives in the query of a request for a media playlist (RFC 8216bis, section 6.2.5).
 public struct DeliveryDirectives: Hashable, Sendable {
+    /// The content that a delta update leaves out (`_HLS_skip`).
     public enum Skip: String, Hashable, Sendable {
+        /// Old media segments.
         case segments = "YES"
-        /// Date ranges too.
+        /// Old media segments and old date ranges.
         case segmentsAndDateRanges = "v2"
     }
 
-    /// Answer once the playlist has this segment, or a later one.
+    /// The media sequence number for which the server holds the response (`_HLS_msn`); nil for a response at once.
     public var segment: Int64?
-    /// Answer once it has this part of the segment, from zero.
+    /// The index of the part of that segment for which the server holds the response (`_HLS_part`); nil for the whole
+    /// segment.
     public var part: Int64?
-    /// Leave out what is old.
+    /// The request for a delta update (`_HLS_skip`); nil for the whole playlist.
     public var skip: Skip?
 
+    /// Creates directives; without any, the request is a plain one.
     public init(segment: Int64? = nil, part: Int64? = nil, skip: Skip? = nil) {
         self.segment = segment
         self.part = part
         self.skip = skip
     }
 
-    /// The first request for a rendition whose state another's playlist reported.
+    /// Creates the directives of the first request for a rendition that the playlist of another rendition reported.
     public init(joining report: RenditionReport) {
         self.init(segment: report.lastSegment, part: report.lastPart)
     }
 
-    /// The server holds the answer back until there is something new.
+    /// Whether the server holds the response until the segment or part is available.
     public var isBlocking: Bool { segment != nil }
 
-    /// The address with the directives in its query: behind what stands there, in the order of their names, so that caches
-    /// see one address, and instead of any that stood there before.
+    /// Returns the URI with the directives in its query. They replace earlier directives and follow other parameters in
+    /// the order of their names, so that caches see one URI (RFC 8216bis, section 6.2.5).
     public func applied(to uri: String) -> String {
         var reference = URIReference(uri)
         var pairs = (reference.query ?? "").utf8.split(separator: UInt8(ascii: "&"))
@@ -37,7 +41,7 @@ public struct DeliveryDirectives: Hashable, Sendable {
         if segment != nil, let part { pairs.append("_HLS_part=\(part)") }
         if let skip { pairs.append("_HLS_skip=\(skip.rawValue)") }
         reference.query = pairs.isEmpty ? nil : pairs.joined(separator: "&")
-        // A fragment is not sent.
+        // A fragment is not part of an HTTP request.
         reference.fragment = nil
         return reference.text
     }

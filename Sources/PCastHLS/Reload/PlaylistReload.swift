@@ -1,50 +1,59 @@
 public import PCastMedia
 
-/// When to ask for a media playlist, where, and with which directives (RFC 8216, section 6.3.4; RFC 8216bis, section
-/// 6.2.5).
+/// Schedules the reloads of a media playlist: when, from which mirror, and with which delivery directives (RFC 8216,
+/// section 6.3.4; RFC 8216bis, section 6.2.5).
 public struct PlaylistReload: Machine {
+    /// A request for the playlist.
     public struct Request: Hashable, Sendable {
-        /// By which the answer is told from one to an earlier request.
+        /// The ID that the response repeats, which tells it from the response to an earlier request.
         public var id: Int
-        /// Which of the addresses to ask, from zero.
+        /// The index of the mirror to load from.
         public var mirror: Int
+        /// The directives for the query of the URI.
         public var directives: DeliveryDirectives
     }
 
+    /// The result of a request.
     public enum Input: Sendable {
-        /// The playlist, with what was skipped put back.
+        /// The playlist that request `id` loaded, after a delta update was applied.
         case loaded(id: Int, MediaPlaylist)
+        /// Request `id` failed.
         case failed(id: Int, ReloadFailure)
     }
 
+    /// An action for the caller, or an event.
     public enum Output: Hashable, Sendable {
-        /// One at a time.
+        /// Load the playlist. There is at most one request at a time.
         case load(Request)
-        /// The request takes too long, and its answer will not be looked at.
+        /// Cancel request `id`, which has timed out or was sent to a stale mirror. Its result is ignored.
         case abandon(id: Int)
-        /// A live playlist has brought nothing new for three target durations, the least that a player holds back.
+        /// A live playlist has not changed for three target durations, which is the least hold-back of a player.
         case stale
-        /// It goes on.
+        /// A stale playlist has changed.
         case recovered
-        /// It is complete.
+        /// The playlist is complete, and no more requests follow.
         case ended
-        /// No address answers, for ``patience`` or for good.
+        /// No mirror delivers the playlist, either for ``patience`` or permanently. No more requests follow.
         case gaveUp(ReloadFailure)
     }
 
-    /// For how long failures are borne.
+    /// The time for which failing requests are retried.
     public static let patience = TimeSpan.seconds(30 as Int64)
-    /// The time that a request has whose answer is not held back. One that is has three target durations more: so long the
-    /// server may wait (RFC 8216bis, section 6.2.5.2).
+    /// The timeout of a request that the server does not hold.
+    ///
+    /// A blocking request gets three target durations more, because the server may hold it that long (RFC 8216bis,
+    /// section 6.2.5.2).
     static let requestTimeout = TimeSpan.seconds(8 as Int64)
-    /// Between requests at least, whatever durations and answers a server makes up.
+    /// The minimum interval between the starts of two blocking requests, whatever durations the server specifies.
     static let shortestInterval = TimeSpan.milliseconds(50)
-    /// The same where answers are not held back.
+    /// The minimum interval between the starts of two requests that the server does not hold.
     static let shortestPoll = TimeSpan.milliseconds(500)
-    /// A target duration is a second at least.
+    /// The lower bound for the target duration in timeouts and intervals.
     static let shortestTarget = TimeSpan.seconds(1 as Int64)
+    /// The number of target durations without a change after which a live playlist is stale.
     static let staleTargets: Int64 = 3
 
+    /// A request whose result has not arrived.
     struct Outstanding {
         var request: Request
         var began: Instant
@@ -54,22 +63,27 @@ public struct PlaylistReload: Machine {
     var mirrors: ReloadMirrors
     private var nextID = 0
     private var outstanding: Outstanding?
-    /// When the next request is due, and what it asks; nil when it is over.
+    /// The time and the directives of the next request; nil while a request is outstanding and after the last one.
     private var due: (time: Instant, directives: DeliveryDirectives)?
+    /// The last playlist that was newer than the one before.
     private var playlist: MediaPlaylist?
+    /// The time at which any playlist was last loaded.
     private var loadedAt: Instant?
-    /// When the playlist will have been without change for too long, again perhaps.
+    /// The time at which the playlist becomes stale, or at which another mirror is tried while it stays stale.
     private var staleAt: Instant?
     private var isStale = false
+    /// The time of the first failure since the last success; nil if the last request succeeded.
     private var failingSince: Instant?
     private var outputs: [Output] = []
 
-    /// Begins at once.
+    /// Creates a scheduler, which outputs its first request at once.
     ///
     /// - Parameters:
-    ///   - mirrors: How many addresses there are, in the order of preference.
-    ///   - first: What the first request asks, where another rendition's playlist told.
-    ///   - seed: Of the chance by which clients that fail together do not come back together.
+    ///   - mirrors: The number of mirrors, in the order of preference; at least 1.
+    ///   - first: The directives of the first request, e.g. those from a rendition report.
+    ///   - seed: The seed of the random part of retry delays, which keeps clients that fail together from retrying
+    ///     together.
+    ///   - now: The present time.
     public init(
         mirrors: Int = 1, first: DeliveryDirectives = DeliveryDirectives(), seed: UInt64, at now: Instant
     ) {
@@ -79,6 +93,7 @@ public struct PlaylistReload: Machine {
         advance(to: now)
     }
 
+    /// Processes the result of a request. A result of any other than the outstanding request is ignored.
     public mutating func handle(_ input: Input, at now: Instant) {
         switch input {
         case .loaded(let id, let playlist):
@@ -91,6 +106,7 @@ public struct PlaylistReload: Machine {
         advance(to: now)
     }
 
+    /// Sends requests that are due, and handles timeouts.
     public mutating func advance(to now: Instant) {
         if let request = outstanding, request.deadline <= now {
             outstanding = nil
@@ -108,22 +124,27 @@ public struct PlaylistReload: Machine {
         outputs.append(.load(request))
     }
 
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
+    /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         Instant.earlier(outstanding.map(\.deadline) ?? due?.time, staleAt)
     }
 
+    /// Returns the outstanding request and clears it, if it has the ID; else returns nil.
     private mutating func finish(_ id: Int) -> Outstanding? {
         guard let request = outstanding, request.request.id == id else { return nil }
         outstanding = nil
         return request
     }
 
+    /// The target duration of the playlist, at least 1 s.
     private var target: TimeSpan { max(playlist?.targetDuration ?? .zero, Self.shortestTarget) }
 }
 
 extension PlaylistReload {
+    /// Processes a playlist and schedules the next request.
     private mutating func loaded(_ newer: MediaPlaylist, by request: Outstanding, at now: Instant) {
         mirrors.succeeded(request.request.mirror)
         failingSince = nil
@@ -143,8 +164,8 @@ extension PlaylistReload {
         due = (nextTime(after: request, isNews: isNews, at: now), directives)
     }
 
-    /// Whether it has more than is known. What has less comes from a cache, unless it shares nothing with what is known:
-    /// then the server began anew.
+    /// Returns whether a playlist has more than the known one. A playlist that has less comes from a cache, unless it
+    /// ends before the known window begins, which means that the server has restarted.
     private static func isNews(_ newer: MediaPlaylist, after known: MediaPlaylist) -> Bool {
         if newer.nextNumber != known.nextNumber {
             return newer.nextNumber > known.nextNumber || newer.nextNumber <= known.mediaSequence
@@ -153,7 +174,8 @@ extension PlaylistReload {
         return parts > knownParts || !newer.isLive && known.isLive
     }
 
-    /// Counted from when the request began, so that a slow answer does not put the next one off.
+    /// Returns the time of the next request. It counts from the start of the last one, so that a slow response does not
+    /// delay the next.
     private func nextTime(after request: Outstanding, isNews: Bool, at now: Instant) -> Instant {
         let interval: TimeSpan
         if playlist?.serverControl.canBlockReload == true, isNews {
@@ -165,6 +187,7 @@ extension PlaylistReload {
         return max(now, request.began + interval)
     }
 
+    /// The directives that the server supports, for the next segment or part.
     private var directives: DeliveryDirectives {
         guard let playlist else { return DeliveryDirectives() }
         var directives = DeliveryDirectives()
@@ -181,7 +204,8 @@ extension PlaylistReload {
         return directives
     }
 
-    /// What is known must be younger than half of what may be skipped (RFC 8216bis, section 6.3.7).
+    /// Removes the skip directive unless the known playlist is younger than half of the skip boundary (RFC 8216bis,
+    /// section 6.3.7).
     private func fresh(_ directives: DeliveryDirectives, at now: Instant) -> DeliveryDirectives {
         guard let boundary = playlist?.serverControl.canSkipUntil, let loadedAt, now - loadedAt < boundary / 2 else {
             return DeliveryDirectives(segment: directives.segment, part: directives.part)
@@ -189,11 +213,12 @@ extension PlaylistReload {
         return directives
     }
 
+    /// Reports that the playlist is stale and switches to another mirror.
     private mutating func becomeStale(at now: Instant) {
         staleAt = nil
         if !isStale { outputs.append(.stale) }
         isStale = true
-        // Another server may be better off, and the next after it. Its playlist is asked for as it is.
+        // Another server may be up to date. Its playlist is requested without directives, because its state is unknown.
         guard mirrors.leave(at: now) else { return }
         staleAt = now + target * Self.staleTargets
         if let request = outstanding { outputs.append(.abandon(id: request.request.id)) }
@@ -201,9 +226,11 @@ extension PlaylistReload {
         due = (now, DeliveryDirectives())
     }
 
+    /// Schedules the next request after a failure, or gives up.
     private mutating func failed(_ failure: ReloadFailure, _ request: Outstanding, at now: Instant) {
         if case .unreadable(.skippedSegmentsUnknown) = failure, request.request.directives.skip != nil {
-            // The server is well: what it left out is not here.
+            // The server works, but the update skips segments that are not known here, so the whole playlist is
+            // requested.
             due = (max(now, request.began + Self.shortestInterval), DeliveryDirectives())
             return
         }
@@ -216,7 +243,7 @@ extension PlaylistReload {
             outputs.append(.gaveUp(failure))
             return
         }
-        // Without directives: a server that began anew refuses numbers that it has not reached.
+        // The request has no directives, because a restarted server rejects numbers that it has not reached.
         due = (max(next, request.began + Self.shortestInterval), DeliveryDirectives())
     }
 }

@@ -1,19 +1,21 @@
 public import PCastMedia
 
-/// Why a playlist did not come.
+/// The reason why a playlist was not loaded.
 public enum ReloadFailure: Error, Hashable, Sendable {
-    /// Nobody answered, or the connection broke.
+    /// The connection failed or broke.
     case unreachable
-    /// No answer within the time that the request had.
+    /// No response arrived before the timeout.
     case timeout
-    /// An HTTP status other than success, and how long the server asked to be left alone (`Retry-After`).
+    /// The response has an HTTP status other than success. `retryAfter` is the value of `Retry-After`, nil if missing.
     case status(Int, retryAfter: TimeSpan? = nil)
+    /// The response is not a valid playlist.
     case unreadable(PlaylistError)
-    /// The address is none that can be asked, or answers in a form that nobody here reads.
+    /// The URI cannot be requested, or the response has an unsupported encoding.
     case invalidURI
 
-    /// Asking again brings the same, unless the presentation is being made just now: the server does not know the address, or
-    /// does not like the request (RFC 9110, section 15.5).
+    /// Whether a retry for an on-demand presentation is useless: it includes client errors other than 408, 425 and 429
+    /// (RFC 9110, section 15.5). For a live presentation these may mean that the server has not created the resource
+    /// yet.
     public var isFinalOnDemand: Bool {
         if case .status(let code, _) = self, (400..<500).contains(code), ![408, 425, 429].contains(code) {
             return true
@@ -21,7 +23,7 @@ public enum ReloadFailure: Error, Hashable, Sendable {
         return isFinal
     }
 
-    /// The address will not do, however often it is asked: it wants a login or a right, or is gone for good.
+    /// Whether a retry is useless for any presentation, e.g. because access is denied or the resource is gone.
     public var isFinal: Bool {
         switch self {
         case .status(let code, _): [401, 403, 410, 451].contains(code)

@@ -1,20 +1,28 @@
 internal import PCastMedia
 
-/// Which of several addresses to ask, and when, by how they have failed.
+/// Chooses among mirrors and delays retries, depending on earlier failures.
 struct ReloadMirrors: Sendable {
+    /// The state of a mirror.
     private struct Mirror {
+        /// The number of failures since the last success.
         var failures = 0
+        /// The time before which the mirror is not tried; nil if it has not failed.
         var notBefore: Instant?
+        /// Whether the last failure is final (``ReloadFailure/isFinal``).
         var isUseless = false
     }
 
     private var mirrors: [Mirror]
+    /// The state of the random generator.
     private var state: UInt64
+    /// The index of the mirror to use.
     private(set) var current = 0
 
+    /// The delay after the first failure, which doubles with each further one.
     static let firstPause = TimeSpan.milliseconds(500)
+    /// The upper bound of the doubled delay.
     static let longestPause = TimeSpan.seconds(8 as Int64)
-    /// The longest that a server's own wish is heeded.
+    /// The upper bound for the `Retry-After` of a server.
     static let longestRetryAfter = TimeSpan.seconds(60 as Int64)
 
     init(count: Int, seed: UInt64) {
@@ -22,26 +30,33 @@ struct ReloadMirrors: Sendable {
         state = seed
     }
 
+    /// Clears the failures of a mirror.
     mutating func succeeded(_ index: Int) { mirrors[index] = Mirror() }
 
-    /// Goes over to another address, if one can be asked now.
+    /// Switches to the next mirror that can be tried now. Returns false if there is none.
     mutating func leave(at now: Instant) -> Bool {
         let others = mirrors.indices.filter {
             $0 != current && !mirrors[$0].isUseless && mirrors[$0].notBefore ?? now <= now
         }
-        // The next in turn, so that each is tried.
+        // The order is cyclic, so that each mirror is tried.
         guard let next = others.first(where: { $0 > current }) ?? others.first else { return false }
         current = next
         return true
     }
 
-    /// - Returns: When to ask next, and `current` says where; nil where no address is left.
+    /// Records a failure and selects the mirror that can be tried first.
+    ///
+    /// - Parameters:
+    ///   - index: The mirror that failed.
+    ///   - failure: The reason.
+    ///   - now: The present time.
+    /// - Returns: The time at which to try ``current``; nil if all mirrors have failed permanently.
     mutating func failed(_ index: Int, _ failure: ReloadFailure, at now: Instant) -> Instant? {
         mirrors[index].failures += 1
         mirrors[index].isUseless = failure.isFinal
         var pause = min(
             Self.firstPause * (1 << Int64(min(mirrors[index].failures - 1, 10))), Self.longestPause)
-        // By a quarter more or less.
+        // The delay varies randomly by up to 25 % in either direction.
         pause += TimeSpan(nanoseconds: pause.nanoseconds / 4 * (Int64(random() % 2_001) - 1_000) / 1_000)
         if case .status(_, let wish?) = failure { pause = max(pause, min(wish, Self.longestRetryAfter)) }
         mirrors[index].notBefore = now + pause
@@ -52,7 +67,7 @@ struct ReloadMirrors: Sendable {
         return time(next)
     }
 
-    /// SplitMix64 (Steele et al. 2014).
+    /// Returns the next number of a SplitMix64 generator (Steele et al., 2014).
     private mutating func random() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

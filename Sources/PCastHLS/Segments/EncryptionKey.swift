@@ -1,22 +1,29 @@
-/// How segments are encrypted, and where the key is (`EXT-X-KEY`; RFC 8216, section 4.3.2.4).
+/// The encryption method of segments and the URI of the key (`EXT-X-KEY`; RFC 8216, section 4.3.2.4).
 public struct EncryptionKey: Hashable, Sendable {
+    /// The encryption method (`METHOD`).
     public enum Method: Hashable, Sendable {
-        /// Whole segments by AES-128 in CBC mode with PKCS #7 padding.
+        /// AES-128 in CBC mode with PKCS #7 padding, over whole segments.
         case aes128
+        /// AES-128 in CBC mode over media samples (`SAMPLE-AES`).
         case sampleAES
+        /// AES-128 in CTR mode over media samples, i.e. Common Encryption `cenc` (`SAMPLE-AES-CTR`).
         case sampleAESCTR
+        /// Any other method, by its name in the playlist.
         case other(String)
     }
 
+    /// The encryption method.
     public var method: Method
+    /// The URI of the key, relative to the playlist.
     public var uri: String
-    /// 16 bytes; nil where the segment's number stands for it.
+    /// The initialization vector of 16 bytes; nil if it is derived from the media sequence number.
     public var initializationVector: [UInt8]?
-    /// `identity` means that the address answers the 16 bytes of the key.
+    /// The format of the key (`KEYFORMAT`). For `identity` the resource at the URI is the key itself, 16 bytes.
     public var keyFormat: String
-    /// Which versions of the format, separated by slashes.
+    /// The versions of the key format, separated by slashes; nil if it is not specified.
     public var keyFormatVersions: String?
 
+    /// Creates a key; `initializationVector` must have 16 bytes.
     public init(
         method: Method = .aes128, uri: String, initializationVector: [UInt8]? = nil, keyFormat: String = "identity",
         keyFormatVersions: String? = nil
@@ -29,8 +36,8 @@ public struct EncryptionKey: Hashable, Sendable {
         self.keyFormatVersions = keyFormatVersions
     }
 
-    /// What the segment of this number is decrypted with: the vector of the tag, or else the number, big-endian
-    /// (RFC 8216, section 5.2).
+    /// Returns the initialization vector for a segment: that of the tag, or else the media sequence number as 16 bytes
+    /// in big-endian order (RFC 8216, section 5.2).
     public func initializationVector(forSegment number: Int64) -> [UInt8] {
         if let initializationVector { return initializationVector }
         return (0..<16).map { $0 < 8 ? 0 : UInt8(truncatingIfNeeded: number >> Int64((15 - $0) * 8)) }
@@ -38,6 +45,7 @@ public struct EncryptionKey: Hashable, Sendable {
 }
 
 extension EncryptionKey.Method {
+    /// Creates a method from the value of `METHOD`.
     init(text: String) {
         self =
             switch text {
@@ -48,6 +56,7 @@ extension EncryptionKey.Method {
             }
     }
 
+    /// The value of `METHOD`.
     var text: String {
         switch self {
         case .aes128: "AES-128"
@@ -59,7 +68,11 @@ extension EncryptionKey.Method {
 }
 
 extension EncryptionKey {
-    /// - Returns: nil for `METHOD=NONE`.
+    /// Reads the tag. Returns nil for `METHOD=NONE`.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a required attribute is missing or `IV` is not a hexadecimal number of up to 128
+    ///   bits.
     init?(_ attributes: AttributeList) throws(PlaylistError) {
         let method = try attributes.required("METHOD", attributes.word)
         guard method != "NONE" else { return nil }
@@ -70,6 +83,7 @@ extension EncryptionKey {
             keyFormatVersions: attributes.string("KEYFORMATVERSIONS"))
     }
 
+    /// Returns the value of `IV`; nil if the attribute is missing.
     private static func initializationVector(_ attributes: AttributeList) throws(PlaylistError) -> [UInt8]? {
         guard let text = attributes.string("IV") else { return nil }
         var digits = text[...].utf8
@@ -77,7 +91,7 @@ extension EncryptionKey {
         digits = digits.dropFirst(2)
         guard (1...32).contains(digits.count) else { throw attributes.malformed("IV") }
         var bytes = [UInt8](repeating: 0, count: 16)
-        // Leading zeros may be left out.
+        // Leading zeros may be missing.
         for (place, digit) in digits.reversed().enumerated() {
             guard let value = Character(Unicode.Scalar(digit)).hexDigitValue else { throw attributes.malformed("IV") }
             bytes[15 - place / 2] |= UInt8(value) << (place % 2 == 0 ? 0 : 4)
@@ -85,6 +99,7 @@ extension EncryptionKey {
         return bytes
     }
 
+    /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.bare("METHOD", method.text)

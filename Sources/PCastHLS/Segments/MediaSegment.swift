@@ -1,31 +1,36 @@
 public import PCastMedia
 
-/// A segment, with all that the tags before it say of it (RFC 8216, section 4.3.2).
+/// A media segment with the properties that the tags before it set (RFC 8216, section 4.3.2).
 public struct MediaSegment: Hashable, Sendable {
-    /// Its media sequence number, by which it is the same segment in each version of a playlist.
+    /// The media sequence number, which identifies the segment across reloads of the playlist.
     public var number: Int64
-    /// Its discontinuity sequence number: as long as it stays the same, the timestamps and formats go on.
+    /// The discontinuity sequence number. Timestamps and formats are continuous between segments that share it.
     public var discontinuity: Int64
-    /// It begins with a discontinuity.
+    /// Whether the segment begins with a discontinuity (`EXT-X-DISCONTINUITY`).
     public var isDiscontinuity: Bool
-    /// As it is written; nil while only parts of it are there.
+    /// The URI as in the playlist, relative or absolute; nil if only parts of the segment are available.
     public var uri: String?
-    /// Of its parts, while only these are there.
+    /// The duration (`EXTINF`), or the sum of the parts if only these are available.
     public var duration: TimeSpan
+    /// The title of the segment; nil if it is not specified.
     public var title: String?
+    /// The range in the resource; nil for the whole resource.
     public var byteRange: ByteRange?
-    /// None where it is not encrypted; else one of each key format.
+    /// The alternative keys, at most one of each key format; empty if the segment is not encrypted.
     public var keys: [EncryptionKey]
+    /// The media initialization section; nil if the segment needs none.
     public var initialization: MediaInitialization?
-    /// When its first picture or sample was made, if it says so itself.
+    /// The wall-clock time of the first sample (`EXT-X-PROGRAM-DATE-TIME`); nil if the segment has no such tag.
     public var programDateTime: WallTime?
-    /// It is not available, and not worth asking for.
+    /// Whether the segment is unavailable and must not be requested (`EXT-X-GAP`).
     public var isGap: Bool
-    /// Roughly, in kilobits a second. Where it has none, and those before it do, theirs is read back.
+    /// The approximate bit rate in kilobits per second (`EXT-X-BITRATE`), which also applies to the following segments;
+    /// nil if it is not known.
     public var kilobitsPerSecond: Int64?
-    /// None once the segment is old.
+    /// The partial segments; empty if the segment is old or the playlist has none.
     public var parts: [PartialSegment]
 
+    /// Creates a segment; `uri` must not be empty or begin with `#`, which would make it a comment.
     public init(
         number: Int64, uri: String?, duration: TimeSpan, discontinuity: Int64 = 0, isDiscontinuity: Bool = false,
         title: String? = nil, byteRange: ByteRange? = nil, keys: [EncryptionKey] = [],

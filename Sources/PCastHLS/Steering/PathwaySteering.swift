@@ -1,58 +1,66 @@
 public import PCastMedia
 
-/// Which of several pathways to take, and when to ask the steering server (RFC 8216bis, section 7).
+/// Chooses among content steering pathways and schedules requests to the steering server (RFC 8216bis, section 7).
 ///
-/// A pathway that fails is left for a while, whatever the server says; where all have failed, the one that failed first is
-/// the first to be tried again.
+/// A pathway that fails is avoided for ``penalty``, whatever the server says. If all have failed, the first one that
+/// failed is tried first.
 public struct PathwaySteering: Machine {
+    /// A request to the steering server.
     public struct Request: Hashable, Sendable {
+        /// The ID that the response repeats.
         public var id: Int
-        /// With what the server wants to know in its query.
+        /// The URI, with the pathway and the throughput in its query.
         public var uri: String
     }
 
+    /// The result of a request, or an observation about pathways.
     public enum Input: Sendable {
-        /// A manifest, and where it came from.
+        /// Request `id` loaded a manifest from a URI, after redirects.
         case loaded(id: Int, SteeringManifest, from: String)
+        /// Request `id` failed.
         case failed(id: Int, ReloadFailure)
-        /// Something of a pathway could not be had.
+        /// A playlist or segment of a pathway could not be loaded.
         case pathwayFailed(String)
-        /// How fast media come.
+        /// The measured throughput of media downloads.
         case measured(Bitrate)
     }
 
+    /// An action for the caller.
     public enum Output: Hashable, Sendable {
-        /// One at a time.
+        /// Load the steering manifest. There is at most one request at a time.
         case load(Request)
     }
 
-    /// A pathway that failed is left for so long.
+    /// The time for which a failed pathway is avoided.
     public static let penalty = TimeSpan.seconds(60 as Int64)
-    /// Bounds of what a server may wish.
+    /// The bounds within which the time to live of a manifest is respected.
     static let timesToLive = TimeSpan.seconds(1 as Int64)...TimeSpan.seconds(86_400 as Int64)
-    /// Of an address without one (RFC 8216bis, section 4.4.6.2).
+    /// The pathway ID of variants that have none (RFC 8216bis, section 4.4.6.2).
     public static let unnamed = "."
 
-    /// Those that there are, in the order of the playlist.
+    /// The pathways of the variants, in the order of the playlist.
     private let pathways: [String]
+    /// The pathways that the server prefers, the best first. It may contain unknown ones.
     private var priority: [String]
-    /// Until when a pathway is left.
+    /// The time until which each failed pathway is avoided.
     private var penalties: [String: Instant] = [:]
+    /// The URI of the next request, without the query parameters that are added to it.
     private var uri: String
     private var timeToLive = SteeringManifest.usualTimeToLive
     private var throughput: Bitrate?
-    /// When the next request is due; nil while one is on its way, and when there will be none.
+    /// The time of the next request; nil while a request is outstanding and if no more follow.
     private var due: Instant?
     private var nextID = 0
     private var outstanding: Int?
     private var outputs: [Output] = []
 
-    /// Asks at once.
+    /// Creates a value, which outputs its first request at once.
     ///
     /// - Parameters:
-    ///   - server: a whole address.
-    ///   - initial: the pathway that the playlist begins with; nil for its first.
-    ///   - pathways: those of its variants.
+    ///   - server: The absolute URI of the steering server.
+    ///   - initial: The pathway to begin with; nil for the first one of the playlist.
+    ///   - pathways: The pathway IDs of the variants, which may repeat.
+    ///   - now: The present time.
     public init(server: String, initial: String?, pathways: [String], at now: Instant) {
         var all: [String] = []
         for pathway in pathways where !all.contains(pathway) { all.append(pathway) }
@@ -61,9 +69,9 @@ public struct PathwaySteering: Machine {
         advance(to: now)
     }
 
-    /// All pathways, in the order in which they are to be taken.
+    /// All pathways, in the order in which to try them.
     public var order: [String] {
-        // What the server leaves out is better than nothing.
+        // Pathways that the server does not list come last, because they are better than none.
         let preferred = priority.filter { pathways.contains($0) } + pathways.filter { !priority.contains($0) }
         func end(_ pathway: String) -> Instant { penalties[pathway] ?? Instant(nanoseconds: .min) }
         return preferred.enumerated().sorted { left, right in
@@ -72,6 +80,8 @@ public struct PathwaySteering: Machine {
         }.map(\.element)
     }
 
+    /// Processes the result of a request or an observation. A result of any other than the outstanding request is
+    /// ignored.
     public mutating func handle(_ input: Input, at now: Instant) {
         switch input {
         case .loaded(let id, let manifest, let base):
@@ -91,16 +101,17 @@ public struct PathwaySteering: Machine {
         advance(to: now)
     }
 
+    /// Clears the outstanding request if it has the ID. Returns whether it has.
     private mutating func finish(_ id: Int) -> Bool {
         guard outstanding == id else { return false }
         outstanding = nil
         return true
     }
 
-    /// Nil where the server will never be asked again.
+    /// Returns the time until the next request; nil if the server must not be asked again.
     private func pause(after failure: ReloadFailure) -> TimeSpan? {
         switch failure {
-        // It is gone, or tells when it wants to be asked (RFC 8216bis, section 7.2).
+        // The server is gone, or specifies when to ask (RFC 8216bis, section 7.2).
         case .status(410, _): nil
         case .status(429, let wish?):
             min(max(wish, Self.timesToLive.lowerBound), Self.timesToLive.upperBound)
@@ -108,6 +119,7 @@ public struct PathwaySteering: Machine {
         }
     }
 
+    /// Sends a request that is due, and ends penalties that have expired.
     public mutating func advance(to now: Instant) {
         penalties = penalties.filter { $0.value > now }
         guard outstanding == nil, let due, due <= now else { return }
@@ -117,7 +129,7 @@ public struct PathwaySteering: Machine {
         nextID += 1
     }
 
-    /// The address with the pathway that is taken, and how fast it is (RFC 8216bis, section 7.2).
+    /// Returns the URI with the current pathway and the throughput in bits per second (RFC 8216bis, section 7.2).
     private func query() -> String {
         var reference = URIReference(uri)
         var pairs = (reference.query ?? "").split(separator: "&").map { String($0) }
@@ -129,12 +141,14 @@ public struct PathwaySteering: Machine {
         return reference.text
     }
 
-    /// What names of pathways are made of (RFC 8216bis, section 4.4.6.2).
+    /// Returns whether pathway IDs may contain a byte (RFC 8216bis, section 4.4.6.2).
     private static func isPlain(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || [0x2D, 0x2E, 0x5F].contains(byte)
     }
 
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
+    /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? { Instant.earlier(outstanding == nil ? due : nil, penalties.values.min()) }
 }

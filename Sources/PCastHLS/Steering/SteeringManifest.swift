@@ -1,22 +1,24 @@
 public import PCastMedia
 
-/// What a steering server says (RFC 8216bis, section 7.2). Clones of pathways are not made.
+/// The response of a steering server (RFC 8216bis, section 7.2). Pathway cloning is not supported.
 public struct SteeringManifest: Hashable, Sendable {
-    /// The one that is known.
+    /// The supported version of the format.
     public static let version = 1
-    /// Where the server does not say.
+    /// The time to live if the manifest does not specify it.
     public static let usualTimeToLive = TimeSpan.seconds(300 as Int64)
-    /// The longest manifest, in bytes, and the most pathways that are looked at.
+    /// The maximum size of a manifest in bytes.
     public static let sizeLimit: Int64 = 256 << 10
+    /// The maximum number of pathways that are read from a manifest.
     public static let pathwayLimit = 64
 
-    /// After so long it is asked for again.
+    /// The time after which the manifest is loaded again.
     public var timeToLive: TimeSpan
-    /// Where it is to be had from then on, relative to where this one was; nil for there.
+    /// The URI of the next manifest, relative to the URI of this one; nil for the same URI.
     public var reloadURI: String?
-    /// The best first.
+    /// The pathway IDs, the preferred one first.
     public var priority: [String]
 
+    /// Creates a manifest.
     public init(
         timeToLive: TimeSpan = SteeringManifest.usualTimeToLive, reloadURI: String? = nil, priority: [String]
     ) {

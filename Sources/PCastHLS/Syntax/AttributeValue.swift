@@ -1,8 +1,11 @@
-/// An attribute of a tag as it stands: in quotes, or a bare word or number (RFC 8216, section 4.2).
+/// The value of an attribute, which is a quoted string or not quoted (RFC 8216, section 4.2).
 public enum AttributeValue: Hashable, Sendable {
+    /// A quoted string, without its quotes.
     case quoted(String)
+    /// A number or an enumerated string.
     case bare(String)
 
+    /// The value without quotes.
     public var text: String {
         switch self {
         case .quoted(let text), .bare(let text): text

@@ -1,44 +1,49 @@
-/// Why a playlist was refused. The text of each says what is wrong and what helps.
+/// The reason why a playlist was rejected. The description says what is wrong and what to do.
 public enum PlaylistError: Error, Hashable, Sendable {
     /// The text does not begin with `#EXTM3U`, or begins with a byte order mark (RFC 8216, section 4).
     case notAPlaylist
-    /// The bytes are no UTF-8 (RFC 8216, section 4).
+    /// The bytes are not UTF-8 (RFC 8216, section 4).
     case notUTF8
-    /// The text is longer than ``PlaylistLimits/textSize``, as it came or with its variables replaced.
+    /// The text is longer than ``PlaylistLimits/textSize``, either as received or after variables are replaced.
     case tooLarge
     /// The line is longer than ``PlaylistLimits/lineSize``.
     case lineTooLong(line: Int)
-    /// The line holds a control character.
+    /// The line contains a control character.
     case controlCharacter(line: Int)
-    /// There are more of something than ``PlaylistLimits`` allows.
+    /// The playlist contains more of something than ``PlaylistLimits/Counted/maximum``.
     case tooMany(PlaylistLimits.Counted, line: Int)
-    /// All segments together last longer than ``PlaylistLimits/duration``.
+    /// The segments together last longer than ten years.
     case tooLong
-    /// `EXT-X-VERSION` is above ``PlaylistLimits/version``.
+    /// `EXT-X-VERSION` is higher than ``PlaylistLimits/version``.
     case unsupportedVersion(Int)
-    /// A tag of media playlists in a multivariant one, or the other way round (RFC 8216, section 4.1).
+    /// The line has a tag of media playlists in a multivariant playlist or vice versa (RFC 8216, section 4.1).
     case mixedKinds(line: Int)
-    /// A tag that playing depends on has a value that cannot be read, or stands where it must not.
+    /// A tag that playback depends on has a value that cannot be read, or is in the wrong place.
     case malformedTag(String, line: Int)
+    /// An attribute has a value that cannot be read.
     case malformedAttribute(String, tag: String, line: Int)
+    /// A required attribute is missing.
     case missingAttribute(String, tag: String, line: Int)
+    /// A required tag is missing.
     case missingTag(String)
-    /// A URI without `EXTINF` before it.
+    /// A URI line has no `EXTINF` before it.
     case segmentWithoutDuration(line: Int)
-    /// `EXT-X-STREAM-INF` without a URI behind it.
+    /// `EXT-X-STREAM-INF` has no URI line after it.
     case variantWithoutURI(line: Int)
-    /// A byte range that goes on where none ended (RFC 8216, section 4.3.2.2).
+    /// A byte range without an offset has no preceding range in the same resource (RFC 8216, section 4.3.2.2).
     case byteRangeWithoutStart(line: Int)
-    /// `{$name}` without an `EXT-X-DEFINE` before it.
+    /// `{$name}` refers to a variable without an `EXT-X-DEFINE` before it.
     case undefinedVariable(String, line: Int)
+    /// `EXT-X-DEFINE` repeats the name of a variable.
     case variableDefinedTwice(String, line: Int)
-    /// A variable's value makes a reference to another one.
+    /// The value of a variable contains or completes a reference to a variable.
     case nestedVariable(line: Int)
-    /// The delta update leaves out segments that the earlier playlist does not have.
+    /// A delta update skips segments that the earlier playlist does not contain.
     case skippedSegmentsUnknown(first: Int64, count: Int)
 }
 
 extension PlaylistError: CustomStringConvertible {
+    /// The message for a person: the problem, and the way to correct it.
     public var description: String {
         switch self {
         case .notAPlaylist:

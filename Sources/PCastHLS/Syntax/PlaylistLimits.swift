@@ -1,21 +1,22 @@
 internal import PCastMedia
 
-/// The bounds of what is parsed; a playlist beyond one of them is refused. A day of segments of a second fits in.
+/// The limits of the parser. It rejects a playlist that exceeds one of them. A day of one-second segments is within
+/// them.
 public enum PlaylistLimits {
-    /// The highest protocol version that is known (draft-pantos-hls-rfc8216bis-20, section 7).
+    /// The highest supported protocol version (draft-pantos-hls-rfc8216bis-20, section 7).
     public static let version = 13
-    /// The longest text, in bytes of UTF-8.
+    /// The maximum size of the text, in bytes of UTF-8.
     public static let textSize = 16 << 20
-    /// The longest line, in bytes; a data URI may be one.
+    /// The maximum size of a line in bytes, which leaves room for a data URI.
     public static let lineSize = 64 << 10
-    /// The longest that a segment, and the target duration, may be.
+    /// The maximum duration of a segment, and the maximum target duration.
     static let segmentDuration = TimeSpan.seconds(86_400 as Int64)
-    /// The longest that all segments may be together.
+    /// The maximum duration of all segments together.
     static let duration = TimeSpan.seconds(10 * 366 * 86_400 as Int64)
-    /// The highest media sequence number and byte offset, so that sums of two do not overflow.
+    /// The maximum media sequence number and byte offset. The sum of two does not overflow.
     static let number: Int64 = 1 << 61
 
-    /// What a playlist holds many of.
+    /// The things that a playlist contains in numbers.
     public enum Counted: String, Hashable, Sendable {
         case segments
         case parts
@@ -28,6 +29,7 @@ public enum PlaylistLimits {
         case hints
         case reports = "rendition reports"
 
+        /// The maximum number in one playlist; for keys, at the same segment or in the session.
         public var maximum: Int {
             switch self {
             case .segments, .parts: 100_000
@@ -40,6 +42,13 @@ public enum PlaylistLimits {
         }
     }
 
+    /// Checks a count.
+    ///
+    /// - Parameters:
+    ///   - count: The number of things so far.
+    ///   - counted: Their kind.
+    ///   - line: The number of the line, for the error.
+    /// - Throws: ``PlaylistError/tooMany(_:line:)`` if the count exceeds the maximum.
     static func check(_ count: Int, _ counted: Counted, line: Int) throws(PlaylistError) {
         if count > counted.maximum { throw .tooMany(counted, line: line) }
     }

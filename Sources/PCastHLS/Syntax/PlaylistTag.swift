@@ -1,11 +1,11 @@
-/// The tags that are read; others are ignored (RFC 8216, section 6.3.1).
+/// The known tags; others are ignored (RFC 8216, section 6.3.1).
 enum PlaylistTag: String {
-    // Of both kinds of playlist.
+    // Tags of both kinds of playlist.
     case version = "EXT-X-VERSION"
     case independentSegments = "EXT-X-INDEPENDENT-SEGMENTS"
     case start = "EXT-X-START"
     case define = "EXT-X-DEFINE"
-    // Of media playlists.
+    // Tags of media playlists.
     case targetDuration = "EXT-X-TARGETDURATION"
     case mediaSequence = "EXT-X-MEDIA-SEQUENCE"
     case discontinuitySequence = "EXT-X-DISCONTINUITY-SEQUENCE"
@@ -27,7 +27,7 @@ enum PlaylistTag: String {
     case skip = "EXT-X-SKIP"
     case preloadHint = "EXT-X-PRELOAD-HINT"
     case renditionReport = "EXT-X-RENDITION-REPORT"
-    // Of multivariant playlists.
+    // Tags of multivariant playlists.
     case media = "EXT-X-MEDIA"
     case streamInformation = "EXT-X-STREAM-INF"
     case iFrameStreamInformation = "EXT-X-I-FRAME-STREAM-INF"
@@ -35,8 +35,10 @@ enum PlaylistTag: String {
     case sessionKey = "EXT-X-SESSION-KEY"
     case contentSteering = "EXT-X-CONTENT-STEERING"
 
+    /// The kinds of playlist that may contain a tag.
     enum Place { case anywhere, media, multivariant }
 
+    /// The kind of playlist that may contain the tag.
     var place: Place {
         switch self {
         case .version, .independentSegments, .start, .define: .anywhere

@@ -1,22 +1,30 @@
-/// The variables of a playlist, and their replacement (RFC 8216bis, sections 4.3 and 4.4.2.3).
+/// The variables of a playlist and their substitution (RFC 8216bis, sections 4.3 and 4.4.2.3).
 struct PlaylistVariables {
-    /// In the order of their definitions.
+    /// The definitions, in the order of the playlist.
     private(set) var definitions: [PlaylistVariable] = []
     private var values: [String: String] = [:]
-    /// How much the text may still grow: a value of thousands of bytes may stand in each of thousands of lines.
+    /// The number of bytes by which the text may still grow. The limit is needed because a large value may be used in
+    /// thousands of lines.
     private var room = PlaylistLimits.textSize
 
     private let uri: String
     private let imported: [String: String]
 
+    /// Creates an empty set of definitions.
+    ///
     /// - Parameters:
-    ///   - uri: Where the playlist came from, after redirections: `QUERYPARAM` reads its query.
-    ///   - imported: What `IMPORT` finds: the variables of the multivariant playlist.
+    ///   - uri: The URI of the playlist after redirects, whose query `QUERYPARAM` reads.
+    ///   - imported: The variables of the multivariant playlist, which `IMPORT` finds.
     init(uri: String, importing imported: [PlaylistVariable]) {
         self.uri = uri
         self.imported = Dictionary(imported.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// Adds a definition.
+    ///
+    /// - Parameter attributes: The attributes of `EXT-X-DEFINE`.
+    /// - Throws: ``PlaylistError`` if the value is not found, the name is invalid or already used, or there are too
+    ///   many.
     mutating func define(_ attributes: AttributeList) throws(PlaylistError) {
         let name: String
         let value: String
@@ -45,6 +53,7 @@ struct PlaylistVariables {
         try PlaylistLimits.check(definitions.count, .variables, line: attributes.line)
     }
 
+    /// Returns whether a text can be the value of a quoted string.
     private static func fitsQuotes(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }
     }
@@ -58,8 +67,16 @@ struct PlaylistVariables {
             || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 
-    /// Replaces each `{$name}`, once: what a value brings is not looked at again, and refused where it is a reference,
-    /// so that what was read means the same when it is written and read again.
+    /// Replaces each `{$name}` once.
+    ///
+    /// Values that contain references, or complete one with the text around them, are rejected. So the result means the
+    /// same when it is written to a playlist and parsed again.
+    ///
+    /// - Parameters:
+    ///   - text: The value of an attribute, or a URI line.
+    ///   - line: The number of the line, for errors.
+    /// - Returns: The text without references.
+    /// - Throws: ``PlaylistError`` if a variable is undefined or nested, or the result is too long.
     mutating func replace(in text: String, line: Int) throws(PlaylistError) -> String {
         guard text.utf8.contains(UInt8(ascii: "{")) else { return text }
         guard Self.reference(in: text[...].utf8) != nil else { return text }
@@ -80,13 +97,20 @@ struct PlaylistVariables {
         return result
     }
 
-    /// A line that is a URI.
+    /// Replaces the variables in a URI line.
+    ///
+    /// - Parameters:
+    ///   - text: The line.
+    ///   - line: The number of the line, for errors.
+    /// - Returns: The URI, which is not empty.
+    /// - Throws: ``PlaylistError`` if a variable cannot be replaced, or the result is not a URI line.
     mutating func uri(_ text: PlaylistText, line: Int) throws(PlaylistError) -> String {
         let uri = try replace(in: text.string, line: line)[...].utf8.trimmed.string
         guard !uri.isEmpty, !uri.hasPrefix("#") else { throw .malformedTag("URI", line: line) }
         return uri
     }
 
+    /// Returns the first `{$name}` in a text; nil if there is none.
     private static func reference(
         in text: PlaylistText
     ) -> (start: PlaylistText.Index, name: PlaylistText, end: PlaylistText.Index)? {
@@ -104,11 +128,14 @@ struct PlaylistVariables {
     }
 }
 
-/// A variable that `EXT-X-DEFINE` defines, with its value, wherever that came from.
+/// A variable that `EXT-X-DEFINE` defines (RFC 8216bis, section 4.4.2.3).
 public struct PlaylistVariable: Hashable, Sendable {
+    /// The name, which consists of letters, digits, hyphens and underscores.
     public var name: String
+    /// The value, from the tag, the URI's query, or the multivariant playlist.
     public var value: String
 
+    /// Creates a variable from its name and value.
     public init(name: String, value: String) {
         self.name = name
         self.value = value

@@ -1,32 +1,37 @@
 internal import PCastMedia
 
-/// Writes a playlist line by line. What no line or quoted string can hold is left out, so that nobody's title or name
-/// becomes a line of its own.
+/// Writes a playlist line by line. It removes characters that a line or quoted string cannot hold, so that a title or
+/// name cannot inject a line.
 struct PlaylistWriter {
     private(set) var text = "#EXTM3U\n"
 
+    /// Writes a tag without a value, if it is set.
     mutating func flag(_ tag: PlaylistTag, if isSet: Bool = true) {
         if isSet { text += "#\(tag.rawValue)\n" }
     }
 
+    /// Writes a tag with a value.
     mutating func tag(_ tag: PlaylistTag, _ value: String) { text += "#\(tag.rawValue):\(Self.onOneLine(value))\n" }
 
+    /// Writes a tag with attributes.
     mutating func tag(_ tag: PlaylistTag, _ attributes: AttributeWriter) {
         text += "#\(tag.rawValue):\(attributes.text)\n"
     }
 
     mutating func uri(_ uri: String) { text += Self.onOneLine(uri) + "\n" }
 
+    /// Removes control characters other than tabs.
     static func onOneLine(_ text: String) -> String {
         guard !text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return text }
         return String(decoding: text.utf8.filter { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }, as: UTF8.self)
     }
 }
 
-/// Writes an attribute list; what is nil is left out.
+/// Writes an attribute list. It leaves out attributes whose value is nil.
 struct AttributeWriter {
     private(set) var text = ""
 
+    /// Adds a value without quotes. Commas and quotes in it are removed.
     mutating func bare(_ name: String, _ value: String?) {
         guard let value else { return }
         if !text.isEmpty { text += "," }
@@ -34,6 +39,7 @@ struct AttributeWriter {
         text += "\(name)=" + PlaylistWriter.onOneLine(String(decoding: plain, as: UTF8.self))
     }
 
+    /// Adds a quoted string. Quotes in it are removed.
     mutating func quoted(_ name: String, _ value: String?) {
         guard let value else { return }
         if !text.isEmpty { text += "," }
@@ -41,24 +47,30 @@ struct AttributeWriter {
         text += "\(name)=\"" + PlaylistWriter.onOneLine(String(decoding: plain, as: UTF8.self)) + "\""
     }
 
+    /// Adds a list as a quoted string, unless it is empty.
     mutating func quoted(_ name: String, _ values: [String], separator: String = ",") {
         if !values.isEmpty { quoted(name, values.joined(separator: separator)) }
     }
 
+    /// Adds `YES`, if it is set.
     mutating func yes(_ name: String, _ isSet: Bool) {
         if isSet { bare(name, "YES") }
     }
 
+    /// Adds a decimal integer.
     mutating func number(_ name: String, _ value: Int64?) { bare(name, value.map { String($0) }) }
 
+    /// Adds a duration in seconds.
     mutating func seconds(_ name: String, _ value: TimeSpan?) {
         bare(name, value.map { PlaylistNumber.text(billionths: $0.nanoseconds) })
     }
 
+    /// Adds a decimal fraction.
     mutating func fraction(_ name: String, _ value: Double?) {
         bare(name, value.map { PlaylistNumber.text(billionths: Int64(($0 * 1e9).rounded())) })
     }
 
+    /// Adds a quoted or unquoted value.
     mutating func value(_ name: String, _ value: AttributeValue) {
         switch value {
         case .quoted(let text): quoted(name, text)

@@ -1,17 +1,19 @@
-/// A URI, or what stands for one beside another (RFC 3986, sections 3 and 4.1), as text that is taken apart.
+/// A URI or relative reference, divided into its components (RFC 3986, sections 3 and 4.1).
 ///
-/// Nothing is decoded or checked: what a playlist says goes to whoever fetches it, byte for byte.
+/// Nothing is decoded or validated, so the text of a playlist reaches the HTTP client byte for byte.
 public struct URIReference: Hashable, Sendable {
-    /// In front of the colon.
+    /// The scheme without its colon; nil if the reference is relative.
     public var scheme: String?
-    /// Behind `//`, with user and port.
+    /// The authority after `//`, with user information and port; nil if there is none.
     public var authority: String?
+    /// The path, which may be empty.
     public var path: String
-    /// Behind the question mark.
+    /// The query after the question mark; nil if there is none.
     public var query: String?
-    /// Behind the number sign.
+    /// The fragment after the number sign; nil if there is none.
     public var fragment: String?
 
+    /// Divides a text into components. Each text is accepted.
     public init(_ text: String) {
         var rest = text[...].utf8
         let (beforeFragment, fragment) = rest.divided(at: "#")
@@ -39,6 +41,7 @@ public struct URIReference: Hashable, Sendable {
         return text.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }
     }
 
+    /// The reference as text, which equals the text that it was created from.
     public var text: String {
         var text = scheme.map { $0 + ":" } ?? ""
         if let authority { text += "//" + authority }
@@ -48,8 +51,10 @@ public struct URIReference: Hashable, Sendable {
         return text
     }
 
-    /// The address that this reference means in a document that came from `base` (RFC 3986, section 5.2). After a
-    /// redirection that is where it came from in the end.
+    /// Returns the URI that this reference denotes in a document (RFC 3986, section 5.2).
+    ///
+    /// - Parameter base: The URI of the document after redirects.
+    /// - Returns: The absolute URI if `base` is absolute.
     public func resolved(against base: URIReference) -> URIReference {
         var target = self
         if scheme != nil {
@@ -76,7 +81,7 @@ public struct URIReference: Hashable, Sendable {
         return target
     }
 
-    /// RFC 3986, section 5.2.4.
+    /// Removes the segments `.` and `..` from a path (RFC 3986, section 5.2.4).
     private static func withoutDots(_ path: some StringProtocol) -> String {
         let path = String(path)
         guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
@@ -98,7 +103,8 @@ public struct URIReference: Hashable, Sendable {
         return kept.joined(separator: "/")
     }
 
-    /// The value of the first query parameter of this name, percent-decoded; nil without one, and where it is no UTF-8.
+    /// Returns the percent-decoded value of the first query parameter with a name; nil if there is none or it is not
+    /// UTF-8.
     public func queryParameter(_ name: String) -> String? {
         guard let query else { return nil }
         for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
@@ -108,6 +114,7 @@ public struct URIReference: Hashable, Sendable {
         return nil
     }
 
+    /// Decodes percent-encoded bytes. Returns nil if an escape is malformed or the result is not UTF-8.
     private static func decoded(_ text: PlaylistText) -> String? {
         var bytes: [UInt8] = []
         var rest = text

@@ -1,8 +1,12 @@
 internal import PCastMedia
 
 extension WallTime {
-    /// Reads a date with a time of day as RFC 8216 has it (ISO 8601), `2026-11-22T05:13:16.250+01:00`: the zone with or
-    /// without a colon, and UTC where there is none. Years from 1700 to 2200, which nanoseconds count in 64 bits.
+    /// Parses an ISO 8601 date with time, e.g. `2026-11-22T05:13:16.250+01:00` (RFC 8216, section 4.3.2.6). Returns nil
+    /// if it is malformed or the year is not between 1700 and 2200, which fit into 64 bits of nanoseconds.
+    ///
+    /// The time zone may have no colon, and UTC is assumed if it is missing.
+    ///
+    /// - Parameter text: The date, which may have spaces around it.
     init?(iso8601 text: PlaylistText) {
         var reader = DigitReader(text.trimmed)
         guard let year = reader.number(4), reader.skip("-"), let month = reader.number(2), reader.skip("-"),
@@ -17,14 +21,14 @@ extension WallTime {
         else { return nil }
         let days = Self.daysSinceEpoch(year: year, month: month, day: day)
         let seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
-        // The zone may lead out of the years that are read.
+        // The time zone may move the time out of the accepted years.
         let first = Self.daysSinceEpoch(year: 1700, month: 1, day: 1) * 86_400
         let end = Self.daysSinceEpoch(year: 2201, month: 1, day: 1) * 86_400
         guard seconds >= first, seconds < end else { return nil }
         self.init(nanosecondsSinceEpoch: seconds * 1_000_000_000 + fraction)
     }
 
-    /// In UTC, to the millisecond, or finer where there is more.
+    /// The time in UTC with three, six or nine digits after the second, as many as it needs.
     var iso8601: String {
         var (seconds, fraction) = nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
         if fraction < 0 {
@@ -44,6 +48,7 @@ extension WallTime {
             + "\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)).\(digits)Z"
     }
 
+    /// Returns the number of days in a Gregorian month.
     private static func days(in month: Int64, of year: Int64) -> Int64 {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -52,13 +57,15 @@ extension WallTime {
         }
     }
 
-    /// Gregorian days, counted in years that begin in March (years above zero).
+    /// Returns the days since 1970-01-01 of a Gregorian date. Years are counted from March, so that leap days come
+    /// last.
     private static func daysSinceEpoch(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
     }
 
+    /// Returns the Gregorian date of a day that is counted from 1970-01-01.
     private static func date(daysSinceEpoch days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let days = days + 719_468
         let era = days / 146_097
@@ -72,6 +79,7 @@ extension WallTime {
     }
 }
 
+/// Reads the fields of a date.
 private struct DigitReader {
     private var rest: PlaylistText
 
@@ -79,7 +87,7 @@ private struct DigitReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Exactly so many digits.
+    /// Returns the value of exactly `count` digits; nil if there are fewer.
     mutating func number(_ count: Int) -> Int64? {
         let digits = rest.prefix(count)
         guard digits.count == count, let number = digits.decimal() else { return nil }
@@ -87,13 +95,14 @@ private struct DigitReader {
         return number
     }
 
+    /// Skips a character. Returns false if the next character is another one.
     mutating func skip(_ character: Unicode.Scalar) -> Bool {
         guard rest.first == UInt8(ascii: character) else { return false }
         rest = rest.dropFirst()
         return true
     }
 
-    /// Of a second, in nanoseconds; further digits are cut off.
+    /// Returns a fraction of a second in nanoseconds; further digits are cut off. Returns nil if there are no digits.
     mutating func fraction() -> Int64? {
         let digits = rest.prefix { (0x30...0x39).contains($0) }
         guard !digits.isEmpty else { return nil }
@@ -104,7 +113,7 @@ private struct DigitReader {
         return fraction
     }
 
-    /// Minutes ahead of UTC.
+    /// Returns the offset of a time zone from UTC in minutes, 0 if it is missing; nil if it is malformed.
     mutating func zone() -> Int64? {
         if isAtEnd || skip("Z") || skip("z") { return 0 }
         let sign: Int64 = skip("-") ? -1 : 1

@@ -1,31 +1,38 @@
 public import PCastMedia
 
-/// A segment's place on the time that a player counts in.
+/// The position of a segment on the player's timeline.
 public struct PlacedSegment: Hashable, Sendable {
-    /// Its media sequence number.
+    /// The media sequence number.
     public var number: Int64
-    /// Its discontinuity sequence number, in the playlist it was last seen in.
+    /// The discontinuity sequence number in the last playlist that contained the segment.
     public var discontinuity: Int64
-    /// From the beginning of the timeline.
+    /// The position of the first sample, from the origin of the timeline.
     public var start: TimeSpan
+    /// The duration, from the playlist or measured.
     public var duration: TimeSpan
-    /// When its first picture or sample was made, as far as that is known.
+    /// The wall-clock time of the first sample; nil if it is unknown.
     public var wallTime: WallTime?
+    /// Whether the segment is unavailable.
     public var isGap: Bool
-    /// Its media, or those behind it, were read: it lies where they do, whatever the playlist says of its duration.
+    /// Whether the position comes from media timestamps, of this segment or a later one, and not from the playlist's
+    /// durations.
     public var isMeasured = false
 
+    /// The position after the last sample.
     public var end: TimeSpan { start + duration }
 }
 
-/// A part's place.
+/// The position of a partial segment on the player's timeline.
 public struct PlacedPart: Hashable, Sendable {
-    /// The number of its segment.
+    /// The media sequence number of its segment.
     public var segment: Int64
-    /// From zero, in its segment.
+    /// The index in its segment, from zero.
     public var index: Int
+    /// The position of the first sample, from the origin of the timeline.
     public var start: TimeSpan
+    /// The duration from the playlist.
     public var duration: TimeSpan
 
+    /// The position after the last sample.
     public var end: TimeSpan { start + duration }
 }

@@ -1,7 +1,7 @@
 internal import PCastMedia
 
 extension PlaylistTimeline {
-    /// Takes what a reload brought.
+    /// Updates the timeline to a reloaded playlist and returns the kind of change. A stale playlist is ignored.
     public mutating func update(to newer: MediaPlaylist) -> Change {
         guard let last = segments.last, let first = segments.first else {
             let change: Change = newer == playlist ? .unchanged : .advanced
@@ -16,7 +16,7 @@ extension PlaylistTimeline {
         if isAnother(newer) { return restart(with: newer) }
         guard Self.progress(newer) >= Self.progress(playlist) else { return .stale }
         let isUnchanged = newer == playlist
-        // The oldest segment that both have keeps its place, and the others follow.
+        // The oldest common segment keeps its position, and the others follow.
         let shared = max(first.number, newFirst)
         var origin = segments[Int(shared - first.number)].start
         for segment in newer.segments.prefix(Int(shared - newFirst)) { origin -= segment.duration }
@@ -24,18 +24,18 @@ extension PlaylistTimeline {
         return isUnchanged ? .unchanged : .advanced
     }
 
-    /// How far a playlist has come: what compares lower is older.
+    /// Returns values that compare lower for an older playlist: next number, completeness, parts of the open segment.
     private static func progress(_ playlist: MediaPlaylist) -> (Int64, Int, Int) {
         (playlist.nextNumber, playlist.isComplete ? 1 : 0, playlist.openSegment?.parts.count ?? 0)
     }
 
-    /// Of the last segment of which something is there.
+    /// Returns the media sequence number of the last segment that has media, complete or not; nil if there is none.
     private static func lastNumber(_ playlist: MediaPlaylist) -> Int64? {
         if let open = playlist.openSegment, !open.parts.isEmpty { return open.number }
         return playlist.segments.isEmpty ? nil : playlist.nextNumber - 1
     }
 
-    /// Nothing of the window is left.
+    /// Updates to a playlist whose window begins after the end of the present one.
     private mutating func slideOn(to newer: MediaPlaylist) -> Change {
         let missing = newer.mediaSequence - segments[segments.count - 1].number - 1
         guard missing > 0 else {
@@ -55,7 +55,8 @@ extension PlaylistTimeline {
         return .gap(missing: missing)
     }
 
-    /// The numbers went back by more than the window: the server began anew, unless wall time says that it is old.
+    /// Updates to a playlist whose window ends before the present one. The server has restarted, unless wall-clock
+    /// times show that the playlist is old.
     private mutating func goBack(to newer: MediaPlaylist) -> Change {
         let placed = Self.placed(newer, from: .zero, knowing: nil)
         if let new = placed.last(where: { $0.wallTime != nil })?.wallTime,
@@ -66,6 +67,7 @@ extension PlaylistTimeline {
         return restart(with: newer)
     }
 
+    /// Begins a new epoch, whose positions follow those of the present one.
     private mutating func restart(with newer: MediaPlaylist) -> Change {
         epoch += 1
         let origin = position(fromWallTimeOf: newer) ?? end
@@ -76,7 +78,8 @@ extension PlaylistTimeline {
         return .restarted
     }
 
-    /// Where a playlist that shares no segment with this one begins by the wall clock: behind the end, within a day.
+    /// Returns the position at which a playlist without common segments begins according to wall-clock times; nil if
+    /// they are unknown, not later, or more than a day apart.
     private func position(fromWallTimeOf newer: MediaPlaylist) -> TimeSpan? {
         guard let new = Self.placed(newer, from: .zero, knowing: nil).first(where: { $0.wallTime != nil }),
             let newTime = new.wallTime, let old = segments.last(where: { $0.wallTime != nil }),
@@ -88,7 +91,8 @@ extension PlaylistTimeline {
         return max(end, old.start + TimeSpan(nanoseconds: difference) - new.start)
     }
 
-    /// Whether the same numbers stand for other segments: none that both have is the same.
+    /// Returns whether equal media sequence numbers denote different segments, i.e. no common number denotes the same
+    /// one.
     private func isAnother(_ newer: MediaPlaylist) -> Bool {
         var differs = false
         let first = max(newer.mediaSequence, playlist.mediaSequence)
@@ -100,8 +104,8 @@ extension PlaylistTimeline {
         return differs
     }
 
-    /// Queries, and hosts, may change from reload to reload: they hold tokens. So it takes another path as well as another
-    /// time or length for a segment to be another one.
+    /// Returns whether two segments of the same number are the same. Hosts and queries do not count, because they may
+    /// change with each reload to carry tokens. A different segment differs in its path and in its time or duration.
     private static func isSame(_ old: MediaSegment, _ new: MediaSegment) -> Bool {
         if old.uri == new.uri || path(old) == path(new) { return true }
         if let oldTime = old.programDateTime, let newTime = new.programDateTime { return oldTime == newTime }
@@ -110,6 +114,7 @@ extension PlaylistTimeline {
 
     private static func path(_ segment: MediaSegment) -> String? { segment.uri.map { URIReference($0).path } }
 
+    /// Replaces the segments, and remembers those that leave the window.
     private mutating func replace(with newer: MediaPlaylist, from origin: TimeSpan) {
         guard origin.magnitude <= Self.farthest else {
             _ = restart(with: newer)
@@ -121,14 +126,22 @@ extension PlaylistTimeline {
         segments = Self.placed(newer, from: origin, knowing: known)
     }
 
-    /// Places segments one behind another, and works out their wall times: as they say, on from the one before, as was
-    /// known, or back from the one behind; never across a discontinuity (RFC 8216, sections 4.3.2.6 and 6.3.3).
+    /// Returns the segments of a playlist in consecutive positions, with their wall-clock times.
+    ///
+    /// The time of a segment comes from the playlist, else from the segment before, the known time, or the segment
+    /// after. It is not derived across a discontinuity (RFC 8216, sections 4.3.2.6 and 6.3.3).
+    ///
+    /// - Parameters:
+    ///   - playlist: The playlist.
+    ///   - origin: The position of its first segment.
+    ///   - known: The segments before the reload, whose measured durations are kept; nil if there are none.
+    /// - Returns: The complete segments, and the open one if it has parts.
     static func placed(
         _ playlist: MediaPlaylist, from origin: TimeSpan, knowing known: [PlacedSegment]?
     ) -> [PlacedSegment] {
         var placed: [PlacedSegment] = []
         placed.reserveCapacity(playlist.segments.count + 1)
-        // By the index: a segment is large, and a window may hold a day of them.
+        // The loop uses indices to avoid copies: a segment is large, and a window may contain a day of them.
         for index in playlist.segments.indices {
             placed.append(
                 place(
@@ -146,6 +159,7 @@ extension PlaylistTimeline {
         return placed
     }
 
+    /// Returns the position of one segment after the last one.
     private static func place(
         _ segment: borrowing MediaSegment, behind last: PlacedSegment?, from origin: TimeSpan,
         knowing known: [PlacedSegment]?, unknownDuration: TimeSpan
@@ -161,7 +175,7 @@ extension PlaylistTimeline {
             before = known[Int(segment.number - first.number)]
         }
         let isMeasured = before?.isMeasured ?? false
-        // A duration of zero was rounded, or is not known to who wrote it.
+        // A duration of zero was rounded down, or the server does not know it.
         var duration = segment.duration > .zero ? segment.duration : unknownDuration
         if isMeasured, let before { duration = before.duration }
         return PlacedSegment(

@@ -1,8 +1,8 @@
 public import PCastMedia
 
 extension PlaylistTimeline {
-    /// When what is at a position was made; nil where nothing tells. Beyond the window's end time goes on from there, and
-    /// what left the window is remembered for a while.
+    /// Returns the wall-clock time of a position; nil if it is unknown. After the end of the window, time continues
+    /// from there. The last 256 segments that left the window are remembered.
     public func wallTime(at position: TimeSpan) -> WallTime? {
         if position < start, let last = evicted.last, let first = evicted.first, position >= first.start,
             position < last.end
@@ -18,8 +18,8 @@ extension PlaylistTimeline {
         return segment.wallTime.flatMap { sum($0, position - segment.start) }
     }
 
-    /// The position in the window at which the picture of a moment is: exactly, or where no picture is of that moment,
-    /// where the next one begins; the window's own ends for what is before or behind all. nil where nothing tells.
+    /// Returns the position in the window of a wall-clock time: the exact one, else the beginning of the next segment,
+    /// else the end of the window. Returns nil if no wall-clock time is known.
     public func position(of wallTime: WallTime) -> TimeSpan? {
         if let exact = exactPosition(of: wallTime) { return exact }
         let later = segments.filter { $0.wallTime.map { $0 > wallTime } ?? false }
@@ -27,7 +27,8 @@ extension PlaylistTimeline {
         return segments.contains { $0.wallTime != nil } ? end : nil
     }
 
-    /// Where clocks jumped two segments may hold a moment: the first is meant.
+    /// Returns the position of a wall-clock time within a segment; nil if no segment contains it. It is the first one
+    /// if the clock was set back and two segments contain the time.
     func exactPosition(of wallTime: WallTime) -> TimeSpan? {
         for segment in segments {
             guard let begin = segment.wallTime, begin <= wallTime, let end = Self.sum(begin, segment.duration),
@@ -38,7 +39,7 @@ extension PlaylistTimeline {
         return nil
     }
 
-    /// nil for what is out of the range of 64 bits, wherever a server or a caller took it from.
+    /// Returns the sum of a time and a duration; nil if it exceeds 64 bits of nanoseconds.
     static func sum(_ wallTime: WallTime, _ span: TimeSpan) -> WallTime? {
         let (sum, overflows) = wallTime.nanosecondsSinceEpoch.addingReportingOverflow(span.nanoseconds)
         return overflows ? nil : WallTime(nanosecondsSinceEpoch: sum)

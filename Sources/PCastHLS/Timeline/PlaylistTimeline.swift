@@ -1,49 +1,59 @@
 public import PCastMedia
 
-/// Where the segments of a media playlist lie in time: on the player's own, which begins at zero and never jumps while
-/// the window slides, and on the wall clock.
+/// The positions of a media playlist's segments on the player's timeline and on the wall clock.
 ///
-/// A segment is the same as long as its media sequence number is. So a position, once told, means the same picture after
-/// each reload.
+/// The player's timeline begins at zero and is continuous while the window slides. Media sequence numbers identify
+/// segments, so a position denotes the same frame after each reload.
 public struct PlaylistTimeline: Sendable {
-    /// What a reload brought.
+    /// The kind of change by a reload.
     public enum Change: Hashable, Sendable {
+        /// The playlist has not changed.
         case unchanged
-        /// Segments or parts came, went, or the end was said.
+        /// Segments or parts were added or removed, or the playlist is complete.
         case advanced
-        /// The window slid on by more than its length: so many segments were never seen.
+        /// The window moved by more than its length, and `missing` segments were never listed.
         case gap(missing: Int64)
-        /// It is older than what is known already, from a cache perhaps, and is not looked at.
+        /// The playlist is older than the present one, e.g. from a cache, and was ignored.
         case stale
-        /// The numbers begin anew: another presentation, whose positions go on behind the earlier one's.
+        /// The numbers began again: it is a new presentation, whose positions follow those of the earlier one.
         case restarted
     }
 
+    /// The last playlist that was not stale.
     public internal(set) var playlist: MediaPlaylist
-    /// Those of the window in order, the open one last.
+    /// The segments of the window in order, the open one last.
     public internal(set) var segments: [PlacedSegment] = []
-    /// Rises when the presentation restarts: what was worked out before it means nothing.
+    /// The number of restarts of the presentation. Positions that were computed in an earlier epoch are invalid.
     public internal(set) var epoch = 0
 
-    /// Those that left the window last, whose pictures may still be played.
+    /// The last segments that left the window, whose frames may still be playing.
     var evicted: [PlacedSegment] = []
 
-    /// How many are remembered.
+    /// The maximum number of remembered segments.
     static let evictedCount = 256
-    /// Positions beyond this are begun anew: only a server that means harm comes here.
+    /// The maximum distance of a position from zero. Only a misbehaving server exceeds it, and the timeline then
+    /// restarts.
     static let farthest = TimeSpan.seconds(20 * 366 * 86_400 as Int64)
 
-    /// - Parameter origin: Where the first segment lies.
+    /// Creates the timeline of a playlist.
+    ///
+    /// - Parameters:
+    ///   - playlist: The playlist.
+    ///   - origin: The position of its first segment.
     public init(_ playlist: MediaPlaylist, from origin: TimeSpan = .zero) {
         self.playlist = playlist
         segments = Self.placed(playlist, from: origin, knowing: nil)
     }
 
-    /// The timeline of another rendition of the same presentation, so that a position means the same moment in both.
+    /// Creates the timeline of another rendition of the same presentation, on which a position denotes the same time.
     ///
-    /// Numbers need not agree between renditions (RFC 8216, section 6.2.4), nor need both begin at once. So wall time
-    /// tells; without any, both begin together if neither slides; then the same number counts as the same moment; and
-    /// where that is impossible, both end together.
+    /// Media sequence numbers need not agree between renditions (RFC 8216, section 6.2.4), nor need both begin at the
+    /// same time. The first of these that is possible aligns them: wall-clock times; the beginnings, if neither window
+    /// slides; a common media sequence number; the ends.
+    ///
+    /// - Parameters:
+    ///   - playlist: The playlist of the other rendition.
+    ///   - other: The timeline to align with.
     public init(_ playlist: MediaPlaylist, alignedWith other: PlaylistTimeline) {
         self.init(playlist)
         guard let first = segments.first, let otherFirst = other.segments.first else { return }
@@ -62,7 +72,7 @@ public struct PlaylistTimeline: Sendable {
         keepMeasures(of: other)
     }
 
-    /// Takes over where segments lie that were read of another rendition, where both are cut alike.
+    /// Copies measured positions from another rendition whose segment durations are the same up to 20 ms.
     private mutating func keepMeasures(of other: PlaylistTimeline) {
         guard let last = other.segments.last(where: \.isMeasured), let first = segments.first,
             first.number == other.segments.first?.number
@@ -82,13 +92,14 @@ public struct PlaylistTimeline: Sendable {
         }
     }
 
-    /// How far this timeline has to be moved for the wall times to agree.
+    /// Returns the distance by which to move this timeline so that wall-clock times agree; nil if they are unknown or
+    /// more than a day apart.
     private func wallTimeShift(to other: PlaylistTimeline) -> TimeSpan? {
         for segment in segments {
             guard let wallTime = segment.wallTime, let position = other.exactPosition(of: wallTime) else { continue }
             return position - segment.start
         }
-        // None begins within the other window: by the nearest ends.
+        // No segment begins within the other window, so the last known times are compared.
         guard let own = segments.last(where: { $0.wallTime != nil }), let wallTime = own.wallTime,
             let far = other.segments.last(where: { $0.wallTime != nil }), let farTime = far.wallTime
         else { return nil }
@@ -100,10 +111,13 @@ public struct PlaylistTimeline: Sendable {
 }
 
 extension PlaylistTimeline {
-    /// Moves the segments from a position on to where their media lie, which were read; those behind them follow.
+    /// Moves the segment at a position, and those after it, to the timestamps of its media.
     ///
-    /// What the playlist says of durations is rounded, or wrong. Segments between the last one that was measured and this
-    /// position share the difference.
+    /// Durations in playlists are rounded or wrong. The unmeasured segments before the position share the difference.
+    ///
+    /// - Parameters:
+    ///   - position: The position at which the segment begins according to the timeline.
+    ///   - distance: The distance to its media, positive if they are later.
     public mutating func move(from position: TimeSpan, by distance: TimeSpan) {
         let close = TimeSpan.milliseconds(10)
         guard let index = segments.firstIndex(where: { $0.start + close >= position }) else { return }
@@ -124,29 +138,33 @@ extension PlaylistTimeline {
         segments[index - 1].isMeasured = true
     }
 
-    /// The media of the last segment were read, and end there.
+    /// Sets the end of the last segment to that of its media, if the playlist is not live.
     public mutating func end(at position: TimeSpan) {
         guard let last = segments.last, !playlist.isLive, position > last.start else { return }
         segments[segments.count - 1].duration = position - last.start
         segments[segments.count - 1].isMeasured = true
     }
 
-    /// Where the window begins.
+    /// The position at which the window begins; zero if it is empty.
     public var start: TimeSpan { segments.first?.start ?? .zero }
 
-    /// Where the last segment ends, or the last part.
+    /// The position at which the last segment or part ends; zero if the window is empty.
     public var end: TimeSpan { segments.last?.end ?? .zero }
 
-    /// The end as who plays parts sees it, or who does not.
+    /// Returns the position of the live edge, which is the end of the last part, or of the last complete segment
+    /// without parts.
     public func liveEdge(usingParts: Bool) -> TimeSpan {
         guard !usingParts, let last = segments.last, playlist.openSegment?.number == last.number else { return end }
         return last.start
     }
 
-    /// How far from the live edge a player shall stay (RFC 8216bis, section 4.4.3.8).
+    /// Returns the distance from the live edge that a player keeps (RFC 8216bis, section 4.4.3.8).
     ///
-    /// Three target durations, or part target durations, if the server does not say; and never less than two part targets,
-    /// or one target, whatever it says: what is asked for takes time to come.
+    /// The default is three target durations, or part target durations. The minimum is one target duration, or two part
+    /// target durations, because loading takes time.
+    ///
+    /// - Parameter usingParts: Whether the player plays partial segments.
+    /// - Returns: The hold-back.
     public func holdBack(usingParts: Bool) -> TimeSpan {
         if usingParts, let target = playlist.partTargetDuration {
             return max(playlist.serverControl.partHoldBack ?? target * 3, target * 2)
@@ -154,41 +172,48 @@ extension PlaylistTimeline {
         return max(playlist.serverControl.holdBack ?? playlist.targetDuration * 3, playlist.targetDuration)
     }
 
-    /// Where a player may go: all of it, or up to the hold-back while it is live. Never nothing.
+    /// Returns the range of positions that a player may seek to: the whole window, or up to the hold-back if the
+    /// playlist is live. It has at least one position.
     public func seekableRange(usingParts: Bool = false) -> ClosedRange<TimeSpan> {
         guard playlist.isLive else { return start...end }
         return start...max(start, liveEdge(usingParts: usingParts) - holdBack(usingParts: usingParts))
     }
 
-    /// How much there is; nil while it is live.
+    /// The duration of the presentation; nil while it is live.
     public var duration: TimeSpan? { playlist.isLive ? nil : end - start }
 
-    /// Where to begin: as the playlist says, or else the multivariant one; at the beginning, or for what is live at its
-    /// end, where neither does (RFC 8216, section 6.3.3).
+    /// Returns the position at which to start playback (RFC 8216, section 6.3.3).
+    ///
+    /// - Parameters:
+    ///   - usingParts: Whether the player plays partial segments.
+    ///   - point: The start point of the multivariant playlist, which applies if the media playlist has none.
+    /// - Returns: The start point within the seekable range. Without one, it is the end of the range for a live
+    ///   playlist, and its beginning otherwise.
     public func startPosition(usingParts: Bool = false, default point: StartPoint? = nil) -> TimeSpan {
         let range = seekableRange(usingParts: usingParts)
         guard let point = playlist.start ?? point else {
-            // A playlist of events is watched from where it is now, as one that slides.
+            // A live playlist of type EVENT starts at its live edge, as a sliding window does.
             return playlist.isLive ? range.upperBound : range.lowerBound
         }
         let position = point.offset < .zero ? end + point.offset : start + point.offset
         return min(max(position, range.lowerBound), range.upperBound)
     }
 
-    /// The segment of this number, if the window has it.
+    /// Returns the segment with a media sequence number; nil if the window does not contain it.
     public func segment(number: Int64) -> PlacedSegment? {
         guard let first = segments.first, let last = segments.last, number >= first.number, number <= last.number
         else { return nil }
         return segments[Int(number - first.number)]
     }
 
-    /// The segment that holds a position; nil outside of the window. What begins where another ends holds that moment.
+    /// Returns the segment that contains a position; nil outside the window. A position between two segments belongs to
+    /// the later one.
     public func segment(at position: TimeSpan) -> PlacedSegment? {
         guard position >= start, position < end else { return nil }
         return segments[Self.index(of: position, in: segments)]
     }
 
-    /// The last that begins at the position or before it.
+    /// Returns the index of the last segment that begins at or before a position, 0 if none does.
     static func index(of position: TimeSpan, in segments: [PlacedSegment]) -> Int {
         var (low, high) = (0, segments.count)
         while high - low > 1 {
@@ -198,7 +223,7 @@ extension PlaylistTimeline {
         return low
     }
 
-    /// The first segment worth asking for that ends behind the position.
+    /// Returns the first complete segment that ends after a position and is not a gap; nil if there is none.
     public func playableSegment(from position: TimeSpan) -> PlacedSegment? {
         guard !segments.isEmpty else { return nil }
         return segments[Self.index(of: position, in: segments)...].first {
@@ -206,7 +231,7 @@ extension PlaylistTimeline {
         }
     }
 
-    /// The parts of a segment, with their places.
+    /// Returns the parts of a segment with their positions; none if the segment has no parts or is not in the window.
     public func parts(of number: Int64) -> [PlacedPart] {
         guard let placed = segment(number: number),
             let segment = playlist.segment(number) ?? playlist.openSegment, segment.number == number
@@ -218,8 +243,8 @@ extension PlaylistTimeline {
         }
     }
 
-    /// Where to begin with parts so that a position can be shown: the last part at it or before it that holds a key frame;
-    /// nil where no part serves, and a whole segment must.
+    /// Returns the part from which decoding must begin to show a position: the last one at or before it that contains a
+    /// key frame. Returns nil if there is none and the whole segment must be loaded.
     public func independentPart(for position: TimeSpan) -> PlacedPart? {
         guard let placed = segment(at: position),
             let segment = playlist.segment(placed.number) ?? playlist.openSegment, segment.number == placed.number

@@ -1,10 +1,11 @@
 public import PCastMedia
 
-/// How fast the network brings segments, by those that came last.
+/// An estimate of the download throughput from the last segments.
 ///
-/// Bits by time over what took the last two seconds of downloading, and over the last eight: the lower of the two, so that a
-/// fall is believed at once and a rise only when it lasts.
+/// It is the lower of the rates over the last two and the last eight seconds of download time. So a decrease has an
+/// immediate effect, and an increase only when it lasts.
 public struct ThroughputEstimate: Sendable {
+    /// One download.
     private struct Sample {
         var bits: Int64
         var span: TimeSpan
@@ -12,27 +13,33 @@ public struct ThroughputEstimate: Sendable {
 
     private var samples: [Sample] = []
 
+    /// The maximum number of remembered downloads.
     static let capacity = 64
+    /// The download time over which a decrease is detected.
     static let shortWindow = TimeSpan.seconds(2 as Int64)
+    /// The download time over which an increase must last.
     static let longWindow = TimeSpan.seconds(8 as Int64)
-    /// What is smaller says more of the round trip than of the rate.
+    /// The smallest download in bytes that counts. A smaller one measures the round-trip time rather than the rate.
     static let leastBytes: Int64 = 16 << 10
-    /// What is quicker came out of a cache on the way, or a buffer.
+    /// The shortest time of a download. A shorter one came from a cache or buffer, so this time is used instead.
     static let leastSpan = TimeSpan.milliseconds(10)
 
+    /// Creates an estimate without measurements.
     public init() {}
 
-    /// nil before anything was measured.
+    /// The throughput; nil before the first measurement.
     public var bitrate: Bitrate? {
         guard let short = rate(over: Self.shortWindow), let long = rate(over: Self.longWindow) else { return nil }
         return min(short, long)
     }
 
+    /// Adds a completed download.
+    ///
     /// - Parameters:
-    ///   - bytes: How much came.
-    ///   - span: From its first byte to its last.
-    ///   - isPaced: The server sent it as it was made, as it does with parts that were asked for before they were there. Then
-    ///     it says how fast the encoder is, and only what is faster than what was known counts.
+    ///   - bytes: The number of bytes received.
+    ///   - span: The time from the first to the last byte.
+    ///   - isPaced: Whether the server sent the data while it was created, e.g. a part that was requested in advance.
+    ///     The rate is then that of the encoder, so the download counts only if it is faster than the estimate.
     public mutating func add(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
         guard bytes >= Self.leastBytes, bytes <= 1 << 40 else { return }
         let span = min(max(span, Self.leastSpan), .seconds(3_600 as Int64))
@@ -42,13 +49,14 @@ public struct ThroughputEstimate: Sendable {
         if samples.count > Self.capacity { samples.removeFirst() }
     }
 
-    /// What came of a download that was left off because it was too slow: then little means that little comes.
+    /// Adds a download that was canceled because it was slow, which replaces all earlier measurements.
     public mutating func addFragment(bytes: Int64, in span: TimeSpan) {
         guard (0...(1 << 40)).contains(bytes), span >= Self.leastSpan else { return }
-        // The earlier ones were of another link.
+        // The earlier measurements reflect a faster link.
         samples = [Sample(bits: max(bytes, 1) * 8, span: min(span, .seconds(3_600 as Int64)))]
     }
 
+    /// Returns the rate over the last downloads that cover a download time; nil if there are none.
     private func rate(over window: TimeSpan) -> Bitrate? {
         var span = TimeSpan.zero
         let recent = samples.reversed().prefix { sample in
@@ -58,6 +66,7 @@ public struct ThroughputEstimate: Sendable {
         return recent.isEmpty ? nil : Self.rate(Array(recent))
     }
 
+    /// Returns the rate of downloads together.
     private static func rate(_ samples: [Sample]) -> Bitrate {
         let bits = samples.reduce(0) { $0 + $1.bits }
         let span = samples.reduce(TimeSpan.zero) { $0 + $1.span }

@@ -1,21 +1,24 @@
 public import PCastMedia
 
-/// Which variant to load the next segment from: by how fast segments come, and how much waits to be played.
+/// Chooses the variant of each next segment from the throughput and the amount of buffered media.
 ///
-/// It goes down as soon as what is played needs more than there is, unless much waits, and up only where a good part of the
-/// rate would be left, enough waits, and the last change is some time ago: so it does not swing between two rungs on a link
-/// that lies between them.
+/// It switches down as soon as the current variant needs more than the throughput, unless much media is buffered. It
+/// switches up only with a margin, with enough buffered media, and some time after the last switch. So it does not
+/// oscillate between two variants on a link whose rate is between them.
 public struct VariantChoice: Sendable {
+    /// The parameters of the choice.
     public struct Configuration: Hashable, Sendable {
-        /// What is believed before anything was measured.
+        /// The throughput that is assumed before the first measurement.
         public var initialThroughput: Bitrate
-        /// From a change to the next one up.
+        /// The minimum time from a switch to the next switch up.
         public var holdTime: TimeSpan
-        /// Whose peak exceeds it is not chosen; nil for no limit.
+        /// The maximum peak bit rate; nil for no limit. If all variants exceed it, the lowest one is allowed.
         public var ceiling: Bitrate?
-        /// Pictures that are larger than what shows them both ways are not chosen, but for the smallest of those.
+        /// The size of the view in pixels; nil for no limit. Of the variants that cover it, only the smallest size is
+        /// allowed.
         public var surface: Dimensions?
 
+        /// Creates a configuration.
         public init(
             initialThroughput: Bitrate = .kilobits(1_000), holdTime: TimeSpan = .seconds(8 as Int64),
             ceiling: Bitrate? = nil, surface: Dimensions? = nil
@@ -27,52 +30,65 @@ public struct VariantChoice: Sendable {
         }
     }
 
-    /// Of the rate: what a higher rung may need, what the present one may, and what it may while much waits.
+    /// The share of the throughput that the peak of a higher variant may use.
     static let upShare = 0.7
+    /// The share of the throughput that the average of the current variant may use.
     static let stayShare = 0.95
+    /// The share that the current variant may use while at least 3/4 of the buffer goal is buffered.
     static let patientShare = 1.15
 
+    /// The variants, the lowest quality first.
     public let ladder: VariantLadder
+    /// The parameters, which may change at any time.
     public var configuration: Configuration
-    /// A rung that was asked for, and that holds whatever is measured.
+    /// The index of a rung that is always chosen; nil for automatic choice.
     public var pinned: Int?
-    /// Rungs that cannot be had. Where that is all, none of them counts.
+    /// The indices of rungs that are unavailable. If all rungs are excluded, the set has no effect.
     public var excluded: Set<Int> = []
+    /// The throughput so far.
     public private(set) var throughput = ThroughputEstimate()
-    /// The rung that was chosen last; nil before the first choice.
+    /// The index of the rung that was chosen last; nil before the first choice.
     public private(set) var current: Int?
+    /// The time of the last switch; nil before the first one.
     private var changedAt: Instant?
 
-    /// - Parameter ladder: With a rung at least.
+    /// Creates a chooser.
+    ///
+    /// - Parameters:
+    ///   - ladder: The variants, at least one.
+    ///   - configuration: The parameters.
     public init(_ ladder: VariantLadder, configuration: Configuration = Configuration()) {
         precondition(!ladder.rungs.isEmpty, "there is something to choose")
         self.ladder = ladder
         self.configuration = configuration
     }
 
-    /// What was downloaded. See ``ThroughputEstimate/add(bytes:in:isPaced:)``.
+    /// Records a completed download. See ``ThroughputEstimate/add(bytes:in:isPaced:)``.
     public mutating func downloaded(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
         throughput.add(bytes: bytes, in: span, isPaced: isPaced)
     }
 
-    /// What came of a segment that was left for a lower rung's: the rate is believed, however little it was.
+    /// Records a download that was canceled to load a lower rung. See ``ThroughputEstimate/addFragment(bytes:in:)``.
     public mutating func abandoned(bytes: Int64, in span: TimeSpan) { throughput.addFragment(bytes: bytes, in: span) }
 
     /// Chooses the rung of the next segment.
     ///
     /// - Parameters:
-    ///   - buffered: How much waits to be played.
-    ///   - goal: How much shall wait when all is well.
+    ///   - buffered: The duration of the buffered media.
+    ///   - goal: The duration of media that the player tries to buffer.
+    ///   - now: The present time.
+    /// - Returns: The index of the rung in ``ladder``.
     public mutating func choose(buffered: TimeSpan, goal: TimeSpan, at now: Instant) -> Int {
         let chosen = pinned.map { min(max($0, 0), ladder.rungs.count - 1) } ?? wanted(buffered, goal, now)
         if chosen != current {
-            // The first choice is a guess, which nothing speaks for keeping.
+            // The first choice is a guess, so it does not delay the next switch.
             changedAt = current == nil ? nil : now
             current = chosen
         }
         return chosen
     }
 
+    /// Returns the rung of the automatic choice.
     private func wanted(_ buffered: TimeSpan, _ goal: TimeSpan, _ now: Instant) -> Int {
         let rate = throughput.bitrate ?? configuration.initialThroughput
         let allowed = allowedRungs()
@@ -82,7 +98,7 @@ public struct VariantChoice: Sendable {
             allowed.contains(current)
             && Double(ladder.rungs[current].average.bitsPerSecond) <= Double(rate.bitsPerSecond) * share
         guard mayStay else {
-            // Down, but never up because of it.
+            // A switch that is forced by the rate must not go up.
             return best(
                 of: allowed.filter { $0 <= current || !allowed.contains(current) }, within: rate, share: Self.stayShare)
         }
@@ -93,14 +109,15 @@ public struct VariantChoice: Sendable {
         return higher
     }
 
-    /// The best whose peak fits; the one that needs least where none does.
+    /// Returns the highest rung whose peak is within a share of the rate, or the one with the lowest average if there
+    /// is none.
     private func best(of rungs: [Int], within rate: Bitrate, share: Double) -> Int {
         let limit = Double(rate.bitsPerSecond) * share
         return rungs.last { Double(ladder.rungs[$0].peak.bitsPerSecond) <= limit }
             ?? rungs.min { ladder.rungs[$0].average < ladder.rungs[$1].average } ?? 0
     }
 
-    /// By the configuration; never none.
+    /// Returns the rungs that the configuration and the exclusions allow, at least one.
     private func allowedRungs() -> [Int] {
         var rungs = ladder.rungs.indices.filter { !excluded.contains($0) }
         if rungs.isEmpty { rungs = Array(ladder.rungs.indices) }
@@ -119,15 +136,19 @@ public struct VariantChoice: Sendable {
         return rungs.filter { area($0) <= enough }
     }
 
-    /// Whether to leave a segment that is being loaded for a lower rung's: it will not be there before what waits is played,
-    /// and the other one would.
+    /// Returns whether to cancel the segment that is being loaded and load it from a lower rung instead. This is so if
+    /// it will not arrive before the buffered media is played, and that of a lower rung arrives earlier.
     ///
     /// - Parameters:
-    ///   - received: Bytes that came, within `elapsed`.
-    ///   - duration: The segment's.
-    ///   - length: Its length in bytes, where the server said it.
-    ///   - recent: What of it came last, and in how long, where the rate is to be that of late and not of the whole.
-    ///   - buffered: How long there is something to be played without it; of one that is played already, until its end.
+    ///   - received: The number of bytes received so far.
+    ///   - elapsed: The time since the request.
+    ///   - duration: The duration of the segment.
+    ///   - length: The size of the segment in bytes; nil if the server has not sent it.
+    ///   - recent: The bytes received last and their time, if the rate is to be measured over them; nil to measure it
+    ///     over the whole download.
+    ///   - buffered: The duration of media that can be played without the segment; if it is already playing, the time
+    ///     until its end.
+    /// - Returns: True to cancel; always false for a pinned rung and within the first 500 ms.
     public func abandons(
         received: Int64, in elapsed: TimeSpan, ofSegment duration: TimeSpan, length: Int64? = nil,
         recent: (bytes: Int64, span: TimeSpan)? = nil, buffered: TimeSpan

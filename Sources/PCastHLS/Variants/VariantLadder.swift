@@ -1,28 +1,34 @@
 public import PCastMedia
 
-/// The variants that a player may play, the least first.
+/// The playable variants of a presentation, the lowest quality first.
 public struct VariantLadder: Hashable, Sendable {
+    /// A quality level.
     public struct Rung: Hashable, Sendable {
-        /// The same at each address: what one does not answer, the next may (RFC 8216, section 6.3.4).
+        /// The variants of the same quality at different URIs. If one fails, the next is tried (RFC 8216, section
+        /// 6.3.4).
         public var mirrors: [VariantStream]
 
+        /// The preferred variant of this quality.
         public var variant: VariantStream { mirrors[0] }
 
-        /// What its worst segments take.
+        /// The peak segment bit rate.
         public var peak: Bitrate { variant.bandwidth }
 
-        /// What it takes as a whole.
+        /// The average segment bit rate, or the peak if the playlist does not specify it.
         public var average: Bitrate { variant.averageBandwidth ?? variant.bandwidth }
     }
 
+    /// The quality levels, the lowest first.
     public let rungs: [Rung]
 
+    /// Creates a ladder, which is ordered by the scores if each variant has one, and by bandwidth otherwise.
+    ///
     /// - Parameters:
-    ///   - playlist: The variants. Where each has a score, scores order them; else the bandwidth does.
-    ///   - isPlayable: Whether the machine can decode a variant, and may show it.
+    ///   - playlist: The multivariant playlist.
+    ///   - isPlayable: Returns whether the player can decode and may show a variant.
     public init(_ playlist: MultivariantPlaylist, where isPlayable: (VariantStream) -> Bool = { _ in true }) {
         var playable = playlist.variants.filter(isPlayable)
-        // Sound alone is no lower quality of a picture.
+        // Audio-only variants are left out if others have video, because audio alone is not a lower quality of video.
         let withPictures = playable.filter { !$0.isSoundAlone }
         if !withPictures.isEmpty { playable = withPictures }
         var rungs: [Rung] = []
@@ -42,14 +48,14 @@ public struct VariantLadder: Hashable, Sendable {
             let (first, second) = (left.element.variant, right.element.variant)
             if isScored, first.score != second.score { return first.score ?? 0 < second.score ?? 0 }
             if first.bandwidth != second.bandwidth { return first.bandwidth < second.bandwidth }
-            // What stands first is preferred.
+            // The variant that comes first in the playlist is preferred.
             return left.offset > right.offset
         }.map(\.element)
     }
 }
 
 extension VariantStream {
-    /// Its codecs are all of sound (RFC 6381 names), and it has no size.
+    /// Whether the variant has only audio codecs (names of RFC 6381) and no resolution.
     var isSoundAlone: Bool {
         resolution == nil && !codecs.isEmpty
             && codecs.allSatisfy { codec in

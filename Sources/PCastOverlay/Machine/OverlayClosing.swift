@@ -1,25 +1,27 @@
-/// Why a page's connection is closed, as it is told: the codes are for applications (RFC 6455, section 7.4.2).
+/// The reason why the overlay closes a page's WebSocket connection. The raw values are close codes for applications
+/// (RFC 6455, section 7.4.2).
 public enum OverlayClosing: UInt16, Hashable, Sendable, CaseIterable {
-    /// The producer has disabled the programme's overlay; it does not come back.
+    /// The producer has disabled the overlay of the programme. It is not loaded again by itself.
     case disabled = 4_001
-    /// The overlay was destroyed, by the application or a fatal error.
+    /// The application or a fatal error has destroyed the overlay.
     case destroyed = 4_002
-    /// What waited for the page was more than is kept.
+    /// The queue of messages for the page was full.
     case fellBehind = 4_003
-    /// The page says more than it may.
+    /// The page sent messages at too high a rate.
     case tooManyMessages = 4_004
-    /// Too much of what it says is no message.
+    /// Too many messages of the page were invalid.
     case malformed = 4_005
-    /// The overlay is not loaded yet, or nobody knows such a one.
+    /// The overlay is unknown or not loaded yet.
     case notLoaded = 4_006
-    /// As many pages as may are here already.
+    /// The overlay has the maximum number of connected pages.
     case tooManyPages = 4_007
-    /// Its token is none.
+    /// The token of the page is invalid.
     case wrongToken = 4_008
 
+    /// The WebSocket close code.
     public var code: UInt16 { rawValue }
 
-    /// In at most 123 bytes, as a close frame has room for (RFC 6455, section 5.5).
+    /// The reason for the close frame, at most 123 bytes (RFC 6455, section 5.5).
     public var reason: String {
         switch self {
         case .disabled: "the overlay was disabled"

@@ -1,11 +1,12 @@
 import PCastJSON
 import PCastMedia
 
-/// What pages say.
+/// The handling of messages from pages.
 extension OverlayCore {
+    /// Adds a connected page, or closes it if the overlay is not loaded or has too many pages.
     mutating func open(_ id: OverlayPage.ID, _ isController: Bool, at now: Instant) {
         guard pages[id] == nil else { return }
-        // Those who look on cannot keep out who steers.
+        // Pages of each kind have their own limit, so that viewing pages cannot keep out a controller.
         let isFull = pages.values.count { $0.isController == isController } >= configuration.pageLimit
         pages[id] = OverlayPage(isController: isController, at: now)
         switch phase {
@@ -15,6 +16,8 @@ extension OverlayCore {
         }
     }
 
+    /// Handles a message from a page, after it has checked the rate, the format, the sequence number and the
+    /// permission.
     mutating func hear(_ text: String, from id: OverlayPage.ID, at now: Instant) {
         guard pages[id] != nil, pages[id]?.closing == nil else { return }
         guard pages[id]?.maySpeak(at: now) == true else { return close(id, .tooManyMessages) }
@@ -36,6 +39,7 @@ extension OverlayCore {
         fulfil(request, of: epoch, from: id, at: now)
     }
 
+    /// Performs the request of a page. `epoch` is the epoch that the page knew.
     private mutating func fulfil(
         _ request: OverlayRequest, of epoch: Int64, from id: OverlayPage.ID, at now: Instant
     ) {
@@ -56,6 +60,7 @@ extension OverlayCore {
         }
     }
 
+    /// Starts sending to a page that is ready to receive, beginning with the current state.
     private mutating func listen(_ id: OverlayPage.ID, at now: Instant) {
         guard let page = pages[id], !page.isListening else { return blame(id, "bridge.ready again") }
         let isFirst = !controllers.contains { _ in true }
@@ -67,11 +72,12 @@ extension OverlayCore {
         settleReadiness()
     }
 
+    /// Handles a request that concerns the application or the player.
     private mutating func fulfil(_ message: OverlayMessage, of epoch: Int64, from id: OverlayPage.ID) {
         switch message {
         case .bridgeLanguage(let language, _):
-            // Said again, by this page or another that has followed, it is nothing new; else two pages would answer each
-            // other for ever.
+            // A repeated language is ignored. Otherwise two pages, each of which adopts the language of the other,
+            // would exchange messages without end.
             guard message != spoken else { return }
             spoken = message
             notify(message)
@@ -87,13 +93,14 @@ extension OverlayCore {
 
     // MARK: Faults
 
-    /// Tells a page that what it asked for is not done.
+    /// Reports to a page that its request was rejected.
     private mutating func refuse(_ id: OverlayPage.ID, _ reason: String) {
         guard pages[id]?.isListening == true else { return }
         tell(id, OverlayReport(.bridgeError, ["reason": .string(reason)]))
     }
 
-    /// Something that a page said is wrong: it is told, the application is a few times, and nothing else comes of it.
+    /// Reports an invalid message to the page and, the first few times, to the application. After too many it closes
+    /// the page.
     mutating func blame(_ id: OverlayPage.ID, _ reason: String) {
         guard let page = pages[id], page.closing == nil else { return }
         let faults = page.faults + 1

@@ -1,15 +1,16 @@
 import PCastJSON
 import PCastMedia
 
-/// What application, plugins and player say.
+/// The handling of messages from the application, plugins and the player.
 extension OverlayCore {
-    /// Those that a page is told which comes later, in this order.
+    /// The messages that a new page receives if they were sent before, in this order.
     private static let replayed: [OverlayEventName] = [
         .appStatus, .playerReady, .playerState, .playerTime, .playerVolume, .playerMute, .playerSpeed,
         .playerVideoScale,
         .playerControls, .appLanguage,
     ]
 
+    /// Handles a message: notifies listeners, forwards commands to the player, and reports state to the pages.
     mutating func post(_ message: OverlayMessage, isPublished: Bool) {
         guard phase != .destroyed else { return }
         switch message {
@@ -43,7 +44,7 @@ extension OverlayCore {
         }
     }
 
-    /// - Parameter source: the page that asked for it, which knows.
+    /// Sets the status of the overlay and reports it to all pages but `source`, which requested it.
     mutating func setStatus(
         _ status: OverlayStatus, isPublished: Bool = false, from source: OverlayPage.ID? = nil
     ) {
@@ -56,31 +57,35 @@ extension OverlayCore {
 
     // MARK: To pages
 
-    /// Tells all pages, and those that come later where it is something that lasts.
+    /// Sends a message to all pages but `source`. A message that describes the state is kept for pages that connect
+    /// later.
     mutating func report(_ message: OverlayMessage, except source: OverlayPage.ID? = nil) {
         do throws(OverlayWireError) {
             guard let report = try OverlayReport(message) else { return }
             if let name = OverlayEventName(rawValue: report.event), Self.replayed.contains(name) { told[name] = report }
             guard !isPaused else { return }
-            // By their numbers: who walks over the pages themselves has them copied when one is changed.
+            // A copy of the keys is iterated, because iterating over the pages themselves would copy them at the first
+            // change.
             for id in Array(pages.keys) where id != source && pages[id]?.isListening == true { tell(id, report) }
         } catch {
             raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is \(error)"))
         }
     }
 
-    /// As ``report(_:except:)``, of what is of this moment only.
+    /// Sends a message to all pages that concerns the present moment only. See ``report(_:except:)``.
     mutating func broadcast(_ message: OverlayMessage) { report(message) }
 
+    /// Queues a report for a page. If its queue is full, the page is closed.
     mutating func tell(_ id: OverlayPage.ID, _ report: OverlayReport) {
         guard var page = pages[id], page.closing == nil else { return }
-        // Copied out, the queue would be copied as a whole.
+        // The page is removed first, so that its queue is not shared and thus not copied by the change.
         pages[id] = nil
         let hasRoom = page.queue.add(report, epoch: epoch)
         pages[id] = page
         if hasRoom { outputs.append(.wake(id)) } else { close(id, .fellBehind) }
     }
 
+    /// Sends a message to a page, if it receives messages and the overlay is not paused.
     mutating func tell(_ id: OverlayPage.ID, _ message: OverlayMessage) {
         guard pages[id]?.isListening == true, !isPaused else { return }
         do throws(OverlayWireError) {
@@ -90,7 +95,7 @@ extension OverlayCore {
         }
     }
 
-    /// What is so, for one who has just come.
+    /// Sends the current state to a page that begins to receive messages.
     mutating func replay(to id: OverlayPage.ID) {
         begun.append(id)
         if told[.appStatus] == nil { tell(id, OverlayReport(.appStatus, ["status": .string(status.rawValue)])) }
@@ -99,7 +104,7 @@ extension OverlayCore {
         }
     }
 
-    /// What waits is still sent, unless it was too much.
+    /// Closes a page after its queued messages are sent; they are dropped if the queue was full.
     mutating func close(_ id: OverlayPage.ID, _ closing: OverlayClosing) {
         guard pages[id] != nil, pages[id]?.closing == nil else { return }
         pages[id]?.closing = closing

@@ -1,23 +1,25 @@
 public import PCastMedia
 
-/// What an overlay is, and decides: its life, its pages, what each of them is told and may ask, when it is ready, and when it
-/// is given up. It is told what happens and the time, polled for what is to be done, and does nothing itself.
+/// The state machine of an overlay. It decides which messages its pages receive, which of their requests are performed,
+/// when the overlay is ready, and when it is destroyed.
 ///
-/// Pages with a controller token steer, and make it ready; all others look on. What one page does wrong changes nothing for
-/// anyone else.
+/// It receives events and the time as inputs and does no I/O itself. Pages with a controller token control the player
+/// and make the overlay ready; all others only view it. An invalid message of one page does not affect another.
 public struct OverlayCore: Machine, Sendable {
+    /// The timeouts and limits of an overlay.
     public struct Configuration: Hashable, Sendable {
-        /// Without a sign of life of a page that steers, a warning is raised after so long.
+        /// The time without a sign of life of a controller after which a warning is raised.
         public var warning: TimeSpan
-        /// And the overlay is destroyed after so long; nil for never.
+        /// The time without a sign of life after which the overlay is destroyed; nil for never.
         public var fatal: TimeSpan?
-        /// Silence before the first page has come counts as well.
+        /// Whether the timeouts also apply before the first controller has connected.
         public var expectsPages: Bool
-        /// How often pages are asked for a sign of life.
+        /// The interval at which pages are asked for a sign of life.
         public var keepAlive: TimeSpan
-        /// Connected at once: so many that steer, and so many that look on.
+        /// The maximum number of connected controllers, and of connected viewing pages.
         public var pageLimit: Int
 
+        /// Creates a configuration.
         public init(
             warning: TimeSpan = .seconds(10 as Int64), fatal: TimeSpan? = .seconds(30 as Int64),
             expectsPages: Bool = true, keepAlive: TimeSpan = .seconds(4 as Int64), pageLimit: Int = 64
@@ -27,102 +29,128 @@ public struct OverlayCore: Machine, Sendable {
         }
     }
 
-    /// Where it is in its life.
+    /// The phases of the lifecycle, in order. Only ``ready`` may return to ``loading``.
     public enum Phase: Hashable, Sendable {
+        /// The overlay has not been created.
         case idle
+        /// The overlay was created but is not loaded.
         case created
-        /// Something is missing of what ``ready`` wants.
+        /// The overlay is loaded, but the player or a controller is not ready.
         case loading
-        /// The player is ready, and a page that steers listens and has loaded.
+        /// The player is ready, and a controller receives messages and has loaded.
         case ready
+        /// The overlay is destroyed, which is final.
         case destroyed
     }
 
+    /// An event for the overlay.
     public enum Input: Sendable {
+        /// The application creates the overlay.
         case create
-        /// Also after a pause.
+        /// The application loads the overlay, or resumes it after a pause.
         case load
-        /// Pages are told nothing, and nothing that they ask is done, until it is loaded again.
+        /// The application pauses the overlay. Pages then receive no messages and their requests are rejected, until it
+        /// is loaded again.
         case pause
+        /// The application destroys the overlay.
         case destroy
-        /// Of the application, a plugin, or the player.
-        ///
-        /// - Parameter isPublished: all who listen have it already.
+        /// The application, a plugin or the player sends a message. `isPublished` is true if listeners have already
+        /// received it.
         case post(OverlayMessage, isPublished: Bool)
-        /// To one page, if it listens: what is so, for one that has just come.
+        /// A message for one page, if it receives messages; used for the state of a plugin when the page is new.
         case tell(OverlayPage.ID, OverlayMessage)
-        /// The player's playhead belongs to this epoch from now on; an item of its own, or the same by a seek.
+        /// The playhead has moved to a new epoch, of a new item or, after a seek, of the same item.
         case epoch(Int64, isNewItem: Bool)
+        /// A page has connected.
         case pageOpened(OverlayPage.ID, isController: Bool)
+        /// A page has sent a text message.
         case pageSaid(OverlayPage.ID, String)
-        /// Bytes, where text is spoken.
+        /// A page has sent a binary message, which is an error.
         case pageSaidBytes(OverlayPage.ID)
+        /// A page has disconnected.
         case pageClosed(OverlayPage.ID)
     }
 
+    /// An action for the caller.
     public enum Output: Hashable, Sendable {
-        /// Everyone is to hear of it; those who listen by notifications have it already if it `isPublished`.
+        /// Deliver a message to all listeners. If it `isPublished`, those that use notifications already have it.
         case notify(OverlayMessage, isPublished: Bool)
-        /// The player is to do it.
+        /// Forward a command to the player.
         case command(OverlayMessage)
-        /// Something waits for a page, that ``takeOutgoing(for:)`` hands out.
+        /// A page has output, which ``takeOutgoing(for:)`` returns.
         case wake(OverlayPage.ID)
+        /// The overlay was created.
         case created
+        /// The overlay was loaded or resumed.
         case loaded
+        /// The overlay was paused.
         case paused
+        /// The overlay was destroyed.
         case destroyed
     }
 
-    /// What a page's connection is to do next.
+    /// The next output of a page's connection.
     public enum Outgoing: Hashable, Sendable {
+        /// A text message to send.
         case text(String)
-        /// Say so, and close.
+        /// The connection is to be closed with a reason.
         case close(OverlayClosing)
     }
 
     let configuration: Configuration
+    /// The current phase.
     public internal(set) var phase = Phase.idle
+    /// Whether the overlay is paused.
     public internal(set) var isPaused = false
+    /// The status that the producer or the application has set.
     public internal(set) var status = OverlayStatus.enabled
     var pages: [OverlayPage.ID: OverlayPage] = [:]
     var outputs: [Output] = []
     var watchdog: OverlayWatchdog
-    /// From when on a page is missing.
+    /// The time since which no controller has been ready; nil if one is or none is expected.
     var missingSince: Instant?
+    /// The latest time that the state machine has received.
     var lastNow = Instant(nanoseconds: .min)
 
-    // What a page is told that comes later.
+    // State that a new page receives.
     var isPlayerReady = false
     var language: String?
+    /// The language message that a page has sent last.
     var spoken: OverlayMessage?
+    /// The last report of each kind that describes the state.
     var told: [OverlayEventName: OverlayReport] = [:]
-    /// Pages that were told it since somebody asked.
+    /// The pages that began to receive messages since ``takeBegun()`` was last called.
     var begun: [OverlayPage.ID] = []
+    /// The current epoch of the playhead.
     var epoch: Int64 = 0
-    /// Where the epochs of the item that is played begin.
+    /// The first epoch of the current item.
     var itemEpoch: Int64 = 0
 
+    /// Creates an overlay in the phase ``Phase/idle``.
     public init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
         watchdog = OverlayWatchdog(warning: configuration.warning, fatal: configuration.fatal)
     }
 
-    // MARK: Looking
+    // MARK: Queries
 
-    /// Those that steer and listen.
+    /// The controllers that receive messages.
     var controllers: some Sequence<OverlayPage> {
         pages.values.lazy.filter { $0.isController && $0.isListening && $0.closing == nil }
     }
 
+    /// The number of connected pages, including those that are being closed.
     public var pageCount: Int { pages.count }
 
-    /// Nothing more comes of it.
+    /// Whether the overlay is destroyed.
     public var isOver: Bool { phase == .destroyed }
 
+    /// Whether the overlay is loaded and not destroyed.
     private var isActive: Bool { phase == .loading || phase == .ready }
 
-    // MARK: The machine
+    // MARK: State machine
 
+    /// Handles an event. Outputs are then available from ``poll()``.
     public mutating func handle(_ input: Input, at now: Instant) {
         advance(to: now)
         switch input {
@@ -140,7 +168,7 @@ public struct OverlayCore: Machine, Sendable {
         case .tell(let id, let message): tell(id, message)
         case .epoch(let number, let isNewItem):
             epoch = max(epoch, number)
-            // Told late, the item's seeks may have been told before it.
+            // Epochs may arrive out of order: if the item is reported late, its seeks may have been reported before.
             if isNewItem { itemEpoch = max(itemEpoch, number) }
         case .pageOpened(let id, let isController): open(id, isController, at: now)
         case .pageSaid(let id, let text): hear(text, from: id, at: now)
@@ -152,6 +180,7 @@ public struct OverlayCore: Machine, Sendable {
         look(at: now)
     }
 
+    /// Sends keep-alive requests that are due, and handles timeouts. Times before the latest one are ignored.
     public mutating func advance(to now: Instant) {
         guard now >= lastNow else { return }
         lastNow = now
@@ -168,30 +197,35 @@ public struct OverlayCore: Machine, Sendable {
                 level: bark == .fatal ? .fatal : .warning, reason: "nothing was heard of the overlay for \(seconds) s"))
     }
 
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
+    /// The time at which ``advance(to:)`` must be called; nil if the overlay is not loaded.
     public var deadline: Instant? {
         guard isActive else { return nil }
         return pages.values.reduce(watchdog.deadline) { Instant.earlier($0, $1.nextKeepAlive) }
     }
 
-    /// The page is told goodbye, or will be when it takes that.
+    /// Returns whether a page is being closed.
     public func isClosing(_ id: OverlayPage.ID) -> Bool { pages[id]?.closing != nil }
 
-    /// What a page's connection is to do next; nil for nothing. Asked for when its last was done.
+    /// Returns the next output of a page's connection, which calls it again when that was sent. Returns nil if there is
+    /// none.
     public mutating func takeOutgoing(for id: OverlayPage.ID) -> Outgoing? {
         guard let text = pages[id]?.takeText() else { return pages[id]?.closing.map { .close($0) } }
         return .text(text)
     }
 
-    /// The pages that begin to be told things, each once: they know what is so of player and programme, and nothing else yet.
+    /// Returns each page that began to receive messages since the last call. It has received the state of the player
+    /// and the programme, and nothing else.
     public mutating func takeBegun() -> [OverlayPage.ID] {
         defer { begun = [] }
         return begun
     }
 
-    // MARK: Its life
+    // MARK: Lifecycle
 
+    /// Loads the overlay, or resumes it if it is paused.
     private mutating func load(at now: Instant) {
         if phase == .idle {
             phase = .created
@@ -209,6 +243,7 @@ public struct OverlayCore: Machine, Sendable {
         }
     }
 
+    /// Destroys the overlay and closes all its pages.
     mutating func destroy(_ closing: OverlayClosing) {
         guard phase != .destroyed else { return }
         phase = .destroyed
@@ -216,7 +251,7 @@ public struct OverlayCore: Machine, Sendable {
         outputs.append(.destroyed)
     }
 
-    /// - Parameter error: fatal ones are the end.
+    /// Reports an error to listeners and pages. A fatal error destroys the overlay.
     mutating func raise(_ error: OverlayError, isPublished: Bool = false) {
         guard phase != .destroyed else { return }
         notify(.easeLiveError(error), isPublished: isPublished)
@@ -224,27 +259,28 @@ public struct OverlayCore: Machine, Sendable {
         if error.isFatal { destroy(.destroyed) }
     }
 
+    /// Outputs a message for all listeners.
     mutating func notify(_ message: OverlayMessage, isPublished: Bool = false) {
         outputs.append(.notify(message, isPublished: isPublished))
     }
 
     // MARK: Readiness
 
-    /// It is ready when nothing is missing.
+    /// Makes a loading overlay ready if the player and a controller are ready.
     mutating func settleReadiness() {
         guard phase == .loading, isPlayerReady, controllers.contains(where: \.hasLoaded) else { return }
         phase = .ready
         notify(.easeLiveReady)
     }
 
-    /// A page has gone, or loads anew.
+    /// Returns a ready overlay to loading if no controller is ready any more.
     mutating func loseReadiness(at now: Instant) {
         guard isActive, !controllers.contains(where: \.hasLoaded) else { return }
         if missingSince == nil { missingSince = now }
         if phase == .ready { phase = .loading }
     }
 
-    /// Since when nothing was heard.
+    /// Updates the time since which no controller has given a sign of life.
     private mutating func look(at now: Instant) {
         guard isActive else { return watchdog.set(silentSince: nil) }
         if let heard = controllers.filter(\.hasLoaded).map(\.heardAt).max() {
@@ -252,7 +288,7 @@ public struct OverlayCore: Machine, Sendable {
             return watchdog.set(silentSince: heard)
         }
         let isExpected = configuration.expectsPages || pages.values.contains { $0.isController && $0.closing == nil }
-        // Where none is expected, none is missed from before one came.
+        // If no page is expected, the time before one connects does not count.
         missingSince = isExpected ? missingSince ?? now : nil
         watchdog.set(silentSince: missingSince)
     }

@@ -1,35 +1,46 @@
 import PCastMedia
 
-/// One page that is connected, as the overlay sees it.
+/// The state of one connected page.
 public struct OverlayPage: Sendable {
-    /// Numbers pages of an overlay, never twice.
+    /// The ID of a page, which is unique in its overlay.
     public struct ID: Hashable, Sendable {
+        /// The number of the page.
         public let number: Int
 
+        /// Creates an ID from a number.
         public init(number: Int) { self.number = number }
     }
 
-    /// What a page may say at once, and in the long run each second.
+    /// The maximum number of messages that a page may send at once.
     static let burst = 200.0
+    /// The number of messages that a page may send per second in the long run.
     static let messagesPerSecond = 100.0
-    /// So much of what it says may be wrong.
+    /// The number of invalid messages after which a page is closed.
     static let mostFaults = 16
-    /// So much of that is told to the application.
+    /// The number of invalid messages that are reported to the application.
     static let mostWarnings = 3
 
+    /// Whether the page has a controller token.
     let isController: Bool
-    /// It listens: before that nothing is sent.
+    /// Whether the page receives messages, which it does after `bridge.ready`.
     var isListening = false
+    /// Whether the page has loaded its content.
     var hasLoaded = false
+    /// The time of the last valid message.
     var heardAt: Instant
-    /// When it is told that a sign of life is wanted.
+    /// The time of the next keep-alive request; nil if none is scheduled.
     var nextKeepAlive: Instant?
     var queue = OverlayPageQueue()
+    /// The reason for which the page is being closed; nil if it is not.
     var closing: OverlayClosing?
+    /// The number of invalid messages so far.
     var faults = 0
 
+    /// The sequence number of the last message that was sent.
     private var sent: Int64 = 0
+    /// The highest sequence number that was received, -1 before the first.
     private var received: Int64 = -1
+    /// The tokens of the rate limiter, at `creditAt`.
     private var credit = burst
     private var creditAt: Instant
 
@@ -38,7 +49,7 @@ public struct OverlayPage: Sendable {
         (heardAt, creditAt) = (now, now)
     }
 
-    /// The text of what is sent next.
+    /// Returns the text of the next queued message; nil if there is none.
     mutating func takeText() -> String? {
         guard let entry = queue.take() else { return nil }
         sent += 1
@@ -46,7 +57,7 @@ public struct OverlayPage: Sendable {
             entry.report.event, entry.report.metadata, sequence: sent, epoch: entry.epoch)
     }
 
-    /// Whether it may say one more.
+    /// Returns whether the rate limit allows another message, and counts it.
     mutating func maySpeak(at now: Instant) -> Bool {
         credit = min(credit + (now - creditAt).seconds * Self.messagesPerSecond, Self.burst)
         creditAt = now
@@ -55,7 +66,7 @@ public struct OverlayPage: Sendable {
         return true
     }
 
-    /// Whether a message is newer than all before it.
+    /// Returns whether a sequence number is higher than all before it, and records it.
     mutating func isNew(_ sequence: Int64) -> Bool {
         guard sequence > received else { return false }
         received = sequence

@@ -1,20 +1,24 @@
-/// What waits to be sent to one page, in order. Of the time only the newest waits; everything else is kept, up to a bound
-/// beyond which the page cannot be told everything any more.
+/// The queue of messages for one page, in order. Of time reports only the newest is kept. All others are kept up to a
+/// limit, after which the page has to be closed.
 struct OverlayPageQueue {
+    /// The maximum number of messages.
     static let messageLimit = 256
+    /// The maximum size of all messages in bytes.
     static let sizeLimit = 1 << 20
 
+    /// A message and the epoch that it belongs to.
     struct Entry: Hashable {
         var report: OverlayReport
         var epoch: Int64
     }
 
     private var entries: [Entry] = []
+    /// The size of all messages in bytes.
     private var size = 0
 
     var count: Int { entries.count }
 
-    /// - Returns: false when it is full, and nothing was added.
+    /// Adds a message. Returns false if the queue is full and the message was not added.
     mutating func add(_ report: OverlayReport, epoch: Int64) -> Bool {
         if report.isFleeting, let index = entries.lastIndex(where: { $0.report.isFleeting }) {
             size -= entries.remove(at: index).report.size
@@ -25,6 +29,7 @@ struct OverlayPageQueue {
         return true
     }
 
+    /// Removes and returns the oldest message; nil if the queue is empty.
     mutating func take() -> Entry? {
         guard !entries.isEmpty else { return nil }
         let entry = entries.removeFirst()

@@ -1,27 +1,30 @@
 import PCastMedia
 
-/// Turns silence into a warning, and more of it into the end. It is told since when nothing was heard, and the time.
+/// Measures the time without a sign of life and reports when it exceeds the timeouts.
 struct OverlayWatchdog {
+    /// A timeout that has passed.
     enum Bark: Equatable { case warning, fatal }
 
-    /// After so long it warns.
+    /// The time without a sign of life after which a warning is due.
     let warning: TimeSpan
-    /// After so long it is over; nil for never.
+    /// The time without a sign of life after which a fatal error is due; nil for never.
     let fatal: TimeSpan?
 
-    /// Since when nothing was heard; nil while nothing is expected.
+    /// The time since which there has been no sign of life; nil if none is expected.
     private(set) var silentSince: Instant?
+    /// The last timeout that was reported since the last sign of life.
     private var barked: Bark?
 
     init(warning: TimeSpan, fatal: TimeSpan?) { (self.warning, self.fatal) = (warning, fatal) }
 
-    /// Something was heard then, or begins to be expected; nil when nothing is any more.
+    /// Sets the time of the last sign of life, or from which one is expected; nil if none is expected.
     mutating func set(silentSince instant: Instant?) {
         guard instant != silentSince else { return }
         silentSince = instant
         barked = nil
     }
 
+    /// The time of the next timeout; nil if there is none.
     var deadline: Instant? {
         guard let silentSince else { return nil }
         switch barked {
@@ -31,7 +34,7 @@ struct OverlayWatchdog {
         }
     }
 
-    /// What is due; nil for nothing.
+    /// Returns the timeout that has passed; nil if there is none.
     mutating func advance(to now: Instant) -> Bark? {
         guard let silentSince, let deadline, now >= deadline else { return nil }
         barked = fatal.map { now >= silentSince + $0 } == true ? .fatal : .warning

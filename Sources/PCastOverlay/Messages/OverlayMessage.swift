@@ -1,55 +1,69 @@
-/// Everything that app, overlay and player tell each other (seed 000): one case for each of its 26 notifications, with their
-/// payloads typed.
+/// A message between application, overlay and player, with a case for each of the 26 notifications of the Ease Live
+/// SDK.
 ///
-/// Those that begin with `bridge` come from a page, those with `player` from the player, those with `app` from the
-/// application. A `bridge` message is a request, and the `player` message of the same kind the report that it was done.
+/// Messages that begin with `bridge` come from a page, with `player` from the player, and with `app` from the
+/// application. A `bridge` message is a request, and the `player` message of the same kind reports that it was
+/// performed.
 public enum OverlayMessage: Hashable, Sendable {
-    /// All components are operational.
+    /// All components are ready.
     case easeLiveReady
+    /// A component has failed.
     case easeLiveError(OverlayError)
 
-    /// The overlay is to speak this language (BCP 47).
+    /// The application requests that the overlay use a language (BCP 47).
     case appLanguage(String)
-    /// For the overlay's own purposes: an object or another value of JSON, as text.
+    /// A message of the application for the pages: a JSON value as text.
     case appMessage(String)
 
+    /// A page or the application sets the status of the overlay.
     case bridgeAppStatus(OverlayStatus)
-    /// A page listens; before it nothing is sent.
+    /// The first controller page receives messages.
     case bridgeReady
-    /// The stage was clicked.
+    /// The user has clicked the stage, and the controls are to be shown or hidden.
     case bridgeStage(OverlayControls)
+    /// The user has swiped the stage.
     case bridgeStageSwipe(OverlaySwipe)
-    /// The player is to go to this moment, in milliseconds since 1970.
+    /// A page requests a seek to a time in milliseconds since 1970-01-01T00:00:00Z.
     case bridgeTime(Int64)
-    /// The player is to do this.
+    /// A page requests that the player play, pause or stop.
     case bridgeState(OverlayPlayerState)
-    /// The overlay speaks this language, of those that it can.
+    /// A page reports its language and those that it supports (BCP 47).
     case bridgeLanguage(String, available: [String])
-    /// A message that nobody here knows, as it came.
+    /// A message of a page with an unknown event, as its JSON text.
     case bridgeMessage(String)
-    /// 1 is the usual speed.
+    /// A page requests a playback speed; 1 is normal speed.
     case bridgeSpeed(Double)
-    /// 0 is silent, 100 normal.
+    /// A page requests a volume from 0 to 100.
     case bridgeVolume(Int)
+    /// A page requests that audio be muted or not.
     case bridgeMute(Bool)
+    /// A page requests that the video be scaled.
     case bridgeVideoScale(VideoScale)
 
-    /// It can be played.
+    /// The player is ready to play.
     case playerReady
+    /// The player reports the playback position.
     case playerTime(OverlayTime)
+    /// The player has failed.
     case playerError(OverlayError)
-    /// What the stream says of itself at this moment, as JSON.
+    /// The stream contains timed metadata at the playback position, as JSON text.
     case playerMetadata(String)
+    /// The player has changed its state.
     case playerState(OverlayPlayerState)
+    /// The controls of the player were shown or hidden.
     case playerStage(OverlayControls)
+    /// The player has changed its speed; 1 is normal speed.
     case playerSpeed(Double)
+    /// The player has changed its volume, from 0 to 100.
     case playerVolume(Int)
+    /// The player was muted or unmuted.
     case playerMute(Bool)
+    /// The player has begun to scale its video.
     case playerVideoScale(VideoScale)
 }
 
 extension OverlayMessage {
-    /// The messages by their public names; the raw values are Ease Live's names of notifications.
+    /// The names of messages. The raw values are the notification names of the Ease Live SDK.
     public enum Name: String, Hashable, Sendable, CaseIterable {
         case easeLiveReady = "easelive.ready"
         case easeLiveError = "easelive.error"
@@ -79,6 +93,7 @@ extension OverlayMessage {
         case playerVideoScale = "easelive.player.videoscale"
     }
 
+    /// The name of the message, without its payload.
     public var name: Name {
         switch self {
         case .easeLiveReady: .easeLiveReady
@@ -110,7 +125,7 @@ extension OverlayMessage {
         }
     }
 
-    /// The player is to do something.
+    /// Whether the message is a request to the player.
     public var isCommand: Bool {
         switch self {
         case .bridgeTime, .bridgeState, .bridgeSpeed, .bridgeVolume, .bridgeMute, .bridgeVideoScale, .bridgeStage,

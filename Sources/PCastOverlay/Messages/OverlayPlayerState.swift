@@ -1,4 +1,5 @@
-/// What a player does as an overlay sees it; the raw values stand on the wire (Ease Live's player states, seed 000).
+/// The state of a player as an overlay sees it. The raw values are the strings in messages (player states of the Ease
+/// Live SDK).
 public enum OverlayPlayerState: String, Hashable, Sendable, CaseIterable {
     case playing
     case paused

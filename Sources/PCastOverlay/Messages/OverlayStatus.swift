@@ -1,19 +1,21 @@
-/// Whether a programme has an overlay, as its producer says; the raw values stand on the wire (seed 000).
+/// The status of a programme's overlay, which its producer sets. The raw values are the strings in messages (Ease Live
+/// SDK).
 public enum OverlayStatus: String, Hashable, Sendable, CaseIterable {
+    /// The overlay is loaded and visible.
     case enabled
-    /// It stays loaded and is not seen, until it is enabled again.
+    /// The overlay stays loaded but is invisible until it is enabled.
     case hidden
-    /// It is unloaded, and does not come back by itself.
+    /// The overlay is destroyed and is not loaded again by itself.
     case disabled
 }
 
-/// Whether the player's controls are seen (seed 000).
+/// The visibility of the player's controls (Ease Live SDK).
 public enum OverlayControls: String, Hashable, Sendable, CaseIterable {
     case visible
     case hidden
 }
 
-/// Whither the stage was swiped (seed 000).
+/// The direction of a swipe on the stage (Ease Live SDK).
 public enum OverlaySwipe: String, Hashable, Sendable, CaseIterable {
     case left
     case right

@@ -1,46 +1,57 @@
-/// How much of its place the video takes, and where (seed 000, `bridgeVideoScale`): each factor and each pivot is between 0
-/// and 1. The pivot is the point of the picture that stays where it is.
+/// The size and position of the video in its view (`bridgeVideoScale` of the Ease Live SDK).
+///
+/// Factors and pivots are between 0 and 1. The pivot is the point of the frame that stays in place while it is scaled.
 public struct VideoScale: Hashable, Sendable {
+    /// The width of the video as a fraction of the view's width.
     public var scaleX: Double
+    /// The height of the video as a fraction of the view's height.
     public var scaleY: Double
+    /// The horizontal pivot; 0 is the left edge.
     public var pivotX: Double
+    /// The vertical pivot; 0 is the top edge.
     public var pivotY: Double
-    /// How long it takes to come there, in milliseconds.
+    /// The duration of the animation in milliseconds; 0 for none.
     public var duration: Int
 
-    /// An hour would be no animation.
+    /// The allowed durations in milliseconds.
     public static let durations = 0...60_000
 
-    /// The whole place, at once.
+    /// The whole view, without an animation.
     public static let full = VideoScale(scaleX: 1, scaleY: 1)
 
+    /// Creates a scale; the pivot is the center by default.
     public init(scaleX: Double, scaleY: Double, pivotX: Double = 0.5, pivotY: Double = 0.5, duration: Int = 0) {
         (self.scaleX, self.scaleY, self.pivotX, self.pivotY) = (scaleX, scaleY, pivotX, pivotY)
         self.duration = duration
     }
 
-    /// All of it is within its bounds.
+    /// Whether all values are within their ranges.
     public var isValid: Bool {
         [scaleX, scaleY, pivotX, pivotY].allSatisfy { (0.0...1).contains($0) } && Self.durations.contains(duration)
     }
 
-    /// Where the video is then, as shares of its place.
+    /// The rectangle that the video occupies after the animation, in fractions of the view.
     public var frame: VideoScaleFrame {
         VideoScaleFrame(x: (1 - scaleX) * pivotX, y: (1 - scaleY) * pivotY, width: scaleX, height: scaleY)
     }
 }
 
-/// A part of a place, in shares of its width and height.
+/// A rectangle in fractions of the width and height of a view.
 public struct VideoScaleFrame: Hashable, Sendable {
+    /// The left edge.
     public var x: Double
+    /// The top edge.
     public var y: Double
+    /// The width.
     public var width: Double
+    /// The height.
     public var height: Double
 
+    /// Creates a rectangle from fractions between 0 and 1.
     public init(x: Double, y: Double, width: Double, height: Double) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 
-    /// All of the place.
+    /// The whole view.
     public static let full = VideoScaleFrame(x: 0, y: 0, width: 1, height: 1)
 }

@@ -1,27 +1,29 @@
 public import PCastMedia
 
-/// How the video comes from one part of its place to another: slowly at first and at the end, and never back.
+/// An animation of the video from one rectangle of its view to another, with smooth acceleration and deceleration.
 public struct VideoScaleAnimation: Hashable, Sendable {
     private var from: VideoScaleFrame
     private var to: VideoScaleFrame
     private var began: Instant
     private var length: TimeSpan
 
-    /// It takes the whole place.
+    /// Creates a finished animation whose rectangle is the whole view.
     public init() {
         (from, to) = (.full, .full)
         (began, length) = (Instant(nanoseconds: 0), .zero)
     }
 
-    /// Goes elsewhere, from wherever it is.
+    /// Starts an animation from the current rectangle to that of a scale.
     public mutating func begin(_ scale: VideoScale, at now: Instant) {
         from = frame(at: now)
         to = scale.frame
         (began, length) = (now, .milliseconds(Int64(scale.duration)))
     }
 
+    /// Returns whether the animation has finished.
     public func isOver(at now: Instant) -> Bool { now >= began + length }
 
+    /// Returns the rectangle at a time, in fractions of the view.
     public func frame(at now: Instant) -> VideoScaleFrame {
         guard !isOver(at: now), length > .zero else { return to }
         let share = min(max((now - began).seconds / length.seconds, 0), 1)

@@ -1,31 +1,37 @@
 public import PCastJSON
 
-/// One message between a page and an overlay, either way, as one text message of a WebSocket:
+/// A message between a page and an overlay in either direction. It is the text message of a WebSocket:
 /// `{"v":1,"event":"player.time","metadata":{…},"seq":7,"epoch":3}`.
 ///
-/// Which way it goes is part of its meaning: `player.time` to a page reports, and from a page asks for a seek.
+/// The meaning depends on the direction: `player.time` to a page is a report, and from a page it is a request to seek.
 public struct OverlayEnvelope: Hashable, Sendable {
+    /// The version of the message format (`v`).
     public static let version: Int64 = 1
-    /// Of its text, in bytes of UTF-8.
+    /// The maximum size of the text in bytes of UTF-8.
     public static let sizeLimit = 64 * 1_024
-    /// Of an event's name, in characters.
+    /// The maximum length of an event name in characters.
     public static let nameLimit = 64
-    /// What JavaScript counts exactly.
+    /// The range of sequence numbers and epochs, in which JavaScript numbers are exact.
     static let numbers: ClosedRange<Int64> = 0...(1 << 53 - 1)
 
-    /// Letters, digits, `.`, `-` and `_`.
+    /// The name of the event, which consists of letters, digits, `.`, `-` and `_`.
     public var event: String
+    /// The payload of the event.
     public var metadata: JSONObject
-    /// Counts the messages of one end, from 1; each is higher than the one before.
+    /// The sequence number, which increases with each message of the sender and begins with 1.
     public var sequence: Int64
-    /// Of the playhead that the sender knew.
+    /// The latest epoch of the playhead that the sender knew.
     public var epoch: Int64
 
+    /// Creates a message; `event` must be valid (see ``isName(_:)``).
     public init(_ event: String, _ metadata: JSONObject = [:], sequence: Int64, epoch: Int64) {
         (self.event, self.metadata, self.sequence, self.epoch) = (event, metadata, sequence, epoch)
     }
 
-    /// Reads one. Fields beside these are left out of account.
+    /// Parses a message. Unknown fields are ignored.
+    ///
+    /// - Parameter text: The JSON text.
+    /// - Throws: ``OverlayWireError`` if the text is not JSON or not a message.
     public init(text: String) throws(OverlayWireError) {
         guard let object = try JSONValue(message: text).object else { throw .noMessage(field: "event") }
         guard let version = object["v"]?.integer else { throw .noMessage(field: "v") }
@@ -41,16 +47,17 @@ public struct OverlayEnvelope: Hashable, Sendable {
         self.init(event, metadata, sequence: sequence, epoch: epoch)
     }
 
+    /// The JSON text of the message.
     public var text: String {
         Self.text(event, metadata.text, sequence: sequence, epoch: epoch)
     }
 
-    /// Of metadata that are text already.
+    /// Returns the JSON text of a message whose metadata is already JSON text.
     static func text(_ event: String, _ metadata: String, sequence: Int64, epoch: Int64) -> String {
         "{\"v\":\(version),\"event\":\"\(event)\",\"metadata\":\(metadata),\"seq\":\(sequence),\"epoch\":\(epoch)}"
     }
 
-    /// Of 1 to 64 letters, digits, `.`, `-` and `_`.
+    /// Returns whether a name consists of 1 to 64 letters, digits, `.`, `-` and `_`.
     public static func isName(_ name: String) -> Bool {
         (1...nameLimit).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in

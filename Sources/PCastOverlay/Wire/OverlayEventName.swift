@@ -1,5 +1,5 @@
-/// The events of the wire that mean something here (Ease Live's names; `bridge.welcome`, `bridge.error` and
-/// `bridge.keepalive` are ours).
+/// The names of known events. They are those of Ease Live, except for `bridge.welcome`, `bridge.error` and
+/// `bridge.keepalive`.
 enum OverlayEventName: String, CaseIterable {
     case bridgeReady = "bridge.ready"
     case bridgeWelcome = "bridge.welcome"

@@ -1,20 +1,29 @@
 import PCastJSON
 
-/// The metadata of an event, read field by field.
+/// Reads and validates the fields of an event's metadata.
 struct OverlayPayload {
     let event: String
     let fields: JSONObject
 
     init(_ envelope: OverlayEnvelope) { (event, fields) = (envelope.event, envelope.metadata) }
 
-    /// Reasons and the like, in characters.
+    /// The length in characters after which texts are truncated.
     static let textLimit = 1_024
-    /// Timecodes that are any: what JavaScript counts exactly.
+    /// The range of timecodes, in which JavaScript numbers are exact.
     private static let timecodes: ClosedRange<Int64> = -(1 << 53) + 1...(1 << 53 - 1)
+    /// The maximum number of available languages.
     private static let mostLanguages = 64
 
+    /// Returns the error for a field that is missing or invalid.
     private func invalid(_ field: String) -> OverlayWireError { .invalidPayload(event: event, field: field) }
 
+    /// Returns a string that is one of the raw values of a type.
+    ///
+    /// - Parameters:
+    ///   - field: The name of the field.
+    ///   - type: The type.
+    /// - Returns: The value.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func choice<Value: RawRepresentable<String>>(
         _ field: String, _ type: Value.Type = Value.self
     ) throws(OverlayWireError) -> Value {
@@ -22,11 +31,25 @@ struct OverlayPayload {
         return value
     }
 
+    /// Returns an integer within a range.
+    ///
+    /// - Parameters:
+    ///   - field: The name of the field.
+    ///   - range: The allowed values.
+    /// - Returns: The value.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func integer(_ field: String, in range: ClosedRange<Int64>) throws(OverlayWireError) -> Int64 {
         guard let value = fields[field]?.integer, range.contains(value) else { throw invalid(field) }
         return value
     }
 
+    /// Returns a number within a range.
+    ///
+    /// - Parameters:
+    ///   - field: The name of the field.
+    ///   - range: The allowed values.
+    /// - Returns: The value.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func number(_ field: String, in range: ClosedRange<Double>) throws(OverlayWireError) -> Double {
         guard let value = fields[field]?.number, range.contains(value) else { throw invalid(field) }
         return value
@@ -37,7 +60,13 @@ struct OverlayPayload {
         return value
     }
 
-    /// Nil where it is absent or null.
+    /// Returns an integer within a range; nil if the field is missing or null.
+    ///
+    /// - Parameters:
+    ///   - field: The name of the field.
+    ///   - range: The allowed values.
+    /// - Returns: The value.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func optionalInteger(_ field: String, in range: ClosedRange<Int64>) throws(OverlayWireError) -> Int64? {
         switch fields[field] {
         case nil, .null?: nil
@@ -45,16 +74,24 @@ struct OverlayPayload {
         }
     }
 
+    /// Returns a text, truncated to 1,024 characters.
+    ///
+    /// - Parameter field: The name of the field.
+    /// - Returns: The text.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func text(_ field: String) throws(OverlayWireError) -> String {
         guard let value = fields[field]?.string else { throw invalid(field) }
         return String(value.prefix(Self.textLimit))
     }
 
-    // MARK: What several events have
+    // MARK: Fields of several events
 
     func timecode() throws(OverlayWireError) -> Int64 { try integer("timecode", in: Self.timecodes) }
 
-    /// Faster than any player plays, and slower, is brought within by the player.
+    /// Returns a playback speed. The player clamps it to the speeds that it supports.
+    ///
+    /// - Returns: A value from 0.01 to 100, where 1 is normal speed.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func speed() throws(OverlayWireError) -> Double { try number("speed", in: 0.01...100) }
 
     func volume() throws(OverlayWireError) -> Int { Int(try integer("volume", in: 0...100)) }
@@ -79,7 +116,10 @@ struct OverlayPayload {
         return language
     }
 
-    /// Empty where it is absent.
+    /// Returns the supported languages; none if the field is missing.
+    ///
+    /// - Returns: At most 64 language tags.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func availableLanguages() throws(OverlayWireError) -> [String] {
         guard let value = fields["available"] else { return [] }
         guard let values = value.array, values.count <= Self.mostLanguages else { throw invalid("available") }
@@ -91,7 +131,7 @@ struct OverlayPayload {
         return languages
     }
 
-    /// A tag of BCP 47, by its characters.
+    /// Returns whether a text has the length and the characters of a language tag (BCP 47).
     static func isLanguage(_ text: String) -> Bool {
         (1...35).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -100,7 +140,11 @@ struct OverlayPayload {
             }
     }
 
-    /// `{type: "fatal" | "warning", message, code?, programId?}`
+    /// Reads an error: `{type: "fatal" | "warning", message, code?, programId?}`.
+    ///
+    /// - Parameter component: The component that the event concerns.
+    /// - Returns: The error, with texts truncated to 1,024 characters.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func error(_ component: OverlayError.Component) throws(OverlayWireError) -> OverlayError {
         let level: OverlayError.Level
         switch fields["type"]?.string {

@@ -1,9 +1,10 @@
 import PCastJSON
 
-/// What is told to pages: an event and its metadata, as text already, since all pages get the same.
+/// A message to pages: an event and its metadata. The metadata is already text, because all pages receive the same.
 public struct OverlayReport: Hashable, Sendable {
+    /// The name of the event.
     public let event: String
-    /// An object of JSON.
+    /// The metadata as the text of a JSON object.
     public let metadata: String
 
     init(_ name: OverlayEventName, _ fields: JSONObject = [:]) {
@@ -12,14 +13,16 @@ public struct OverlayReport: Hashable, Sendable {
 
     init(_ event: String, _ metadata: String) { (self.event, self.metadata) = (event, metadata) }
 
-    /// Only the newest counts.
+    /// Whether a newer report of the same event replaces a queued one.
     var isFleeting: Bool { event == OverlayEventName.playerTime.rawValue }
 
+    /// The approximate size of the message in bytes.
     var size: Int { event.utf8.count + metadata.utf8.count + 64 }
 
-    /// The report of a message; nil for what pages are not told.
+    /// Creates the report of a message. Returns nil if pages do not receive messages of this kind.
     ///
-    /// - Throws: for an ``OverlayMessage/appMessage(_:)`` that is no JSON, or too large.
+    /// - Parameter message: The message.
+    /// - Throws: ``OverlayWireError`` if the text of an ``OverlayMessage/appMessage(_:)`` is not JSON or is too large.
     public init?(_ message: OverlayMessage) throws(OverlayWireError) {
         switch message {
         case .easeLiveReady, .bridgeReady, .bridgeStage, .bridgeStageSwipe, .bridgeTime, .bridgeState,
@@ -42,8 +45,13 @@ public struct OverlayReport: Hashable, Sendable {
         }
     }
 
-    /// An application's message has its own event's name where it says one that is nobody else's:
-    /// `{"event":"poll.opened","metadata":{…}}`. All others are `app.message`, with the whole as `message`.
+    /// Creates the report of an application's message.
+    ///
+    /// A message `{"event":"poll.opened","metadata":{…}}` becomes the event that it names, unless that is a known one.
+    /// Any other becomes `app.message`, with the value as `message`.
+    ///
+    /// - Parameter text: The JSON text of the message.
+    /// - Throws: ``OverlayWireError`` if the text is not JSON or is too large.
     private init(appMessage text: String) throws(OverlayWireError) {
         let value = try JSONValue(message: text)
         if let object = value.object, let event = object["event"]?.string, OverlayEnvelope.isName(event),
@@ -81,7 +89,10 @@ public struct OverlayReport: Hashable, Sendable {
 }
 
 extension OverlayMessage {
-    /// What another overlay reports, as a page of it reads it: of the player alone, and `nil` for everything else.
+    /// Reads a message of another overlay as its page receives it. Returns nil unless it is a report of the player.
+    ///
+    /// - Parameter envelope: The message.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)`` if a field is missing or invalid.
     public init?(report envelope: OverlayEnvelope) throws(OverlayWireError) {
         let payload = OverlayPayload(envelope)
         switch OverlayEventName(rawValue: envelope.event) {
@@ -102,7 +113,8 @@ extension OverlayMessage {
         }
     }
 
-    /// What a page asks for, as a message of its own: for those that speak to another overlay. `nil` for what no page asks.
+    /// Returns the message that a page sends to another overlay to make this request; nil if it is not a request to the
+    /// player.
     public func request(sequence: Int64, epoch: Int64) -> OverlayEnvelope? {
         let (name, fields): (OverlayEventName, JSONObject)
         switch self {

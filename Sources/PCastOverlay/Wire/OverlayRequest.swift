@@ -1,19 +1,24 @@
-/// What a page says, read.
+/// A parsed message from a page.
 public enum OverlayRequest: Hashable, Sendable {
-    /// It listens.
+    /// The page is ready to receive messages.
     case bridgeReady
-    /// It is about to load what it shows.
+    /// The page begins to load its content.
     case appLoading
-    /// It has loaded what it shows.
+    /// The page has loaded its content.
     case appReady
-    /// It is still there.
+    /// A sign of life.
     case keepAlive
-    /// It failed.
+    /// The page has failed.
     case failed(OverlayError)
-    /// A request of the 26; what is not known as ``OverlayMessage/bridgeMessage(_:)``.
+    /// A request. A message with an unknown event is an ``OverlayMessage/bridgeMessage(_:)``.
     case message(OverlayMessage)
 
-    /// - Parameter text: of the whole message, which one that nobody knows is handed on as.
+    /// Reads a message from a page.
+    ///
+    /// - Parameters:
+    ///   - envelope: The message.
+    ///   - text: The JSON text of the message, which is passed on if the event is unknown.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)`` if a field is missing or invalid.
     public init(_ envelope: OverlayEnvelope, text: String) throws(OverlayWireError) {
         let payload = OverlayPayload(envelope)
         self =
@@ -41,7 +46,7 @@ public enum OverlayRequest: Hashable, Sendable {
             }
     }
 
-    /// Whoever looks on may say it too.
+    /// Whether a page without a controller token may send the message.
     var isHarmless: Bool {
         switch self {
         case .bridgeReady, .appLoading, .appReady, .keepAlive: true

@@ -1,23 +1,27 @@
 import PCastJSON
 
-/// Why a message of the wire is not taken.
+/// The reason why a message was rejected.
 public enum OverlayWireError: Error, Hashable, Sendable {
-    /// More than ``OverlayEnvelope/sizeLimit``.
+    /// The message is larger than ``OverlayEnvelope/sizeLimit``.
     case tooLarge
-    /// Bytes where text is spoken.
+    /// The message is binary.
     case notText
-    /// No JSON, from about this byte on.
+    /// The text is not JSON, from about byte `at` on.
     case malformed(at: Int)
+    /// The JSON text has too many levels of nesting.
     case tooDeep
+    /// The JSON text has too many values, or an object too many members.
     case tooManyValues
-    /// JSON, but no message: this field is missing, or is none.
+    /// The text is JSON but not a message, because a field is missing or invalid.
     case noMessage(field: String)
+    /// The version of the message format is not supported.
     case unsupportedVersion(Int64)
-    /// A field of an event's metadata is missing, or is not what it must be.
+    /// A field of the event's metadata is missing or invalid.
     case invalidPayload(event: String, field: String)
 }
 
 extension OverlayWireError {
+    /// Converts an error of the JSON parser.
     init(_ error: JSONError) {
         self =
             switch error {
@@ -30,6 +34,7 @@ extension OverlayWireError {
 }
 
 extension OverlayWireError: CustomStringConvertible {
+    /// The message for a person: the kind of invalid message.
     public var description: String {
         switch self {
         case .tooLarge: "a message of more than \(OverlayEnvelope.sizeLimit) bytes"

@@ -1,23 +1,28 @@
 import PCastMedia
 
-/// Whether the application sends less than it may, so that what arrives says little of the path.
+/// Whether the application sends less than it may, so that the arriving bit rate is no measure of the path.
 ///
-/// After libwebrtc's `AlrDetector`: a budget of 65 % of the target over 500 ms; limited from 80 % unused on, until only
-/// 50 % are.
+/// It follows libwebrtc's `AlrDetector`: a budget of 65 % of the target over 500 ms. The application is limited when
+/// more than 80 % of the budget is unused, until less than 50 % is.
 struct ApplicationLimit: Sendable {
+    /// The share of the target that the application is expected to use.
     static let usage = 0.65
+    /// The duration of the budget in seconds.
     static let window = 0.5
+    /// The unused share of the budget above which the application is limited.
     static let start = 0.8
+    /// The unused share below which it is not limited any more.
     static let stop = 0.5
 
+    /// Whether the application is limited.
     private(set) var isLimited = false
-    /// When it last stopped being limited.
+    /// The time at which it was last not limited any more; nil if never.
     private(set) var endedAt: Instant?
-    /// Bytes.
+    /// The unused budget in bytes.
     private var unused = 0.0
     private var updatedAt: Instant?
 
-    /// - Parameter target: kilobits a second.
+    /// Records sent bytes. `target` is in kilobits per second.
     @inline(__always)
     mutating func sent(_ size: Int, target: Double, at now: Instant) {
         let bytesPerSecond = target * 125 * Self.usage

@@ -1,16 +1,18 @@
 import PCastMedia
 
-/// Gathers packets into groups that left together, and compares how far apart two groups left and arrived.
+/// Groups packets that were sent together, and measures the send and arrival intervals between groups.
 ///
-/// After libwebrtc's `InterArrivalDelta` (CC5): a group is what leaves within 5 ms, and what a bottleneck let go in one
-/// burst (closer than 5 ms, and closer than it left, for 100 ms at most).
+/// It follows libwebrtc's `InterArrivalDelta` (draft-ietf-rmcat-gcc-02, section 5.2): a group has packets that were
+/// sent within 5 ms, or arrived in a burst of a bottleneck. A burst has arrival intervals below 5 ms and below the send
+/// intervals, and lasts at most 100 ms.
 struct ArrivalGroups: Sendable {
-    /// From one group to the next.
+    /// The intervals between two groups.
     struct Delta: Hashable, Sendable {
         var send: TimeSpan
         var arrival: TimeSpan
     }
 
+    /// The times of a group.
     private struct Group {
         var firstSend: Instant
         var lastSend: Instant
@@ -18,24 +20,29 @@ struct ArrivalGroups: Sendable {
         var lastArrival: TimeSpan
     }
 
+    /// The maximum send time of a group.
     static let length = TimeSpan.milliseconds(5)
+    /// The maximum arrival interval in a burst.
     static let burstGap = TimeSpan.milliseconds(5)
+    /// The maximum duration of a burst.
     static let maximumBurst = TimeSpan.milliseconds(100)
-    /// A jump of the peer's clock.
+    /// The change of delay that is considered a step of the peer's clock.
     static let maximumJump = TimeSpan.seconds(Int64(3))
+    /// The number of consecutive reordered groups after which measuring restarts.
     private static let reorderedLimit = 3
 
     private var current: Group?
     private var previous: Group?
     private var reordered = 0
 
-    /// Takes the next packet that arrived; answers what the last two whole groups say when it begins another.
+    /// Adds the next packet that arrived. If it begins a new group, returns the intervals between the last two complete
+    /// groups; nil otherwise.
     mutating func arrived(sentAt: Instant, arrival: TimeSpan) -> Delta? {
         guard var group = current else {
             begin(sentAt: sentAt, arrival: arrival)
             return nil
         }
-        // Only the order of sending can be compared.
+        // Packets that were sent before the group cannot be compared.
         guard sentAt >= group.firstSend else { return nil }
         guard begins(sentAt: sentAt, arrival: arrival, after: group) else {
             group.lastSend = max(group.lastSend, sentAt)
@@ -56,6 +63,7 @@ struct ArrivalGroups: Sendable {
         current = Group(firstSend: sentAt, lastSend: sentAt, firstArrival: arrival, lastArrival: arrival)
     }
 
+    /// Returns whether a packet begins a new group.
     private func begins(sentAt: Instant, arrival: TimeSpan, after group: Group) -> Bool {
         let arrivalGap = arrival - group.lastArrival
         let sendGap = sentAt - group.lastSend
@@ -65,7 +73,8 @@ struct ArrivalGroups: Sendable {
         return !isBurst && sentAt - group.firstSend > Self.length
     }
 
-    /// Groups out of order mean nothing; many of them, or a jump, mean another clock.
+    /// Returns the intervals if they are plausible. Reordered groups are ignored; several of them, or a large step,
+    /// restart the measurement.
     private mutating func judge(_ delta: Delta) -> Delta? {
         if delta.arrival - delta.send >= Self.maximumJump {
             self = ArrivalGroups()

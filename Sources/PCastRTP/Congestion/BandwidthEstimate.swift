@@ -1,21 +1,21 @@
 public import PCastMedia
 
-/// What is known of the path to a peer. Rates count bytes on the wire, IP and UDP included (CC10).
+/// The estimated state of the path to a peer. Bit rates include IP and UDP headers.
 public struct BandwidthEstimate: Hashable, Sendable {
-    /// What may be sent, all tracks together.
+    /// The bit rate that may be sent, all tracks together.
     public var target: Bitrate
-    /// What arrives, as far as the peer tells.
+    /// The bit rate that arrives at the peer; nil if the peer does not report it.
     public var acknowledged: Bitrate?
-    /// Of the packets sent in the last second or so, how many were lost; 0...1.
+    /// The loss rate of recent packets, from 0 to 1.
     public var lossRate: Double
-    /// To the peer and back; nil before it was measured.
+    /// The round-trip time; nil before it was measured.
     public var roundTrip: TimeSpan?
-    /// What packets wait on the path beyond its own delay; nil where the peer does not tell when they arrive.
+    /// The queuing delay of packets on the path; nil if the peer does not report arrival times.
     public var queueDelay: TimeSpan?
-    /// Less is sent than might be, so the target is what was last known, and not what there is.
+    /// Whether less is sent than allowed, so that the target is not a recent measurement.
     public var isApplicationLimited: Bool
-    /// The path was found to carry less than is wanted.
+    /// Whether the path carries less than is wanted.
     public var isLimited: Bool
-    /// More was sent than the path carries, and waits on it.
+    /// Whether more was sent than the path carries, so that packets are queued on it.
     public var isCongested: Bool
 }

@@ -1,49 +1,52 @@
 public import PCastMedia
 
-/// What a path to a peer carries, as the sender finds out: after Google's congestion control as libwebrtc has it
-/// (draft-ietf-rmcat-gcc-02; Carlucci et al. 2017).
+/// The sender-side bandwidth estimation of a path, after Google Congestion Control as in libwebrtc
+/// (draft-ietf-rmcat-gcc-02; Carlucci et al., 2017).
 ///
-/// It is told every packet that leaves, media, sound, retransmissions and padding alike, and every report that comes
-/// back. A peer that reports arrivals (transport-wide feedback) is measured by delay, loss and probes; of others only
-/// loss and REMB are known.
+/// It receives every sent packet, including retransmissions and padding, and all feedback. If the peer sends
+/// transport-wide feedback, delay, loss and probes are measured; otherwise only loss and REMB are known.
 ///
-/// What is asked for each picture or report is `mutating` though it changes nothing: Swift asks a copy otherwise, of more
-/// than a kilobyte.
+/// Methods that are called for each frame or report are `mutating` even if they change nothing, because a nonmutating
+/// call would copy more than a kilobyte.
 public struct BandwidthEstimator: Sendable {
-    /// No estimate leaves this range.
+    /// The range of all estimates.
     public static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
 
-    /// Bytes that a datagram has on the wire beside its own: IPv4 and UDP (CC10).
+    /// The size of IPv4 and UDP headers in bytes, which are added to each datagram.
     public static let datagramOverhead = 28
 
-    /// A path is known up to this, whatever is wanted of it at the moment: a stream that was small for a while finds
-    /// its room when it grows.
+    /// The bit rate up to which the path is probed even if less is wanted, so that a small stream can grow at once.
     private static let alwaysKnown = Bitrate.kilobits(2_500)
 
-    /// Arrivals are compared anew after a silence of this length, as libwebrtc does.
+    /// The duration without feedback after which delay measurements restart, as in libwebrtc.
     private static let silence = TimeSpan.seconds(Int64(2))
-    /// Of so many packets one datagram tells at most, which is twice what is remembered: others are of no use.
+    /// The maximum number of packets that the feedback in one datagram may cover, which is twice the history.
     static let mostReported = 2 * SentPacketHistory.maximumCapacity
+    /// The upper bound of measured round-trip times.
     private static let longestRoundTrip = TimeSpan.seconds(Int64(5))
-    /// Probes wait for this long after the rate went down, and while a queue stands.
+    /// The time after a decrease in which no probe is sent.
     private static let calm = TimeSpan.seconds(Int64(2))
+    /// The queuing delay above which no probe is sent.
     private static let calmQueue = TimeSpan.milliseconds(40)
+    /// The queuing delay above which the path is congested.
     private static let congestedQueue = TimeSpan.milliseconds(80)
 
-    // What each packet asks for, together; see `bringNear`.
+    // The next properties are accessed for each packet; see `bringNear`.
 
     private let reportsArrivals: Bool
     private let canProbe: Bool
+    /// Whether the path has limited the target since it last reached the wanted bit rate.
     private var wasLowered = false
-    /// Kilobits a second.
+    /// The target in kilobits per second.
     private var target: Double
-    /// What the application would send if it could: there is no need to know of more than twice as much.
+    /// The bit rate that the application would send. The path is not probed for more than twice this rate, or 2.5
+    /// Mbit/s.
     public var wanted: Bitrate
     private var history = SentPacketHistory()
     private var application = ApplicationLimit()
     private var probes = ProbeController()
 
-    // What reports ask for as well.
+    // The next properties are accessed for reports.
 
     private var referenceTimes = ReferenceTimeUnwrapper()
     private var groups = ArrivalGroups()
@@ -55,34 +58,48 @@ public struct BandwidthEstimator: Sendable {
     private var queue = QueueDelay()
     private var foreign = ForeignQueue()
     private var measurement = ProbeMeasurement()
+    /// The limit that the peer requested (REMB); nil for none.
     private var receiverLimit: Bitrate?
+    /// The time from which packets are sent at a higher rate, so that a change of the arriving bit rate is expected.
     private var expectsChangeFrom: Instant?
+    /// The end of the last application limit that was processed.
     private var limitEnded: Instant?
     private var lastReport: Instant?
-    /// How many packets what comes in one datagram may still tell of.
+    /// The number of packets that the feedback in the present datagram may still cover.
     private var unread = 0
-    /// When packets began to go the way they go now.
+    /// The time at which packets were first sent on the present path; nil for the first path.
     private var pathSince: Instant?
+    /// The round-trip time from transport-wide feedback, smoothed.
     private var measuredRoundTrip: TimeSpan?
+    /// The round-trip time from sender reports, which has priority.
     private var reportedRoundTrip: TimeSpan?
-    /// A path that gives much less than before has a queue to be emptied until then.
+    /// The time until which a queue is drained after a large decrease; nil if none is.
     private var drainsUntil: Instant?
-    /// What passed while that queue stood, in kilobits a second: all that the path carries.
+    /// The lowest bit rate that arrived while that queue existed, in kilobits per second, i.e. the capacity of the
+    /// path.
     private var fullRate: Double?
 
-    /// A probe succeeded, and more is sent since.
+    /// The time until which a growing delay is expected, because a probe has succeeded and more is sent.
     private var risenUntil: Instant?
+    /// The time at which the acknowledged bit rate was last told to expect a change because of the delay.
     private var lastHurry: Instant?
+    /// The time after a successful probe in which a growing delay is expected.
     private static let riseTime = TimeSpan.milliseconds(400)
+    /// The queuing delay up to which it is expected.
     private static let riseQueue = TimeSpan.milliseconds(80)
 
+    /// The maximum time of draining after a large decrease.
     private static let drainTime = TimeSpan.seconds(Int64(3))
+    /// The factor of a large decrease.
     private static let fall = 0.7
 
+    /// Creates an estimator.
+    ///
     /// - Parameters:
-    ///   - start: the estimate before anything is known.
-    ///   - reportsArrivals: transport-wide feedback was agreed on.
-    ///   - canProbe: there is a stream for padding.
+    ///   - start: The initial estimate.
+    ///   - wanted: The bit rate that the application would send.
+    ///   - reportsArrivals: Whether the peer sends transport-wide feedback.
+    ///   - canProbe: Whether a stream can send padding.
     public init(start: Bitrate, wanted: Bitrate, reportsArrivals: Bool, canProbe: Bool) {
         self.wanted = wanted
         self.reportsArrivals = reportsArrivals
@@ -91,7 +108,7 @@ public struct BandwidthEstimator: Sendable {
         target = rate.kilobits
     }
 
-    /// What is known at the moment.
+    /// The present estimate.
     public var estimate: BandwidthEstimate {
         mutating get {
             BandwidthEstimate(
@@ -102,41 +119,42 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
+    /// Whether the path carries less than is wanted.
     private var isLimited: Bool { wasLowered && target < wanted.kilobits }
 
-    /// Whether what was sent stands on the path: more than it carries, and nobody else's.
+    /// Whether more was sent than the path carries, and the queue is not due to cross traffic.
     public var isCongested: Bool { mutating get { isFull } }
 
     private var isFull: Bool { isLimited && !foreign.isForeign && (queue.value ?? .zero) > Self.congestedQueue }
 
-    /// How a pacer is to go about it.
+    /// The congestion state for the pacer.
     public var pressure: Pacer.Pressure { mutating get { isFull ? .congested : isLimited ? .limited : .none } }
 
-    /// What is seen to pass, or may.
+    /// The bit rate that passes the path: the target, or the arriving bit rate if that is higher.
     public var passingBitrate: Bitrate {
         mutating get { max(targetBitrate, acknowledged.bitrate ?? targetBitrate) }
     }
 
-    /// What may be sent.
+    /// The bit rate that may be sent, all tracks together.
     public var targetBitrate: Bitrate { Bitrate(kilobits: target) }
 
-    // MARK: What leaves
+    // MARK: Sent packets
 
-    /// A packet leaves.
+    /// Records a sent packet.
     ///
     /// - Parameters:
-    ///   - number: its transport-wide number, if it bears one.
-    ///   - size: bytes of the datagram.
-    ///   - cluster: the probe that it belongs to, or 0.
+    ///   - number: The transport-wide sequence number; nil if the packet has none.
+    ///   - size: The size of the datagram in bytes.
+    ///   - cluster: The ID of the probe that the packet belongs to; 0 for none.
+    ///   - now: The present time.
     @inline(__always)
     public mutating func sent(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
         note(number, size: size, cluster: cluster, at: now)
         finishRun(bytes: size + Self.datagramOverhead, at: now)
     }
 
-    /// A packet of a run leaves, which is counted with the others in `finishRun`.
-    ///
-    /// - Parameters: see `sent`.
+    /// Records a packet of several that are sent together. ``finishRun(bytes:at:)`` must be called after the last one;
+    /// the parameters are those of ``sent(_:size:cluster:at:)``.
     @inline(__always)
     public mutating func note(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
         guard reportsArrivals else { return }
@@ -148,57 +166,63 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
-    /// Where what is asked for with each packet lies.
+    /// Calls a function with the memory that recording a packet accesses, for prefetching.
     @inline(__always)
     public mutating func bringNear(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         Self.span(&target, &probes, bring)
     }
 
+    /// Calls a function with the memory from one stored property to another.
     @inline(__always)
     private static func span(
         _ first: UnsafeRawPointer, _ last: UnsafePointer<ProbeController>,
         _ bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
     ) { bring(first, UnsafeRawPointer(last + 1) - first) }
 
-    /// Where the next packet is noted; nil before the first.
+    /// The address of the history entry for the next packet; nil before the first packet.
     public var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
 
-    /// The first of the array that they are noted in; nil before the first packet.
+    /// The address of the history entries; nil before the first packet.
     public var records: UnsafeRawPointer? { mutating get { history.records } }
 
-    /// Where the next report is looked up, as far as can be known: at most so many bytes.
+    /// Calls a function with the history entries that the next report probably concerns, at most `count` bytes.
     @inline(__always)
     public mutating func bringReportedNear(
         _ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
     ) { history.bringReportedNear(count, by: bring) }
 
-    /// The packets of a run left.
-    ///
-    /// - Parameter bytes: all of theirs, on the wire.
+    /// Records the total size of packets that were recorded by ``note(_:size:cluster:at:)``. `bytes` includes IP and
+    /// UDP headers.
     @inline(__always)
     public mutating func finishRun(bytes: Int, at now: Instant) {
         application.sent(bytes, target: target, at: now)
     }
 
+    /// The highest bit rate to probe for, in kilobits per second.
     private var ceiling: Double {
         min(
             max(ProbeController.headroom * wanted.kilobits, Self.alwaysKnown.kilobits),
             Self.range.upperBound.kilobits)
     }
 
-    /// A probe that is to be sent now; nil when none is due.
+    /// Returns the next probe to send; nil if none is due.
     public mutating func pollProbe() -> ProbeCluster? { canProbe ? probes.poll() : nil }
 
-    // MARK: What comes back
+    // MARK: Feedback
 
-    /// The peer's time for packets, from the datagram that the message was read from.
+    /// Processes transport-wide feedback.
     ///
-    /// - Parameter waited: how long before `now` it came.
+    /// - Parameters:
+    ///   - feedback: The message.
+    ///   - datagram: The bytes of the datagram.
+    ///   - waited: The time from the arrival of the datagram to `now`.
+    ///   - now: The present time.
     public mutating func receive(
         _ feedback: TransportFeedback, in datagram: Span<UInt8>, waited: TimeSpan = .zero, at now: Instant
     ) {
         guard reportsArrivals else { return }
-        // A datagram's messages have one time. Two dozen of them may each tell of 65,535 packets (CC3).
+        // All messages of a datagram have the same time. The limit is needed because each of about 24 messages may
+        // cover 65,535 packets.
         if lastReport != now { unread = Self.mostReported }
         guard feedback.packetCount <= unread else { return }
         unread -= feedback.packetCount
@@ -234,20 +258,22 @@ public struct BandwidthEstimator: Sendable {
         finish(tally, at: now)
     }
 
-    /// What one report told.
+    /// The results of one feedback message.
     private struct Tally {
-        /// When the report came.
+        /// The time at which the message arrived.
         let cameAt: Instant
         var lost = 0
         var expected = 0
         var lastArrival: TimeSpan?
-        /// Time on the way there and back, without the wait for the report.
+        /// The minimum round-trip time, without the delay of the feedback.
         var roundTrip: TimeSpan?
+        /// The bit rate that a probe measured, in kilobits per second; nil if none did.
         var probed: Double?
+        /// The minimum queuing delay of the packets.
         var leastQueue: TimeSpan?
     }
 
-    /// Packets that left at once and arrived at once, as far as is told, and so say the same: those of a picture mostly.
+    /// Packets that were sent and arrived at the same time, as most packets of a frame do. They are measured together.
     private struct Run {
         let packet: SentPacketHistory.Packet
         let arrival: TimeSpan
@@ -260,7 +286,8 @@ public struct BandwidthEstimator: Sendable {
             size = packet.size + packet.unnumberedSize
         }
 
-        /// Answers whether it is one of them; those of a probe are looked at one by one.
+        /// Adds a packet if it was sent and arrived at the same time. Returns false otherwise, and for packets of
+        /// probes, which are measured one by one.
         mutating func join(_ other: SentPacketHistory.Packet, arrival: TimeSpan) -> Bool {
             guard arrival == self.arrival, other.sentAt == packet.sentAt, other.cluster == 0, packet.cluster == 0 else {
                 return false
@@ -271,6 +298,7 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
+    /// Measures packets that arrived together.
     private mutating func take(_ run: Run, _ tally: inout Tally, at now: Instant) {
         let (packet, arrival) = (run.packet, run.arrival)
         tally.expected += run.count
@@ -292,6 +320,7 @@ public struct BandwidthEstimator: Sendable {
         tally.roundTrip = min(tally.roundTrip ?? roundTrip, roundTrip)
     }
 
+    /// Updates the estimate after a feedback message.
     private mutating func finish(_ tally: Tally, at now: Instant) {
         if let sample = tally.roundTrip {
             measuredRoundTrip = measuredRoundTrip.map { $0 + (sample - $0) / 8 } ?? sample
@@ -311,14 +340,14 @@ public struct BandwidthEstimator: Sendable {
         updateProbes(at: now)
     }
 
-    /// The rate that the delay allows, or a probe has found.
+    /// Updates the rate from the delay, or from a probe.
     private mutating func follow(_ tally: Tally, at now: Instant) {
         let before = rate.kilobits
         let arriving = acknowledged.bitrate?.kilobits
         if let delay = tally.leastQueue {
             foreign.update(delay: delay, rate: before, loss: loss.rate - loss.inherent, at: now)
         }
-        // What loss once forbade is found again by a probe too, or sound alone would be all for half a minute (CC9).
+        // A probe also raises a limit by loss. Otherwise only audio would be sent for half a minute after heavy loss.
         if detector.usage != .overusing, let probed = tally.probed,
             probed > min(rate.kilobits, loss.limit ?? .infinity)
         {
@@ -331,7 +360,8 @@ public struct BandwidthEstimator: Sendable {
                 isLosing: Double(tally.lost) > usual + 3 * usual.squareRoot(), fairRate: foreign.fairRate,
                 acknowledged: arriving, at: now)
         } else if detector.usage != .overusing || !isExpectedQueue(at: now) {
-            // Where a queue stands, what arrives is all that the path carries, however little was asked of it.
+            // If there is a queue, the arriving bit rate is the capacity of the path, even if the application is
+            // limited.
             let isFull = (queue.value ?? .zero) > Self.calmQueue
             rate.update(
                 detector.usage, acknowledged: detector.usage == .overusing ? acknowledged.fastest?.kilobits : arriving,
@@ -348,13 +378,13 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
-    /// A growing delay that calls for nothing: of the larger frames that follow a probe's success, before what arrives
-    /// of them is measured; and of a queue that is being emptied already.
+    /// Returns whether a growing delay is expected and needs no decrease: it comes from larger frames after a
+    /// successful probe, or from a queue that is already being drained.
     private mutating func isExpectedQueue(at now: Instant) -> Bool {
         let delay = queue.value ?? .zero
         if let risenUntil, now < risenUntil, delay < Self.riseQueue { return true }
         if detector.usage == .overusing, delay > Self.riseQueue, lastHurry.map({ now - $0 > Self.riseTime }) ?? true {
-            // The path has changed, and a slow mean of what arrived does not tell.
+            // The path has changed, which the slow filter of the arriving bit rate does not show yet.
             lastHurry = now
             acknowledged.expectChange()
         }
@@ -362,12 +392,12 @@ public struct BandwidthEstimator: Sendable {
         return arriving.kilobits > target
     }
 
-    /// What arrives is no measure of the path, or was none a moment ago.
+    /// Returns whether the arriving bit rate was limited by the application within the last 400 ms.
     private func wasLimited(at now: Instant) -> Bool {
         application.isLimited || application.endedAt.map { now - $0 < Self.riseTime } ?? false
     }
 
-    /// After a silence: what was measured is of before it, and what stood on the path has gone.
+    /// Restarts delay measurements after a time without feedback. Packets that were queued on the path have left it.
     private mutating func compareAnew() {
         queue.forgetStanding()
         groups = ArrivalGroups()
@@ -375,6 +405,7 @@ public struct BandwidthEstimator: Sendable {
         detector = OveruseDetector()
     }
 
+    /// Computes the target from the limits by delay, loss and REMB.
     private mutating func settle(at now: Instant) {
         let share = drainShare(at: now)
         var kilobits = reportsArrivals ? rate.kilobits : max(wanted.kilobits, rate.kilobits)
@@ -391,8 +422,8 @@ public struct BandwidthEstimator: Sendable {
         if target >= wanted.kilobits { wasLowered = false }
     }
 
-    /// After a fall, less than arrives is sent until the queue is gone; not for longer, for a queue that stays is
-    /// someone else's.
+    /// Returns the share of the target that is sent to drain a queue. After a large decrease it is low for up to 3 s; a
+    /// queue that remains longer is due to cross traffic.
     private mutating func drainShare(at now: Instant) -> Double {
         guard let delay = queue.value else { return 1 }
         let excess = delay - Self.calmQueue
@@ -409,17 +440,20 @@ public struct BandwidthEstimator: Sendable {
         return max(1 - excess.seconds / 0.4, 0.5)
     }
 
-    /// A queue that stands does not grow, and no trend tells of it: a little less than passes lets it go (CC5).
+    /// Returns the share of the target that is sent to drain a queue of constant length. The trend of the delay does
+    /// not detect such a queue, so slightly less than the capacity is sent.
     private func standingShare(_ excess: TimeSpan) -> Double {
         guard isLimited, excess > .zero, !foreign.isForeign else { return 1 }
         return max(1 - excess.seconds / 0.3, Self.leastStandingShare)
     }
 
+    /// The minimum share of the target while a queue of constant length is drained.
     private static let leastStandingShare = 0.7
 
+    /// Updates the probe controller after feedback.
     private mutating func updateProbes(at now: Instant) {
         guard canProbe else { return }
-        // With the first report: one who sends none is not asked.
+        // Probing begins with the first feedback, because a peer that sends none cannot be measured.
         guard probes.hasBegun else {
             probes.begin(estimate: target, ceiling: ceiling, at: now)
             return
@@ -430,8 +464,7 @@ public struct BandwidthEstimator: Sendable {
             mayRise: detector.usage == .normal && isCalm && (queue.value ?? .zero) < Self.calmQueue, at: now)
     }
 
-    /// What the peer counted of one of our streams since its last report; of peers that do not report arrivals, that
-    /// is how loss is known.
+    /// Processes the loss in a receiver report. It is used only if the peer does not send transport-wide feedback.
     public mutating func receive(lost: Int, expected: Int, at now: Instant) {
         guard !reportsArrivals, expected > 0 else { return }
         loss.reported(lost: lost, expected: expected)
@@ -441,20 +474,20 @@ public struct BandwidthEstimator: Sendable {
         settle(at: now)
     }
 
-    /// The peer's own estimate (REMB); nothing is known better by those who report arrivals.
+    /// Processes the limit of a REMB message. It is used only if the peer does not send transport-wide feedback.
     public mutating func receive(receiverLimit: Bitrate, at now: Instant) {
         guard !reportsArrivals else { return }
         self.receiverLimit = receiverLimit
         settle(at: now)
     }
 
-    /// The time to the peer and back, as sender reports measure it.
+    /// Sets the round-trip time that sender reports measure.
     public mutating func measured(roundTrip: TimeSpan) {
         reportedRoundTrip = roundTrip
         rate.roundTrip = roundTrip
     }
 
-    /// Packets go another way from now on: what was measured is of the old one. The rate stays until the new way is
+    /// Resets the measurements because packets are sent on another path. The target stays until the new path is
     /// measured and probed.
     public mutating func pathChanged(at now: Instant) {
         pathSince = now
@@ -476,14 +509,16 @@ public struct BandwidthEstimator: Sendable {
 
     // MARK: Time
 
-    /// When `advance` wants to be called: for a probe that no report brings about.
+    /// The time at which ``advance(to:)`` must be called for a probe without feedback; nil if none is scheduled.
     public var deadline: Instant? {
         mutating get { canProbe ? probes.deadline(isLimited: application.isLimited) : nil }
     }
 
+    /// Schedules a probe if it is due without feedback.
     public mutating func advance(to now: Instant) {
         guard let deadline, now >= deadline else { return }
-        // Who is sent nothing, as the path was full, reports nothing: what was seen last would forbid to try it for good (CC9).
+        // If nothing is sent because the path was congested, there is no feedback. The old measurements would then
+        // prevent probes forever.
         if let lastReport, now - lastReport > Self.silence { compareAnew() }
         application.sent(0, target: target, at: now)
         updateProbes(at: now)

@@ -1,41 +1,51 @@
 import PCastMedia
 
-/// Whether the queue that stands on the path is someone else's.
+/// Detects whether a queue on the path is due to cross traffic.
 ///
-/// What goes down by delay alone gives way to a download until nothing is left (RFC 8836, section 2, asks for a share).
-/// A queue of our own is gone when we send less than arrives; one that stands for seconds though we have gone down, and
-/// does not become shorter, is kept full by another, and then loss tells how much is ours, as it tells the other (the
-/// same thought as in Copa's competitive mode; Arun and Balakrishnan, 2018).
+/// A flow that reacts to delay alone would give way to a download until it gets nothing (RFC 8836, section 2, requires
+/// a fair share). A queue of this flow disappears when it sends less than arrives. A queue that stays for seconds
+/// although the flow has reduced its rate is kept by another flow. Then loss decides about the rate, as for the other
+/// flow. The idea is that of Copa's competitive mode (Arun and Balakrishnan, 2018).
 struct ForeignQueue: Sendable {
-    /// A queue that ever gets shorter than this is nobody's.
+    /// The delay below which there is no queue.
     static let least = TimeSpan.milliseconds(15)
+    /// The time after which a queue is considered cross traffic.
     static let patience = stretch * 3
+    /// The interval of delay minima.
     private static let stretch = TimeSpan.milliseconds(700)
-    /// After this the other may be gone, and the queue ours.
+    /// The time after which cross traffic is checked again, because it may have ended.
     static let recheck = TimeSpan.seconds(Int64(30))
-    /// What we have given up by then, of the rate when the queue came.
+    /// The share of the rate at the beginning of the queue to which the flow must have reduced its rate.
     private static let share = 0.75
-    /// Of a report's time: half of it is forgotten in a minute.
+    /// The factor by which the remembered peak rate decreases with each report; it halves within about a minute.
     private static let memory = 0.999
+    /// The loss rate above which the queue is not considered cross traffic.
     private static let maximumLoss = 0.1
 
+    /// Whether the queue is due to cross traffic.
     private(set) var isForeign = false
+    /// The time at which the queue appeared, or at which cross traffic was detected; nil without a queue.
     private var since: Instant?
+    /// The rate when the queue appeared.
     private var rateBefore = 0.0
-    /// The most that we had of the path, as far as it can be remembered.
+    /// The highest recent rate without a queue.
     private var peak = 0.0
 
-    /// Half of what we had alone: more is not ours while another is there.
+    /// Half of the peak rate, which is the fair share while another flow is active.
     var fairRate: Double { peak / 2 }
 
-    /// The least delays of the running stretch and of the two before.
+    /// The minimum delays of the current interval and of the two before.
     private var minima = (TimeSpan.zero, TimeSpan.zero, TimeSpan.zero)
+    /// The beginning of the current interval.
     private var turned: Instant?
 
+    /// Processes a report.
+    ///
     /// - Parameters:
-    ///   - delay: the shortest wait of the packets of a report.
-    ///   - rate: what we may send, in any unit.
-    ///   - loss: 0...1, beyond what the path loses anyway.
+    ///   - delay: The minimum queuing delay of the packets.
+    ///   - rate: The rate that may be sent, in any unit.
+    ///   - loss: The loss rate beyond that of the idle path, from 0 to 1.
+    ///   - now: The present time.
     mutating func update(delay: TimeSpan, rate: Double, loss: Double, at now: Instant) {
         guard delay >= Self.least else {
             isForeign = false
@@ -62,6 +72,7 @@ struct ForeignQueue: Sendable {
         }
     }
 
+    /// Begins to observe a queue.
     private mutating func begin(delay: TimeSpan, rate: Double, at now: Instant) {
         since = now
         turned = now

@@ -1,44 +1,56 @@
 public import PCastMedia
 
-/// A path that was filled beyond what it carries: video is left out until the queue there is gone and what comes next fits.
+/// The pause of video on a congested path until its queue is drained and the next data fits.
 ///
-/// What is sent on meanwhile only waits, or is lost and asked for again, and a key frame in the midst of it, which whoever
-/// lost something asks for, would fill the path anew. A pause of less than a second empties it. A relay needs that the more
-/// as it cannot make a layer smaller: its publisher has to be asked, and to heed it.
+/// Packets that are sent meanwhile are delayed or lost. A key frame, which a receiver requests after a loss, would
+/// congest the path again. A pause of less than a second drains the queue. The SFU needs this most, because it cannot
+/// reduce the size of a layer itself: it has to ask the publisher, which takes time.
 public struct LinkDrain: Sendable {
-    /// A frame that waits for its turn for so long will not be seen in time: the rest is left out.
+    /// The time that a frame may be queued before the rest is dropped.
     private static let longestWait = TimeSpan.milliseconds(400)
-    /// What waits behind a key frame is given this time, for that is larger than what the path carries at once.
+    /// The time that packets after a key frame may be queued, because a key frame is larger than the path carries at
+    /// once.
     private static let keyFrameTime = TimeSpan.seconds(1 as Int64)
-    /// Whatever the path is like, it is tried again after this: the queue may be someone else's.
+    /// The maximum duration of the pause. After it sending is tried again, because the queue may be due to cross
+    /// traffic.
     private static let longest = TimeSpan.milliseconds(1_500)
+    /// The queuing delay below which the queue is drained.
     private static let emptyQueue = TimeSpan.milliseconds(50)
-    /// What a publisher was asked to have, it has after this.
+    /// The time after which a publisher has reduced its bit rate as requested.
     private static let obedience = TimeSpan.milliseconds(150)
 
     private let since: Instant
 
+    /// Begins a pause at a time.
     public init(since: Instant) { self.since = since }
 
-    /// Whether what waits to be sent along a full path is to be left out.
+    /// Returns whether the queued packets for a congested path must be dropped.
     ///
-    /// - Parameter waiting: since when the oldest has waited.
+    /// - Parameters:
+    ///   - since: The time since which the oldest packet is queued.
+    ///   - log: The packets.
+    ///   - now: The present time.
+    /// - Returns: True if it is queued too long, and no recent key frame is in the log.
     public static func isDue(waiting since: Instant, in log: borrowing PacketLog, at now: Instant) -> Bool {
         now - since >= longestWait && !hasFreshKeyFrame(log, at: now)
     }
 
-    /// Whether a key frame is on its way: that is not left out, and not asked for anew (KEY3).
+    /// Returns whether the log has a recent key frame, which is not dropped and makes another one unnecessary.
     public static func hasFreshKeyFrame(_ log: borrowing PacketLog, at now: Instant) -> Bool {
         log.newestKeyFrame.map { now - log[$0].arrival < keyFrameTime } ?? false
     }
 
-    /// Until when it lasts at most.
+    /// The time at which the pause ends at the latest.
     public var end: Instant { since + Self.longest }
 
+    /// Returns whether the pause is over.
+    ///
     /// - Parameters:
-    ///   - estimate: of the path.
-    ///   - needed: the rate of what is to be sent next; nil where that heeds the estimate.
-    ///   - askedAt: when its publisher was asked for less than it had; nil while it is not.
+    ///   - estimate: The bandwidth estimate of the path.
+    ///   - needed: The bit rate of the stream; nil if it adapts to the estimate.
+    ///   - askedAt: The time at which the publisher was asked for a lower bit rate; nil if it was not.
+    ///   - now: The present time.
+    /// - Returns: True if the queue is drained and the stream fits, or after the maximum duration.
     public func isOver(
         _ estimate: BandwidthEstimate, needed: Bitrate? = nil, askedAt: Instant? = nil, at now: Instant
     ) -> Bool {

@@ -1,30 +1,37 @@
 import PCastMedia
 
-/// The rate that loss allows: none but what the delay allows, while loss is not a sign of too much.
+/// The limit of the bit rate by loss.
 ///
-/// The thresholds are libwebrtc's (draft-ietf-rmcat-gcc-02, section 6): up by 8 % a second below 2 %, down by half the
-/// loss above 10 %, each 300 ms and a round trip. They are meant of the loss beyond what the path loses anyway: what is
-/// lost while no queue stands does not come from our rate, and a radio link that loses 10 % of everything would be
-/// starved for nothing (CC15).
+/// The thresholds are those of libwebrtc (draft-ietf-rmcat-gcc-02, section 6): an increase by 8 % per second below 2 %
+/// loss, and a decrease by half the loss above 10 %, at most once in 300 ms plus a round-trip time. They apply to the
+/// loss beyond that of the idle path. Loss without a queue does not depend on the bit rate, and a radio link that
+/// always loses 10 % would otherwise be starved.
 struct LossControl: Sendable {
+    /// The loss rate below which the limit increases.
     static let low = 0.02
+    /// The loss rate above which the limit decreases.
     static let high = 0.10
-    /// What a path may lose anyway, at most; more is taken for a sign of too much even without a queue.
+    /// The maximum loss rate that is attributed to the idle path. Higher loss is considered congestion even without a
+    /// queue.
     static let maximumInherent = 0.15
-    /// A queue below this is none.
+    /// The queuing delay below which there is no queue.
     static let queueThreshold = TimeSpan.milliseconds(30)
-    /// Loss of this much tells where the limit is better than steps do.
+    /// The loss rate above which the limit is set to the arriving bit rate instead of being reduced in steps.
     private static let severe = 0.25
+    /// The minimum time between decreases, to which the round-trip time is added.
     private static let decreaseInterval = TimeSpan.milliseconds(300)
+    /// The minimum duration of a measurement.
     private static let window = TimeSpan.milliseconds(500)
+    /// The minimum number of packets of a measurement.
     private static let windowPackets = 20
+    /// The weight of a measurement in averages.
     private static let weight = 0.25
 
-    /// Kilobits a second; nil while loss is no reason to send less.
+    /// The limit in kilobits per second; nil if loss does not limit the bit rate.
     private(set) var limit: Double?
-    /// Of the packets of the last windows, how many were lost.
+    /// The average loss rate of recent packets, from 0 to 1.
     private(set) var rate = 0.0
-    /// Of any packets, how many the path loses whatever is sent.
+    /// The average loss rate without a queue, from 0 to 1.
     private(set) var inherent = 0.0
 
     private var lost = 0
@@ -34,17 +41,20 @@ struct LossControl: Sendable {
     private var decreasedAt: Instant?
     private var changedAt: Instant?
 
-    /// Counts what a report tells; a packet that comes after it was reported lost is taken back by negative numbers.
+    /// Adds the counts of a report. Negative numbers take back a packet that arrived after it was reported lost.
     mutating func reported(lost: Int, expected: Int) {
         self.lost += lost
         self.expected += expected
     }
 
-    /// Judges what was counted, once it is enough.
+    /// Updates the limit if enough packets were counted.
     ///
     /// - Parameters:
-    ///   - target: what is sent at most now, in kilobits a second.
-    ///   - queueDelay: nil when it cannot be measured; then loss alone has to tell.
+    ///   - target: The present target in kilobits per second.
+    ///   - acknowledged: The arriving bit rate in kilobits per second; nil if it is unknown.
+    ///   - queueDelay: The queuing delay; nil if it is unknown, and loss alone decides.
+    ///   - roundTrip: The round-trip time.
+    ///   - now: The present time.
     mutating func update(
         target: Double, acknowledged: Double?, queueDelay: TimeSpan?, roundTrip: TimeSpan, at now: Instant
     ) {
@@ -72,6 +82,7 @@ struct LossControl: Sendable {
         changedAt = now
     }
 
+    /// Decreases the limit, at most once in 300 ms plus a round-trip time.
     private mutating func decrease(
         _ fraction: Double, target: Double, acknowledged: Double?, roundTrip: TimeSpan, at now: Instant
     ) {
@@ -82,19 +93,20 @@ struct LossControl: Sendable {
             limit = stepped
             return
         }
-        // What arrives is what the path carries: that tells where to go, and that there is no need to go further.
+        // The arriving bit rate is the capacity of the path, so a lower limit is not needed.
         let found = RateController.beta * acknowledged
         limit = fraction > Self.severe ? found : max(stepped, found)
     }
 
+    /// Increases the limit by 8 % per second.
     private mutating func increase(target: Double, at now: Instant) {
         guard let limit, let changedAt else { return }
         let grown = limit * (1 + 0.08 * min((now - changedAt).seconds, 1)) + 1
-        // Far above what the delay allows it is none any more.
+        // A limit far above the target has no effect and is removed.
         self.limit = grown > 1.5 * target ? nil : grown
     }
 
-    /// A probe was carried at this rate.
+    /// Raises the limit to the bit rate that a probe measured, in kilobits per second.
     mutating func probed(_ kilobits: Double) {
         if let limit, limit < kilobits { self.limit = kilobits }
     }

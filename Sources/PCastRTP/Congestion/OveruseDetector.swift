@@ -1,39 +1,54 @@
 import PCastMedia
 
-/// Says from the trend of the delay whether a path is used beyond what it carries.
+/// Detects overuse of a path from the trend of its delay.
 ///
-/// After libwebrtc's detector: the trend times the number of groups (60 at most) times 4, against a threshold that
-/// follows it slowly up (0.0087) and faster down (0.039), between 6 and 600, so that the delays that a loss-based flow
-/// causes do not starve this one (Carlucci et al., "Congestion Control for Web Real-Time Communication", 2017; CC5).
+/// It follows libwebrtc's detector (draft-ietf-rmcat-gcc-02, section 5.4): the trend, multiplied by the number of
+/// groups (at most 60) and by 4, is compared with a threshold. The threshold follows it slowly up (0.0087) and faster
+/// down (0.039) between 6 and 600, so that this flow is not starved by loss-based flows (Carlucci et al., "Congestion
+/// Control for Web Real-Time Communication", 2017).
 struct OveruseDetector: Sendable {
+    /// The use of the path.
     enum Usage: Hashable, Sendable {
         case normal, overusing
-        /// Queues drain.
+        /// The queue of the path decreases.
         case underusing
     }
 
+    /// The factor of the trend.
     static let gain = 4.0
     static let initialThreshold = 12.5
+    /// The range of the threshold.
     static let thresholdRange = 6.0...600.0
+    /// The gain of the threshold upwards.
     static let rise = 0.0087
+    /// The gain of the threshold downwards.
     static let fall = 0.039
-    /// A trend that is further off than this is a jump, and not followed.
+    /// The distance above the threshold from which a trend is considered a step that the threshold does not follow.
     static let maximumStep = 15.0
+    /// The maximum number of groups in the comparison.
     private static let maximumCount = 60
+    /// The minimum duration of overuse.
     private static let patience = TimeSpan.milliseconds(10)
+    /// The maximum interval by which the threshold is updated.
     private static let maximumInterval = TimeSpan.milliseconds(100)
 
+    /// The use of the path at the last group.
     private(set) var usage = Usage.normal
+    /// The adaptive threshold.
     private(set) var threshold = Self.initialThreshold
+    /// The duration of the present overuse; nil if there is none.
     private var overusingFor: TimeSpan?
     private var overusingCount = 0
     private var previousSlope = 0.0
     private var updatedAt: TimeSpan?
 
+    /// Processes a group of packets.
+    ///
     /// - Parameters:
-    ///   - slope: of the trend, which has seen `count` groups.
-    ///   - sendDelta: from the group before to this one.
-    ///   - arrival: by the peer's clock.
+    ///   - slope: The slope of the trend.
+    ///   - count: The number of groups in the trend.
+    ///   - sendDelta: The send interval to the group before.
+    ///   - arrival: The arrival time by the peer's clock.
     mutating func update(slope: Double, of count: Int, sendDelta: TimeSpan, arrival: TimeSpan) {
         guard count >= 2 else { return }
         let amplified = Double(min(count, Self.maximumCount)) * slope * Self.gain
@@ -54,6 +69,7 @@ struct OveruseDetector: Sendable {
         follow(abs(amplified), arrival: arrival)
     }
 
+    /// Moves the threshold towards the trend.
     private mutating func follow(_ amplified: Double, arrival: TimeSpan) {
         let interval = min(max(arrival - (updatedAt ?? arrival), .zero), Self.maximumInterval)
         updatedAt = arrival

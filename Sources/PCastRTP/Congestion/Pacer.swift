@@ -1,54 +1,63 @@
 public import PCastMedia
 
-/// Spreads what leaves over time: at two and a half times the target, in bursts of at most 5 ms of that. What is held
-/// back waits until half a burst may leave at once, for neighbours leave in one system call and single ones do not (IO2).
-/// A picture leaves whole for the same reason, if it is not much larger than others, where the path is not known to be
-/// narrow.
+/// Paces the sending of packets at 2.5 times the target, in bursts of at most 5 ms.
 ///
-/// What is asked for each packet is `mutating` though it changes nothing: nothing is asked of a copy.
+/// It holds no packets: the caller asks whether the next packet may be sent, and if not, asks again at the deadline.
+/// Paced packets wait until half a burst may be sent, because consecutive packets are sent by one system call (GSO).
+/// For the same reason a frame of usual size is sent at once unless the path is known to be limited. Audio is not
+/// paced, but counts. A frame that would be queued for more than 200 ms is paced faster, so that key frames are not
+/// delayed more.
 ///
-/// It holds no packets: whoever has some asks whether the next may pass, and if not, comes again at the deadline. Sound
-/// is not asked about, and counts all the same. A frame that would wait for longer than 200 ms is paced faster, so
-/// that a key frame is not late by more than that (CC11).
+/// Methods that are called for each packet are `mutating` even if they change nothing, which avoids copies.
 public struct Pacer: Sendable {
-    /// libwebrtc's pacing factor.
+    /// The pacing factor of libwebrtc.
     static let factor = 2.5
+    /// The multiple of the wanted bit rate that limits the pace.
     private static let headroom = 2.0
+    /// The pacing factor on a limited path.
     private static let limitedFactor = 1.25
+    /// The maximum duration of a burst.
     static let burst = TimeSpan.milliseconds(5)
-    /// What waits leaves whole if it is not more than this of the pace, which is 40 ms of what the path is known to carry and
-    /// so a picture of a stream that it just carries, nor more than sixteen packets (IO3). libwebrtc's pacer has such a burst too
+    /// The maximum duration of a frame that is sent at once, which is 40 ms of the target and thus about a frame of a
+    /// stream that the path just carries. It has at most sixteen packets. libwebrtc has a similar burst
     /// (`SetSendBurstInterval`).
     static let whole = TimeSpan.milliseconds(16)
+    /// The maximum size of a frame that is sent at once, in bytes.
     private static let wholeSize = 16 * packetSize
+    /// The maximum time that a packet is queued.
     static let longestWait = TimeSpan.milliseconds(200)
+    /// The maximum time that a packet is queued on a limited path.
     static let longestLimitedWait = TimeSpan.milliseconds(600)
-    /// What is not asked about may exceed the pace; the rest is not held back for longer than this, in seconds.
+    /// The maximum debt in seconds, by which packets that are not paced can delay others.
     private static let longestDebt = 0.5
-    /// What a probe may be ahead of its rate.
+    /// The duration by which a probe may be ahead of its rate.
     private static let probeBurst = TimeSpan.milliseconds(2)
+    /// The maximum duration of a probe.
     private static let probePatience = TimeSpan.milliseconds(500)
-    /// What the next packet may be, in bytes on the wire.
+    /// The assumed size of a packet in bytes, including headers.
     private static let packetSize = 1250.0
 
-    /// The rate of media in bytes a second.
+    /// The rate of media in bytes per second.
     private var rate: Double
-    /// By which bursts are measured: what the path is known to carry, where that is more than is asked of it.
+    /// The rate that determines the size of bursts, in bytes per second. It is what the path is known to carry, even if
+    /// less is wanted.
     private var burstRate: Double
     private var longestWait = Self.longestWait
     private var sendsWhole = true
-    /// At which the debt is worked off: the rate, or more while much waits.
+    /// The rate at which the debt decreases: that of media, or more if many packets are queued.
     private var pace: Double
-    /// What left and is not yet worked off, in bytes.
+    /// The bytes that were sent ahead of the pace.
     private var debt = 0.0
     private var updatedAt: Instant?
-    /// When what was held back may pass.
+    /// The time at which a paced packet may be sent; nil if none is held.
     private var heldUntil: Instant?
+    /// The probe in progress; nil if there is none.
     private var probe: Probe?
 
+    /// The state of a probe.
     private struct Probe {
         var cluster: ProbeCluster
-        /// When its first packet left.
+        /// The time of the first packet; nil before it.
         var start: Instant?
         var size = 0
         var count = 0
@@ -56,31 +65,36 @@ public struct Pacer: Sendable {
 
         var bytesPerSecond: Double { Double(cluster.rate.bitsPerSecond) / 8 }
 
-        /// When the next packet is due.
+        /// The time at which the next packet is due; nil before the first one.
         var next: Instant? {
             start.map { $0 + TimeSpan(seconds: Double(size) / bytesPerSecond) - Pacer.probeBurst }
         }
     }
 
-    /// - Parameter opening: the pace until a target is set for the first time, if it is more: the first picture of
-    ///   a call is not to wait for what nothing is known of.
+    /// Creates a pacer.
+    ///
+    /// - Parameters:
+    ///   - target: The initial target.
+    ///   - opening: The pace until the first call of ``setTarget(_:wanted:pressure:)``, if it is higher. The first
+    ///     frame is not delayed because the path is unknown.
     public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0)) {
         rate = max(Self.rate(target), Double(opening.bitsPerSecond) / 8)
         pace = rate
         burstRate = rate
     }
 
-    /// How full the path is.
+    /// The congestion state of the path.
     public enum Pressure: Sendable {
+        /// The path carries what is wanted.
         case none
-        /// It carries less than is wanted: a large frame takes the time that it takes.
+        /// The path carries less than is wanted, so large frames are sent more slowly.
         case limited
-        /// More than it carries stands on it already.
+        /// More was sent than the path carries, and packets are queued on it.
         case congested
     }
 
-    /// - Parameter wanted: what the whole stream has: more than twice that is not asked of a path, unless it is known to
-    ///   carry it.
+    /// Sets the target. `wanted` is the bit rate of the stream; the pace does not exceed twice this rate unless the
+    /// target is higher.
     public mutating func setTarget(_ target: Bitrate, wanted: Bitrate? = nil, pressure: Pressure = .none) {
         let known = Double(target.bitsPerSecond) / 8
         switch pressure {
@@ -95,39 +109,42 @@ public struct Pacer: Sendable {
         sendsWhole = pressure == .none
     }
 
+    /// Returns the pacing rate of a target in bytes per second.
     private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
 
-    /// Whether the next packet may leave now; if not, it is asked again at the deadline.
-    ///
-    /// - Parameters: see `grant`.
+    /// Returns whether the next packet may be sent now. If not, the caller asks again at the deadline. The parameters
+    /// are those of ``grant(queued:waited:bytes:at:)``.
     @inline(__always)
     public mutating func mayPass(queued: Int, waited: TimeSpan, at now: Instant) -> Bool {
         if probe != nil, mayProbe(at: now) { return true }
-        // One that has taken too long has just ended, and nobody would come again for what waits.
+        // If the probe has just timed out, queued packets must be checked now, because there is no deadline for them.
         return probe == nil && grant(queued: queued, waited: waited, at: now) != nil
     }
 
-    /// How much may leave now; nil if nothing may, and then it is asked again at the deadline. Packets leave while those
-    /// before them are no more than that, so one may always.
+    /// Returns the number of bytes that may be sent now.
+    ///
+    /// A packet may be sent while those before it do not exceed the number, so one packet always may.
+    ///
+    /// - Precondition: No probe is in progress.
     ///
     /// - Parameters:
-    ///   - queued: packets that wait.
-    ///   - waited: how long the oldest of them has.
-    ///   - bytes: of all of them on the wire, where they may leave together; nil where not.
-    /// - Returns: bytes on the wire.
-    /// - Precondition: no probe goes on.
+    ///   - queued: The number of queued packets.
+    ///   - waited: The time that the oldest one is queued.
+    ///   - bytes: The size of all queued packets including headers, if they can be sent together; nil otherwise.
+    ///   - now: The present time.
+    /// - Returns: The number of bytes including headers; nil if the caller must wait for the deadline.
     @inline(__always)
     public mutating func grant(queued: Int, waited: TimeSpan, bytes: Int? = nil, at now: Instant) -> Int? {
         precondition(probe == nil, "a probe has its own pace")
         if let updatedAt { debt = max(debt - pace * (now - updatedAt).seconds, 0) }
         updatedAt = now
-        // What has to leave within the longest wait sets the pace when the target does not.
+        // The queued packets must be sent within the maximum time, which may need a faster pace than the target.
         let left = max(longestWait - waited, .milliseconds(5))
         pace = max(rate, Double(queued) * Self.packetSize / left.seconds)
         let fastest = max(pace, burstRate)
         let burst = fastest * Self.burst.seconds
         let limit = max(burst - Self.packetSize, 0)
-        // What has left of the picture counts as debt, so that this holds for all of it or for nothing.
+        // The sent part of a frame is in the debt, so this condition holds for the whole frame or none of it.
         let whole = sendsWhole ? min(fastest * Self.whole.seconds, Self.wholeSize) : 0
         heldUntil = nil
         if let bytes, debt + Double(bytes) <= whole { return bytes }
@@ -137,9 +154,7 @@ public struct Pacer: Sendable {
         return nil
     }
 
-    /// Packets leave, paced or not.
-    ///
-    /// - Parameter bytes: on the wire.
+    /// Records sent packets, paced or not. `bytes` includes headers.
     @inline(__always)
     public mutating func sent(bytes: Int, at now: Instant) {
         if updatedAt == nil { updatedAt = now }
@@ -149,21 +164,23 @@ public struct Pacer: Sendable {
 
     // MARK: Probes
 
-    /// The probe that packets belong to which leave now; 0 for none.
+    /// The ID of the probe that packets belong to which are sent now; 0 for none.
     public var cluster: UInt16 { mutating get { probe?.cluster.id ?? 0 } }
 
+    /// Whether a probe is in progress.
     public var isProbing: Bool { mutating get { probe != nil } }
 
-    /// How large packets of padding shall be, so that as few as there have to be make the probe whole; nil without one.
+    /// The size of padding packets with which a probe has its minimum number of packets; nil if no probe is in
+    /// progress.
     public var paddingSize: Int? { probe.map { $0.cluster.size / ProbeCluster.minimumPackets } }
 
-    /// Media that waits goes at the probe's rate from now on, and padding where none does.
+    /// Begins a probe. Media is sent at its rate, and padding if no media is queued.
     public mutating func begin(_ cluster: ProbeCluster, at now: Instant) {
         probe = Probe(cluster: cluster, until: now + Self.probePatience)
         heldUntil = now
     }
 
-    /// Whether the probe wants a packet now.
+    /// Returns whether a packet of the probe may be sent now.
     public mutating func mayProbe(at now: Instant) -> Bool {
         guard let probe else { return false }
         if now >= probe.until {
@@ -175,6 +192,7 @@ public struct Pacer: Sendable {
         return false
     }
 
+    /// Counts a packet of the probe, which ends with its last one.
     private mutating func countProbe(_ bytes: Int, at now: Instant) {
         if probe!.start == nil { probe!.start = now }
         probe!.size += bytes
@@ -183,13 +201,13 @@ public struct Pacer: Sendable {
         if isWhole { endProbe() } else { heldUntil = probe!.next }
     }
 
-    /// Nothing waits to be sent, and a probe cannot go on.
+    /// Records that no packet is queued, which ends a probe.
     public mutating func nothingWaits() {
         if probe != nil { endProbe() }
         heldUntil = nil
     }
 
-    /// What the probe sent ahead of the usual pace is not made up for by silence.
+    /// Ends the probe. Bytes that it has sent ahead of the usual pace do not delay later packets by more than a burst.
     private mutating func endProbe() {
         probe = nil
         heldUntil = nil
@@ -198,6 +216,6 @@ public struct Pacer: Sendable {
 
     // MARK: Time
 
-    /// When something that was held back may pass, or a probe goes on.
+    /// The time at which a paced packet or a probe may be sent; nil if none is held.
     public var deadline: Instant? { mutating get { heldUntil } }
 }

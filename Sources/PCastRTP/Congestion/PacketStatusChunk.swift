@@ -1,10 +1,11 @@
-/// Sixteen bits that say which of a run of packets arrived, and how large their deltas are
+/// A packet status chunk of 16 bits, which encodes the status of several packets
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1.2).
 struct PacketStatusChunk: Hashable, Sendable {
+    /// The status of a packet, which determines the size of its receive delta.
     enum Symbol: UInt8, Sendable {
         case notReceived, smallDelta, largeDelta, reserved
 
-        /// Bytes of the packet's delta.
+        /// The size of the receive delta in bytes.
         var deltaSize: Int {
             switch self {
             case .notReceived, .reserved: 0
@@ -13,7 +14,7 @@ struct PacketStatusChunk: Hashable, Sendable {
             }
         }
 
-        /// From the low two bits.
+        /// Creates a symbol from the low two bits.
         init(bits: UInt16) {
             switch bits & 3 {
             case 0: self = .notReceived
@@ -24,15 +25,18 @@ struct PacketStatusChunk: Hashable, Sendable {
         }
     }
 
+    /// The maximum number of packets in a run-length chunk.
     static let maximumRunLength = 0x1FFF
+    /// The number of packets in a vector chunk with one-bit symbols.
     static let oneBitCapacity = 14
+    /// The number of packets in a vector chunk with two-bit symbols.
     static let twoBitCapacity = 7
 
     let rawValue: UInt16
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// A run of packets of one kind.
+    /// Creates a run-length chunk.
     init(run symbol: Symbol, count: Int) {
         rawValue = UInt16(symbol.rawValue) << 13 | UInt16(count)
     }
@@ -40,19 +44,20 @@ struct PacketStatusChunk: Hashable, Sendable {
     private var isVector: Bool { rawValue & 0x8000 != 0 }
     private var hasTwoBitSymbols: Bool { rawValue & 0x4000 != 0 }
 
-    /// Packets that the chunk is about.
+    /// The number of packets.
     var count: Int {
         guard isVector else { return Int(rawValue) & Self.maximumRunLength }
         return hasTwoBitSymbols ? Self.twoBitCapacity : Self.oneBitCapacity
     }
 
+    /// Returns the symbol of a packet.
     func symbol(_ index: Int) -> Symbol {
         guard isVector else { return Symbol(bits: rawValue >> 13) }
         return hasTwoBitSymbols
             ? Symbol(bits: rawValue >> UInt16(2 * (6 - index))) : Symbol(bits: rawValue >> UInt16(13 - index) & 1)
     }
 
-    /// Bytes of deltas for the first `count` packets.
+    /// Returns the size of the receive deltas of the first `count` packets in bytes.
     func deltaSize(ofFirst count: Int) -> Int {
         guard isVector else { return count * symbol(0).deltaSize }
         var size = 0

@@ -1,15 +1,18 @@
 public import PCastMedia
 
-/// Packets that leave together at a rate above the usual, to learn whether the path carries it (libwebrtc: five
-/// packets at least, in 15 ms).
+/// A bandwidth probe: packets that are sent together at a rate above the present one, to measure whether the path
+/// carries it. As in libwebrtc it has at least five packets and lasts 15 ms.
 public struct ProbeCluster: Hashable, Sendable {
+    /// The minimum number of packets.
     public static let minimumPackets = 5
+    /// The duration at the rate of the probe.
     static let duration = TimeSpan.milliseconds(15)
 
-    /// Never 0, which stands for no probe.
+    /// The ID; never 0, which means no probe.
     public let id: UInt16
+    /// The bit rate at which the packets are sent.
     public let rate: Bitrate
 
-    /// Bytes that make it whole.
+    /// The number of bytes to send.
     public var size: Int { Int(Double(rate.bitsPerSecond) / 8 * Self.duration.seconds) }
 }

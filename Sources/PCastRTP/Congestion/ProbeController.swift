@@ -1,50 +1,65 @@
 import PCastMedia
 
-/// When to probe, and how high.
+/// Decides when to probe the path, and at which rate.
 ///
-/// After libwebrtc's `ProbeController`: at the beginning with 3 and 6 times the estimate, then with twice as much as
-/// long as 70 % of the last probe were found; each 5 s with twice as much while the application is limited; and after a
-/// fall. Beyond that, a path that is used in full but gives less than is wanted is tried each few seconds as well:
-/// growth of 8 % a second would take half a minute from 0.8 back to 4 Mbit/s.
+/// It follows libwebrtc's `ProbeController`: probes with 3 and 6 times the estimate at the start, then with twice the
+/// estimate while 70 % of the last probe was measured; and every 5 s with twice the estimate while the application is
+/// limited. In addition, a path that is fully used but carries less than wanted is probed every few seconds: growth by
+/// 8 % per second would take half a minute from 0.8 to 4 Mbit/s.
 struct ProbeController: Sendable {
+    /// The factors of the first two probes.
     static let initialFactors = (3.0, 6.0)
+    /// The factor of further probes.
     static let furtherFactor = 2.0
-    /// Of a path in full use, for what is more than it carries waits on it.
+    /// The factor of probes on a fully used path, which is lower because the excess is queued there.
     static let usedFactor = 1.5
+    /// The share of a probe's rate that the estimate must reach for another probe.
     static let furtherThreshold = 0.7
+    /// The same share on a fully used path.
     static let usedThreshold = 0.9
+    /// The interval of probes while the application is limited.
     static let limitedInterval = TimeSpan.seconds(Int64(5))
-    /// The same where there is room for next to nothing of what is wanted: sound alone goes on, and pictures shall be back
-    /// soon after the path is (CC9).
+    /// The interval of probes while the estimate is far below the wanted bit rate, e.g. only audio is sent. Video then
+    /// resumes soon after the path recovers.
     static let starvedInterval = TimeSpan.milliseconds(1_500)
+    /// The share of the wanted bit rate and the absolute rate, in kilobits per second, below which this interval
+    /// applies.
     private static let starvation = (share: 0.2, kilobits: 250.0)
-    /// Between probes of a path in full use, longer after each that found nothing.
+    /// The interval of probes on a fully used path, which grows after each probe that found nothing.
     static let usedIntervals = (shortest: TimeSpan.seconds(Int64(4)), longest: TimeSpan.seconds(Int64(8)))
+    /// The time after which a probe has no result.
     private static let patience = TimeSpan.seconds(Int64(1))
 
-    /// Beyond what is wanted there is no need to know.
+    /// The factor of the wanted bit rate up to which the path is probed.
     static let headroom = 2.0
 
     private enum State {
+        /// Probing has not begun.
         case waiting
-        /// A probe is out; more follow when the estimate comes to `threshold`.
+        /// A probe was sent. Another follows if the estimate exceeds `threshold`.
         case measuring(threshold: Double, until: Instant)
+        /// No probe is being measured.
         case idle
     }
 
     private var state = State.waiting
+    /// The rates of the probes to send, in kilobits per second; the second is 0 for none.
     private var pending: (first: Double, second: Double)?
     private var lastID: UInt16 = 0
+    /// The time of the last probe.
     private var probedAt: Instant?
+    /// The estimate at the last probe, in kilobits per second.
     private var before = 0.0
-    /// When `update` was last called, and whether there was more to know.
+    /// The time of the last update.
     private var updatedAt: Instant?
+    /// Whether the estimate is high enough, so that no probe is needed.
     private var isSatisfied = false
+    /// The present interval of probes on a fully used path.
     private var usedInterval = Self.usedIntervals.shortest
 
     private(set) var hasBegun = false
 
-    /// The next probe to be sent; nil when none is due.
+    /// Returns the next probe to send; nil if there is none.
     mutating func poll() -> ProbeCluster? {
         guard let next = pending else { return nil }
         pending = next.second > 0 ? (next.second, 0) : nil
@@ -52,7 +67,7 @@ struct ProbeController: Sendable {
         return ProbeCluster(id: lastID, rate: Bitrate(kilobits: next.first))
     }
 
-    /// Media begins to flow.
+    /// Begins probing when feedback arrives for the first time. Rates are in kilobits per second.
     mutating func begin(estimate: Double, ceiling: Double, at now: Instant) {
         hasBegun = true
         probe(
@@ -60,6 +75,7 @@ struct ProbeController: Sendable {
             ceiling: ceiling, at: now)
     }
 
+    /// Schedules one or two probes, if they exceed the estimate.
     private mutating func probe(
         _ first: Double, _ second: Double = 0, estimate: Double, ceiling: Double,
         threshold: Double = Self.furtherThreshold, at now: Instant
@@ -79,11 +95,15 @@ struct ProbeController: Sendable {
             ? .idle : .measuring(threshold: threshold * highest, until: now + Self.patience)
     }
 
-    /// The estimate after a report.
+    /// Updates the state after a feedback message. Rates are in kilobits per second.
     ///
     /// - Parameters:
-    ///   - ceiling: what it is worth to know, at most.
-    ///   - mayRise: nothing speaks against more at the moment.
+    ///   - estimate: The present estimate.
+    ///   - wanted: The wanted bit rate.
+    ///   - ceiling: The highest rate to probe for.
+    ///   - isLimited: Whether the application is limited.
+    ///   - mayRise: Whether no congestion prevents a probe.
+    ///   - now: The present time.
     mutating func update(
         estimate: Double, wanted: Double, ceiling: Double, isLimited: Bool, mayRise: Bool, at now: Instant
     ) {
@@ -116,7 +136,8 @@ struct ProbeController: Sendable {
         }
     }
 
-    /// When `update` wants to be called, if no report comes before.
+    /// Returns the time at which ``update(estimate:wanted:ceiling:isLimited:mayRise:at:)`` must be called without
+    /// feedback; nil if no probe is needed.
     func deadline(isLimited: Bool) -> Instant? {
         guard hasBegun, pending == nil, !isSatisfied, let probedAt else { return nil }
         let due = probedAt + (isLimited ? Self.limitedInterval : usedInterval)

@@ -1,11 +1,12 @@
 import PCastMedia
 
-/// What probes say of the path: the rate at which a cluster of packets arrived that left at a known one.
+/// Measures the bit rate at which the packets of a probe arrive.
 ///
-/// After libwebrtc's `ProbeBitrateEstimator`: 80 % of a cluster have to arrive; a cluster that arrives faster than
-/// twice as fast as it left says nothing; one that arrives at less than 90 % has filled the path, of which 95 % are
-/// taken.
+/// It follows libwebrtc's `ProbeBitrateEstimator`: 80 % of the packets must arrive. A probe that arrives more than
+/// twice as fast as it was sent is not valid. A probe that arrives at less than 90 % of its rate has filled the path,
+/// and 95 % of the arriving bit rate is the result.
 struct ProbeMeasurement: Sendable {
+    /// The measurement of one probe.
     private struct Cluster: Sendable {
         var id: UInt16
         var count = 0
@@ -18,18 +19,25 @@ struct ProbeMeasurement: Sendable {
         var firstArrivedSize: Int
     }
 
+    /// The share of the packets that must arrive.
     private static let share = 0.8
+    /// The maximum ratio of the arriving to the sending rate.
     private static let maximumRatio = 2.0
+    /// The ratio above which the path is not full.
     private static let unsaturated = 0.9
+    /// The share of the arriving bit rate that is used if the path is full.
     private static let utilization = 0.95
-    /// Less than a third of a probe's time is a burst, and measures nothing.
+    /// The minimum sending time, a third of that of a probe. A shorter burst measures nothing.
     private static let minimumSending = TimeSpan.milliseconds(5)
+    /// The maximum sending and arrival time.
     private static let maximumInterval = TimeSpan.seconds(Int64(1))
+    /// The maximum number of probes that are measured at the same time.
     private static let maximumClusters = 4
 
     private var clusters: [Cluster] = []
 
-    /// Takes a packet of a probe; answers kilobits a second when the probe says anything.
+    /// Adds a packet of a probe. Returns the measured bit rate in kilobits per second; nil if it cannot be measured
+    /// yet.
     mutating func arrived(_ packet: SentPacketHistory.Packet, arrival: TimeSpan) -> Double? {
         let place: Int
         if let known = clusters.firstIndex(where: { $0.id == packet.cluster }) {
@@ -46,6 +54,7 @@ struct ProbeMeasurement: Sendable {
         return Self.rate(of: clusters[place])
     }
 
+    /// Adds a packet to the measurement of a probe.
     private static func add(_ packet: SentPacketHistory.Packet, arrival: TimeSpan, to cluster: inout Cluster) {
         if packet.sentAt < cluster.firstSend { cluster.firstSend = packet.sentAt }
         if packet.sentAt >= cluster.lastSend {
@@ -61,6 +70,7 @@ struct ProbeMeasurement: Sendable {
         cluster.count += 1
     }
 
+    /// Returns the bit rate that a probe measured, in kilobits per second; nil if it is not valid.
     private static func rate(of cluster: Cluster) -> Double? {
         guard Double(cluster.count) >= share * Double(ProbeCluster.minimumPackets) else { return nil }
         let sending = cluster.lastSend - cluster.firstSend

@@ -1,30 +1,37 @@
 import PCastMedia
 
-/// How long packets wait on the path: their delay beyond the least of the last minute, which is the path's own.
+/// The queuing delay of packets on the path: their delay minus the minimum delay of the last minute.
 struct QueueDelay: Sendable {
+    /// The duration of each of the two intervals over which the minimum is taken.
     private static let span = TimeSpan.seconds(Int64(30))
+    /// The divisor of a sample in the smoothed delay.
     private static let weight: Int64 = 4
-    /// No queue is longer; a clock that leapt is.
+    /// The maximum queuing delay. A higher value comes from a step of a clock.
     private static let longest = TimeSpan.seconds(Int64(30))
 
-    /// The least delays of this half of the minute and of the one before, by clocks that do not agree.
+    /// The minimum delay of the current interval, between the clocks of both sides.
     private var current: TimeSpan?
+    /// The minimum delay of the interval before.
     private var previous: TimeSpan?
+    /// The beginning of the current interval.
     private var turned: TimeSpan?
-    /// Of the last packet.
+    /// The queuing delay of the last packet.
     private(set) var latest = TimeSpan.zero
-    /// Smoothed; nil before the first packet, and before the first after a silence.
+    /// The smoothed queuing delay; nil before the first packet, and after a time without feedback.
     private(set) var value: TimeSpan?
 
-    /// The least and the most of the last stretch, when it began, and how many were as even before it.
+    /// The minimum and maximum delay of the current second and its beginning.
     private var stretch: (least: TimeSpan, most: TimeSpan, start: TimeSpan)?
+    /// The number of consecutive seconds with a nearly constant delay.
     private var evenStretches = 0
+    /// The duration of the measurement.
     private static let stretchTime = TimeSpan.seconds(Int64(1))
-    /// Less than one packet takes on a path that a queue can stand on for long.
+    /// The range of the delay on an unloaded path: less than the duration of one packet on a path where a queue can
+    /// last.
     private static let evenness = TimeSpan.milliseconds(3)
 
-    /// A delay that does not vary at all is the path's own: it goes another way than before. A queue moves with each packet
-    /// that joins it.
+    /// Adapts the minimum to a new path. A nearly constant delay is that of the path itself, because a queue changes
+    /// with each packet.
     private mutating func learn(_ delay: TimeSpan, at arrival: TimeSpan) {
         guard var running = stretch else { return stretch = (delay, delay, arrival) }
         running.least = min(running.least, delay)
@@ -38,10 +45,10 @@ struct QueueDelay: Sendable {
         previous = nil
     }
 
-    /// Nothing is known of what stands on the path at the moment; its own delay is.
+    /// Forgets the queuing delay, but not the minimum delay of the path.
     mutating func forgetStanding() { value = nil }
 
-    /// - Parameter count: of packets that left and arrived at once.
+    /// Adds packets that were sent and arrived at the same time.
     mutating func arrived(sentAt: Instant, arrival: TimeSpan, count: Int = 1) {
         let delay = TimeSpan(nanoseconds: arrival.nanoseconds - sentAt.nanoseconds)
         if let turned, arrival - turned < Self.span {

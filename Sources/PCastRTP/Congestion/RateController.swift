@@ -1,12 +1,15 @@
 import PCastMedia
 
-/// The rate that the delay of the path allows: up slowly while there is no queue, down at once when there is one.
+/// The bit rate that the delay of the path allows: it increases slowly without a queue, and decreases at once with one.
 ///
-/// After libwebrtc's `AimdRateControl`: by 8 % a second far from the path's capacity, near it by half a packet in the
-/// response time (the round trip and 100 ms); down to 0.85 of what arrives; never beyond 1.5 times what arrives and
-/// 10 kbit/s (CC7). A kilobit is 1000 bits.
+/// It follows libwebrtc's `AimdRateControl` (draft-ietf-rmcat-gcc-02, section 5.5): an increase by 8 % per second, or
+/// by half a packet per response time (the round-trip time plus 100 ms) near the capacity of the path; a decrease to
+/// 0.85 of the arriving bit rate. The rate is at most 1.5 times the arriving bit rate plus 10 kbit/s. A kilobit has
+/// 1000 bits.
 struct RateController: Sendable {
+    /// The factor of a decrease.
     static let beta = 0.85
+    /// The factor of the increase per second.
     static let growth = 1.08
 
     private enum State { case hold, increase }
@@ -15,10 +18,11 @@ struct RateController: Sendable {
     private var capacity = LinkCapacity()
     private var changedAt: Instant?
     private var decreasedAt: Instant?
+    /// The bit rate in kilobits per second.
     private(set) var kilobits: Double
     private let range: ClosedRange<Double>
 
-    /// To the peer and back.
+    /// The round-trip time.
     var roundTrip = TimeSpan.milliseconds(200)
 
     init(_ start: Bitrate, in range: ClosedRange<Bitrate>) {
@@ -26,13 +30,17 @@ struct RateController: Sendable {
         self.range = range.lowerBound.kilobits...range.upperBound.kilobits
     }
 
-    /// When it last went down.
+    /// The time of the last decrease; nil if there was none.
     var lastDecreaseTime: Instant? { decreasedAt }
 
+    /// Updates the rate after a feedback message.
+    ///
     /// - Parameters:
-    ///   - acknowledged: kilobits a second that arrive; nil while unknown.
-    ///   - isApplicationLimited: what arrives is what was sent, and no measure of the path: then it goes down by steps
-    ///     of the rate, so that an hour of sound alone leaves room for a picture (CC9).
+    ///   - usage: The use of the path.
+    ///   - acknowledged: The arriving bit rate in kilobits per second; nil if it is unknown.
+    ///   - isApplicationLimited: Whether the arriving bit rate is limited by the application. The rate then decreases
+    ///     from its own value, so that it still suffices for video after a long time with only audio.
+    ///   - now: The present time.
     mutating func update(
         _ usage: OveruseDetector.Usage, acknowledged: Double?, isApplicationLimited: Bool, at now: Instant
     ) {
@@ -42,7 +50,7 @@ struct RateController: Sendable {
                 let arriving = isApplicationLimited ? max(acknowledged, kilobits) : acknowledged
                 if mayReduceFurther(arriving, at: now) { decrease(to: arriving, at: now) }
             } else if mayReduceFurther(kilobits / 2 - 0.001, at: now) {
-                // Nothing is known of what arrives: half.
+                // The arriving bit rate is unknown, so the rate is halved.
                 set(kilobits / 2, at: now)
             }
         case .underusing: state = .hold
@@ -55,11 +63,14 @@ struct RateController: Sendable {
         }
     }
 
-    /// Another keeps the queue full: loss says when it is too much, and 15 % a second are tried else.
+    /// Updates the rate while cross traffic keeps the queue full. Loss decreases the rate, and without loss it
+    /// increases by 15 % per second.
     ///
     /// - Parameters:
-    ///   - isLosing: packets were lost that the path does not lose anyway.
-    ///   - fairRate: more than this is not tried.
+    ///   - isLosing: Whether packets were lost beyond the loss of the idle path.
+    ///   - fairRate: The upper bound of the increase, in kilobits per second.
+    ///   - acknowledged: The arriving bit rate in kilobits per second; nil if it is unknown.
+    ///   - now: The present time.
     mutating func compete(isLosing: Bool, fairRate: Double, acknowledged: Double?, at now: Instant) {
         if isLosing {
             if let decreasedAt, now - decreasedAt < roundTrip + Self.competingPause { return }
@@ -73,32 +84,37 @@ struct RateController: Sendable {
         changedAt = now
     }
 
+    /// The increase per second while cross traffic is present.
     private static let competingGrowth = 0.15
+    /// The time between decreases while cross traffic is present, to which the round-trip time is added.
     private static let competingPause = TimeSpan.milliseconds(100)
 
-    /// A queue stands, so that this is all that passes.
+    /// Limits the rate to the arriving bit rate while a queue exists, because that is the capacity of the path.
     mutating func filled(at full: Double, at now: Instant) {
         if full < kilobits { set(full, at: now) }
     }
 
-    /// The queue is gone, and this much passed while it stood: 0.85 of that is a fair beginning.
+    /// Sets the rate after a queue is drained. `full` is the bit rate that arrived while it existed, of which 0.85 is
+    /// used.
     mutating func drained(full: Double, at now: Instant) {
         if Self.beta * full > kilobits { set(Self.beta * full, at: now) }
     }
 
-    /// A probe measured what the path carries.
+    /// Sets the rate to what a probe measured.
     mutating func probed(_ kilobits: Double, at now: Instant) {
         capacity.probed(kilobits)
         set(kilobits, at: now)
     }
 
-    /// Once in a round trip (10 to 200 ms), or when less than half arrives.
+    /// Returns whether the rate may be decreased: once in a round-trip time (10 to 200 ms), or if less than half of it
+    /// arrives.
     private func mayReduceFurther(_ acknowledged: Double, at now: Instant) -> Bool {
         guard let changedAt else { return true }
         let interval = min(max(roundTrip, .milliseconds(10)), .milliseconds(200))
         return now - changedAt >= interval || acknowledged < kilobits / 2
     }
 
+    /// Sets the rate within the range.
     private mutating func set(_ kilobits: Double, at now: Instant) {
         let bounded = min(max(kilobits, range.lowerBound), range.upperBound)
         if bounded < self.kilobits { decreasedAt = now }
@@ -106,6 +122,7 @@ struct RateController: Sendable {
         changedAt = now
     }
 
+    /// Increases the rate according to the time since the last change.
     private mutating func increase(_ acknowledged: Double?, at now: Instant) {
         let acknowledged = acknowledged ?? kilobits
         if acknowledged > capacity.upperBound { capacity.reset() }
@@ -119,23 +136,25 @@ struct RateController: Sendable {
         changedAt = now
     }
 
+    /// Returns the increase by 8 % per second, in kilobits per second.
     private func multiplicativeStep(_ passed: Double) -> Double {
-        // Growth of 8 % a second, by the first terms of its series: a power takes longer than a packet should.
+        // The exponential is computed by its first terms, because a power function takes too long.
         let exponent = 0.0769610411 * min(passed, 1)
         return max(kilobits * (exponent + exponent * exponent / 2), min(passed, 1))
     }
 
-    /// Half a packet of a frame in the response time, as libwebrtc reckons it: at 30 frames a second in packets of
-    /// 1200 bytes.
+    /// The increase near the capacity, in kilobits per second each second: half a packet per response time, for 30
+    /// frames per second in packets of 1200 bytes, as in libwebrtc.
     private var nearCapacityKilobitsPerSecond: Double {
         let frame = kilobits / 30
         let packets = max((frame / 9.6).rounded(.up), 1)
         return max(4, frame / packets / (roundTrip.seconds + 0.1))
     }
 
+    /// Decreases the rate to 0.85 of the arriving bit rate.
     private mutating func decrease(to acknowledged: Double, at now: Instant) {
         var decreased = Self.beta * acknowledged
-        // Less than a path that was known to carry more: that is believed a little longer.
+        // The arriving bit rate exceeds the rate. The known capacity of the path is used instead.
         if decreased > kilobits, let estimate = capacity.estimate { decreased = Self.beta * estimate }
         if acknowledged < capacity.lowerBound { capacity.reset() }
         capacity.filled(at: acknowledged)
@@ -146,8 +165,9 @@ struct RateController: Sendable {
 }
 
 extension Bitrate {
-    /// With fraction.
+    /// The bit rate in kilobits per second, with a fraction.
     var kilobits: Double { Double(bitsPerSecond) / 1000 }
 
+    /// Creates a bit rate from kilobits per second, limited to values from 0 to 10^12.
     init(kilobits: Double) { self.init(bitsPerSecond: Int64(min(max(kilobits, 0), 1e12) * 1000)) }
 }

@@ -1,29 +1,32 @@
 import PCastMedia
 
-/// What left along a transport and may still be reported on, by its transport-wide number, in bounded memory.
+/// The packets that were sent on a transport and may still be reported, by transport-wide sequence number, in bounded
+/// memory.
 ///
-/// It begins empty, and grows with the rate and the wait for reports, to hold what was not reported on of the packets of
-/// the last `reach`, at most `maximumCapacity` of them. A report on a packet that is forgotten, or was never sent, says
-/// nothing (CC3).
+/// It is empty at first and grows with the rate and the delay of reports. It holds the packets of the last `reach` that
+/// were not reported, at most `maximumCapacity`. Reports about other packets are ignored.
 struct SentPacketHistory: Sendable {
-    /// A packet as it left.
     struct Packet: Hashable, Sendable {
+        /// The time at which the packet was sent.
         var sentAt: Instant
-        /// Bytes on the wire.
+        /// The size in bytes, including IP and UDP headers.
         var size: Int
-        /// Bytes that left just before it without a number.
+        /// The size of packets without a number that were sent just before it.
         var unnumberedSize: Int
-        /// The probe that it belongs to; 0 for none.
+        /// The ID of the probe that the packet belongs to; 0 for none.
         var cluster: UInt16
     }
 
-    /// What a report is the first to say of a packet.
+    /// The first report about a packet.
     enum News: Hashable, Sendable {
+        /// The packet has arrived.
         case arrived(Packet)
-        /// It was reported missing before.
+        /// The packet has arrived after it was reported lost.
         case arrivedAfterAll(Packet)
+        /// The packet is lost.
         case lost(Packet)
 
+        /// The packet that is reported.
         var packet: Packet {
             switch self {
             case .arrived(let packet), .arrivedAfterAll(let packet), .lost(let packet): packet
@@ -31,12 +34,13 @@ struct SentPacketHistory: Sendable {
         }
     }
 
+    /// The reported state of a packet.
     private enum State: UInt8 {
-        /// No report yet: it is neither lost nor arrived (CC4).
+        /// No report has covered the packet.
         case unknown, lost, arrived
     }
 
-    /// 16 bytes, as each viewer of a relay has some hundreds.
+    /// A packet in 16 bytes, because there are some hundred for each viewer of the SFU.
     private struct Entry {
         var sentAt: Instant
         var size: UInt16
@@ -49,26 +53,32 @@ struct SentPacketHistory: Sendable {
         }
     }
 
-    /// How long a packet is remembered, while there is room.
+    /// The time for which a packet is remembered, if there is space.
     static let reach = TimeSpan.seconds(Int64(2))
+    /// The maximum number of packets.
     static let maximumCapacity = 4096
+    /// The number of packets for which memory is first allocated.
     private static let initialCapacity = 128
 
+    /// The packets, as a ring whose size is a power of two.
     private var entries: [Entry] = []
     private var mask: Int64 = 0
-    /// Numbers are consecutive, and unwrapped by being counted.
+    /// The unwrapped number of the newest packet. Numbers are consecutive.
     private var newest: Int64 = -1
+    /// The unwrapped number of the oldest packet.
     private var oldest: Int64 = 0
+    /// The size of packets without a number since the last one with a number.
     private var unnumberedSize = 0
-    /// Behind the last one that was reported on.
+    /// The number after the last reported packet.
     private var reportedEnd: Int64 = 0
 
-    /// Packets remembered.
+    /// The number of remembered packets.
     var count: Int { newest < 0 ? 0 : Int(newest - oldest + 1) }
+    /// The number of packets for which memory is allocated.
     var capacity: Int { entries.count }
 
-    /// The first of the entries; nil of none. How many there are is not asked: that stands beside them, and would be
-    /// waited for.
+    /// The address of the first entry; nil if there is none. It does not access the header of the array, which may not
+    /// be in the cache.
     var records: UnsafeRawPointer? {
         mutating get {
             guard newest >= 0 else { return nil }
@@ -76,28 +86,30 @@ struct SentPacketHistory: Sendable {
         }
     }
 
-    /// Where the next packet is noted; nil before the first.
+    /// The address of the entry for the next packet; nil before the first one.
     var nextRecord: UnsafeRawPointer? {
         mutating get { records.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride } }
     }
 
-    /// What the next report is about, as far as can be known: at most so many bytes.
+    /// Calls a function with the entries that the next report probably concerns, at most `count` bytes, for
+    /// prefetching.
     mutating func bringReportedNear(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         guard let records else { return }
         let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
         bring(records + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
     }
 
-    /// Notes a packet that has no number, as a stream's whose section did not agree on any.
+    /// Records a packet without a number, whose media section has not negotiated the header extension.
     mutating func sentUnnumbered(size: Int) { unnumberedSize += size }
 
+    /// Records a packet with its transport-wide sequence number.
     mutating func sent(_ number: UInt16, size: Int, cluster: UInt16, at now: Instant) {
         if newest < 0 {
             newest = Int64(number) + (1 << 32) - 1
             oldest = newest + 1
         }
         let index = newest + Int64(UInt16(truncatingIfNeeded: Int64(number) &- newest))
-        // Numbers that were passed over were never sent.
+        // Numbers between were never sent.
         if index != newest + 1 { oldest = index }
         if count == entries.count, entries.isEmpty || entries[Int(oldest & mask)].state == .unknown {
             makeRoom(at: now)
@@ -110,8 +122,9 @@ struct SentPacketHistory: Sendable {
         unnumberedSize = 0
     }
 
+    /// Grows the ring if the oldest packet was neither reported nor sent more than `reach` ago.
     private mutating func makeRoom(at now: Instant) {
-        // What was reported on makes room; each viewer of a relay has one of these.
+        // Reported packets are overwritten instead, because each viewer of the SFU has a history.
         if !entries.isEmpty, now - entries[Int(oldest & mask)].sentAt >= Self.reach { return }
         guard entries.count < Self.maximumCapacity else { return }
         let capacity = entries.isEmpty ? Self.initialCapacity : 2 * entries.count
@@ -124,7 +137,7 @@ struct SentPacketHistory: Sendable {
         mask = Int64(capacity - 1)
     }
 
-    /// What a report says of a packet for the first time; nil for what is known already, or never was.
+    /// Returns the report of a packet if it is new; nil if it was reported before, or the packet is unknown.
     mutating func report(_ number: UInt16, arrived: Bool) -> News? {
         guard newest >= 0 else { return nil }
         let index = newest - Int64(UInt16(truncatingIfNeeded: newest &- Int64(number)))

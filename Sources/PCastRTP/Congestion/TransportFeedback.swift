@@ -1,36 +1,43 @@
 public import PCastMedia
 
-/// A transport-wide congestion control feedback message: which packets of the transport arrived, and when
+/// A transport-wide congestion control feedback message, which reports the arrival of packets
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1).
 public struct TransportFeedback: Hashable, Sendable {
-    /// One packet of the transport as the receiver saw it.
+    /// The status of a packet.
     public struct PacketStatus: Hashable, Sendable {
+        /// The transport-wide sequence number.
         public var sequenceNumber: UInt16
-        /// Since `referenceTime`; nil when the packet has not arrived.
+        /// The arrival time since ``referenceTime``; nil if the packet has not arrived.
         public var arrival: TimeSpan?
     }
 
+    /// The SSRC of the sender of the message.
     public let senderSSRC: UInt32
+    /// The SSRC of a media stream of the transport.
     public let mediaSSRC: UInt32
-    /// The first packet that the message is about.
+    /// The number of the first packet in the message.
     public let baseSequenceNumber: UInt16
-    /// How many packets, in order, the message is about. A hostile peer says 65535: bound by your own history (CC3).
+    /// The number of consecutive packets in the message, up to 65,535. A caller must limit the work for untrusted
+    /// peers.
     public let packetCount: Int
-    /// The receiver's time in units of 64 ms, 24 bits with sign; `ReferenceTimeUnwrapper` extends it.
+    /// The receiver's time in units of 64 ms, a signed 24-bit number. See ``ReferenceTimeUnwrapper``.
     public let referenceTime: Int32
-    /// Counts the messages, so that a lost or repeated one shows.
+    /// The number of the message modulo 256, which shows lost messages.
     public let feedbackCount: UInt8
 
+    /// The offset of the first chunk in the datagram.
     let chunkOffset: Int
+    /// The offset of the first receive delta in the datagram.
     let deltaOffset: Int
+    /// The offset after the message.
     let end: Int
 
-    /// What a delta counts in.
+    /// The unit of receive deltas.
     static let tick = TimeSpan.microseconds(250)
-    /// Bytes before the first chunk, the SSRCs included.
+    /// The size of the fields before the first chunk in bytes, including the SSRCs.
     static let headSize = 16
 
-    /// Nil when the chunks do not make up the packet count, or the deltas do not fit.
+    /// Parses the body of a message. Returns nil if the chunks do not match the packet count, or deltas are missing.
     init?(in datagram: Span<UInt8>, body: Range<Int>) {
         let start = body.lowerBound
         guard body.count >= Self.headSize + 2 else { return nil }
@@ -50,7 +57,7 @@ public struct TransportFeedback: Hashable, Sendable {
         guard deltas.offset + deltas.size <= body.upperBound else { return nil }
     }
 
-    /// Where the chunks end, and how many bytes of deltas they call for.
+    /// Returns the offset after the chunks, and the size of their deltas in bytes; nil if the chunks are malformed.
     private static func measureChunks(
         in datagram: Span<UInt8>, from start: Int, to end: Int, packetCount: Int
     ) -> (offset: Int, size: Int)? {
@@ -71,23 +78,27 @@ public struct TransportFeedback: Hashable, Sendable {
 }
 
 extension TransportFeedback {
-    /// Walks over the packets of a message.
+    /// Reads the packet statuses of a message.
     public struct Reader: Sendable {
         private let feedback: TransportFeedback
+        /// The index of the next packet.
         private var index = 0
         private var chunk = PacketStatusChunk(rawValue: 0)
         private var chunkIndex = 0
         private var chunkOffset: Int
         private var deltaOffset: Int
+        /// The arrival time of the last packet that has arrived, in units of 250 µs.
         private var ticks: Int64 = 0
 
+        /// Creates a reader at the first packet.
         public init(_ feedback: TransportFeedback) {
             self.feedback = feedback
             chunkOffset = feedback.chunkOffset
             deltaOffset = feedback.deltaOffset
         }
 
-        /// The next packet, nil behind the last. The datagram is the one that the message was read from.
+        /// Returns the status of the next packet; nil after the last one. `datagram` must be the one that the message
+        /// was parsed from.
         public mutating func next(in datagram: Span<UInt8>) -> PacketStatus? {
             guard index < feedback.packetCount else { return nil }
             if chunkIndex == chunk.count {
@@ -102,6 +113,7 @@ extension TransportFeedback {
             return PacketStatus(sequenceNumber: number, arrival: arrival(symbol, in: datagram))
         }
 
+        /// Returns the arrival time of a packet, and advances to the next delta.
         private mutating func arrival(_ symbol: PacketStatusChunk.Symbol, in datagram: Span<UInt8>) -> TimeSpan? {
             switch symbol {
             case .notReceived, .reserved: return nil

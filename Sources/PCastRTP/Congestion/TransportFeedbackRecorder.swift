@@ -1,17 +1,17 @@
 public import PCastMedia
 
-/// Remembers when the packets of a transport arrived, whatever their stream, and reports it to their sender
+/// Records the arrival of the packets of a transport, of all streams, and reports them to their sender
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 ///
-/// It holds the arrivals of the last `capacity` numbers; older ones are forgotten unreported.
+/// It holds the arrivals of the last `capacity` numbers. Older ones are dropped without a report.
 public struct TransportFeedbackRecorder: Sendable {
-    /// How many numbers are remembered.
+    /// The maximum number of remembered packets.
     public static let capacity = 4096
 
-    /// How far a report reaches back for a packet that was late (CC2).
+    /// The time for which a late packet is still reported.
     public static let reach = TimeSpan.milliseconds(500)
 
-    /// From one report to the next; bounded to 50...250 ms, so that reports stay a small part of the rate.
+    /// The interval of reports, from 50 to 250 ms, which limits their share of the bit rate.
     public var interval: TimeSpan {
         get { boundedInterval }
         set { boundedInterval = min(max(newValue, .milliseconds(50)), .milliseconds(250)) }
@@ -19,27 +19,31 @@ public struct TransportFeedbackRecorder: Sendable {
 
     private var boundedInterval = TimeSpan.milliseconds(100)
 
-    /// Arrivals in nanoseconds by the low bits of the number; `missing` where there is none.
+    /// The arrival times in nanoseconds by the low bits of the number; `missing` if the packet has not arrived.
     private var arrivals = [Int64](repeating: Self.missing, count: Self.capacity)
     private var unwrapper = SequenceUnwrapper()
 
-    /// The numbers remembered, `floor` the first that may still be reported.
+    /// The highest number; -1 before the first packet.
     private var newest: Int64 = -1
+    /// The first number that may still be reported.
     private var floor: Int64 = 0
 
-    /// The next report begins here.
+    /// The first number of the next report.
     private var next: Int64 = 0
+    /// The time of the next report; nil if there is nothing to report.
     private var due: Instant?
     private var feedbackCount: UInt8 = 0
 
+    /// The value of a packet that has not arrived.
     private static let missing = Int64.min
 
+    /// Creates a recorder without arrivals.
     public init() {}
 
-    /// When `poll` wants to be called; nil when nothing waits to be reported.
+    /// The time at which ``poll(into:senderSSRC:mediaSSRC:at:)`` must be called; nil if there is nothing to report.
     public var deadline: Instant? { next <= newest ? due : nil }
 
-    /// Notes a packet: media, retransmission or padding, of a stream known or not (RTP2, NACK6).
+    /// Records a packet: media, a retransmission or padding, whether its stream is known or not.
     public mutating func received(_ sequenceNumber: UInt16, at now: Instant) {
         let number = unwrapper.unwrap(sequenceNumber)
         if newest < 0 || number <= newest - Int64(Self.capacity) { startOver(at: number) }
@@ -51,9 +55,14 @@ public struct TransportFeedbackRecorder: Sendable {
         if due == nil { due = now + interval }
     }
 
-    /// Writes a report if one is due, and answers whether it did: then call again with room for another.
+    /// Writes a report if one is due.
     ///
-    /// The writer has room for at least 100 bytes; a report takes what there is, up to about 1000.
+    /// - Parameters:
+    ///   - writer: The writer, with space for at least 100 bytes. A report uses up to about 1000.
+    ///   - senderSSRC: The SSRC of this side.
+    ///   - mediaSSRC: The SSRC of a media stream of the transport.
+    ///   - now: The present time.
+    /// - Returns: Whether a report was written. The caller then calls it again with space for another one.
     public mutating func poll(
         into writer: inout RTCPWriter, senderSSRC: UInt32, mediaSSRC: UInt32, at now: Instant
     ) -> Bool {
@@ -71,19 +80,20 @@ public struct TransportFeedbackRecorder: Sendable {
         return true
     }
 
+    /// Returns the arrival time of a packet; nil if it has not arrived.
     private func arrival(of number: Int64) -> Instant? {
         let nanoseconds = self[number]
         return nanoseconds == Self.missing ? nil : Instant(nanoseconds: nanoseconds)
     }
 
-    /// The first packet, or one so far behind that the sender must have begun anew.
+    /// Begins with the first packet, or with one so far behind that the sender must have restarted.
     private mutating func startOver(at number: Int64) {
         floor = number
         next = number
         newest = number - 1
     }
 
-    /// Makes room for the numbers up to `number`, all of them missing as yet.
+    /// Makes space for the numbers up to `number`, whose packets have not arrived.
     private mutating func extend(to number: Int64) {
         let first = max(newest + 1, number - Int64(Self.capacity) + 1)
         for index in first...number { self[index] = Self.missing }
@@ -92,7 +102,7 @@ public struct TransportFeedbackRecorder: Sendable {
         next = max(next, floor)
     }
 
-    /// Moves `floor` behind the last packet that arrived before `limit`: what is missing before it is lost.
+    /// Moves `floor` after the last packet that arrived before a time. Missing packets before it are lost.
     private mutating func forgetOld(before limit: Instant) {
         var number = floor
         while number <= newest {
@@ -104,6 +114,7 @@ public struct TransportFeedbackRecorder: Sendable {
         }
     }
 
+    /// The arrival time in the ring.
     private subscript(number: Int64) -> Int64 {
         get { arrivals[Int(number & Int64(Self.capacity - 1))] }
         set { arrivals[Int(number & Int64(Self.capacity - 1))] = newValue }

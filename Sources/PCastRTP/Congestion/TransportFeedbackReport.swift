@@ -1,22 +1,25 @@
 import PCastMedia
 
-/// How much of the packets that wait fits into one feedback message, and what it measures.
+/// The part of the pending packets that fits into one feedback message, and its size.
 struct TransportFeedbackReport: Sendable {
-    /// The first number reported, and the first that is not.
+    /// The first number in the message.
     let start: Int64
+    /// The number after the last one in the message.
     private(set) var end: Int64
 
-    /// In units of 64 ms; deltas count from it.
+    /// The reference time in units of 64 ms.
     let referenceTime: Int64
     private(set) var chunkCount = 0
+    /// The size of the deltas in bytes.
     private(set) var deltaSize = 0
 
-    /// The most bytes of chunks and deltas.
+    /// The maximum size of chunks and deltas in bytes.
     static let maximumSize = 960
 
+    /// The number of delta units in a unit of the reference time.
     private static let ticksPerReference: Int64 = 256
 
-    /// Walks from `start` until `last`, until the message is full, or until a delta is too large for its sixteen bits.
+    /// Measures the packets from `start` to `last`, until the message is full or a delta exceeds 16 bits.
     init(from start: Int64, to last: Int64, room: Int, arrival: (Int64) -> Instant?) {
         self.start = start
         end = start
@@ -27,7 +30,7 @@ struct TransportFeedbackReport: Sendable {
         precondition(bound > 16, "no room for transport feedback")
         var previous = referenceTime * Self.ticksPerReference
         var encoder = PacketStatusEncoder()
-        // A chunk holds what is pending in the encoder, at most two more, besides the one that becomes full.
+        // The pending statuses of the encoder need at most two chunks, in addition to the one that becomes full.
         while end <= last, 2 * (chunkCount + 3) + deltaSize + 2 <= bound {
             guard let symbol = Self.symbol(arrival(end), after: &previous) else { break }
             if encoder.append(symbol) != nil { chunkCount += 1 }
@@ -37,7 +40,8 @@ struct TransportFeedbackReport: Sendable {
         while encoder.finish() != nil { chunkCount += 1 }
     }
 
-    /// The status of a packet that arrived then, nil when its delta is too large; moves `previous` to its arrival.
+    /// Returns the status of a packet with an arrival time, and updates `previous` to it. Returns nil if the delta
+    /// exceeds 16 bits.
     static func symbol(_ arrival: Instant?, after previous: inout Int64) -> PacketStatusChunk.Symbol? {
         guard let arrival else { return .notReceived }
         let ticks = ticks(arrival)
@@ -47,7 +51,7 @@ struct TransportFeedbackReport: Sendable {
         return UInt8(exactly: delta) == nil ? .largeDelta : .smallDelta
     }
 
-    /// In units of 250 µs, rounded down, so that rounding never adds up.
+    /// Returns the arrival time in units of 250 µs, rounded down, so that rounding errors do not accumulate.
     static func ticks(_ arrival: Instant?) -> Int64 {
         floorDivide(arrival?.nanoseconds ?? 0, TransportFeedback.tick.nanoseconds)
     }
@@ -57,14 +61,15 @@ struct TransportFeedbackReport: Sendable {
         return rest < 0 ? quotient - 1 : quotient
     }
 
-    /// Bytes of the chunks and deltas with the padding that ends the message.
+    /// The size of chunks and deltas in bytes, with the padding of the message.
     var size: Int { (2 * chunkCount + deltaSize + 3) / 4 * 4 }
 
+    /// The reference time in units of 250 µs.
     var referenceTicks: Int64 { referenceTime * Self.ticksPerReference }
 }
 
 extension RTCPWriter {
-    /// Writes what `report` has measured; `arrival` answers as it did then.
+    /// Writes a feedback message. `arrival` must return the same values as when `report` was measured.
     mutating func transportFeedback(
         senderSSRC: UInt32, mediaSSRC: UInt32, count feedbackCount: UInt8, _ report: TransportFeedbackReport,
         arrival: (Int64) -> Instant?

@@ -1,15 +1,19 @@
 import PCastMedia
 
-/// How fast the delay of a path grows: the slope of a line through the smoothed delays of the last groups.
+/// The trend of a path's delay: the slope of a line through the smoothed delays of the last groups.
 ///
-/// After libwebrtc's `TrendlineEstimator`: 20 groups, smoothing 0.9.
+/// It follows libwebrtc's `TrendlineEstimator` with 20 groups and a smoothing factor of 0.9.
 struct Trendline: Sendable {
+    /// The number of groups in the line.
     static let window = 20
+    /// The weight of the previous value in the smoothed delay.
     static let smoothing = 0.9
+    /// The maximum of the group count.
     private static let maximumCount = 1000
 
-    /// Arrival and smoothed delay, in milliseconds since the first group, oldest overwritten.
+    /// The arrival times of the groups in milliseconds since the first one, as a ring.
     private var times = InlineArray<20, Double>(repeating: 0)
+    /// The smoothed delays of the groups in milliseconds, as a ring.
     private var delays = InlineArray<20, Double>(repeating: 0)
     private var next = 0
     private var filled = 0
@@ -18,11 +22,12 @@ struct Trendline: Sendable {
     private var accumulated = 0.0
     private var smoothed = 0.0
 
-    /// Groups seen, up to a thousand.
+    /// The number of groups so far, up to 1000.
     private(set) var count = 0
-    /// Milliseconds of delay a millisecond; zero before the window is full.
+    /// The slope in milliseconds of delay per millisecond; 0 before the window is full.
     private(set) var slope = 0.0
 
+    /// Adds a group.
     mutating func add(_ delta: ArrivalGroups.Delta, arrival: TimeSpan) {
         let start = firstArrival ?? arrival
         firstArrival = start
@@ -36,7 +41,8 @@ struct Trendline: Sendable {
         if filled == Self.window, let fit = fit() { slope = fit }
     }
 
-    /// Least squares; nil when all groups arrived at once. It changes nothing; but nothing is asked of a copy.
+    /// Returns the slope by least squares; nil if all groups arrived at the same time. It is `mutating` to avoid a
+    /// copy.
     private mutating func fit() -> Double? {
         var meanTime = 0.0
         var meanDelay = 0.0

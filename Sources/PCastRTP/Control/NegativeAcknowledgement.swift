@@ -1,16 +1,22 @@
-/// A generic NACK: the packets that a receiver asks for again (RFC 4585, section 6.2.1).
+/// A generic NACK, which requests the retransmission of packets (RFC 4585, section 6.2.1).
 public struct NegativeAcknowledgement: Hashable, Sendable {
+    /// The SSRC of the sender of the NACK.
     public let senderSSRC: UInt32
-    /// The stream that lost the packets (NACK8).
+    /// The SSRC of the stream with the lost packets.
     public let mediaSSRC: UInt32
-    /// Where the pairs of a packet number and a bitmask lie in the datagram.
+    /// The range of the pairs of packet ID and bitmask in the datagram.
     let range: Range<Int>
 
-    /// The most numbers that are read of all NACKs in one datagram (NACK3).
+    /// The maximum number of sequence numbers that are read from all NACKs in a datagram.
     public static let maximumCountPerDatagram = 300
 
-    /// Calls `body` with each number asked for, in the packet's order, while `budget` lasts, which it reduces. Start
-    /// each datagram with `maximumCountPerDatagram`.
+    /// Calls a function with each requested sequence number, in the order of the message.
+    ///
+    /// - Parameters:
+    ///   - datagram: The bytes of the datagram.
+    ///   - budget: The number of sequence numbers that may still be read. It is decreased, and begins with
+    ///     ``maximumCountPerDatagram`` for each datagram.
+    ///   - body: The function.
     public func forEach(in datagram: Span<UInt8>, budget: inout Int, _ body: (UInt16) -> Void) {
         for offset in stride(from: range.lowerBound, to: range.upperBound - 3, by: 4) {
             let first = datagram.bigEndian16(at: offset)

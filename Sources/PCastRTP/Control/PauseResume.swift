@@ -1,24 +1,27 @@
-/// Requests to pause or resume streams, and what their senders say of it (RFC 7728, section 7).
+/// A message about pausing streams (RFC 7728, section 7).
 public struct PauseResume: Hashable, Sendable {
-    /// What is said of one stream.
+    /// The type of a message.
     public enum Kind: Hashable, Sendable {
-        /// A receiver asks the stream's sender to stop sending it, and to go on.
+        /// A receiver requests that the stream be paused or resumed.
         case pause, resume
-        /// The sender has stopped; the number is the last packet's, its wraps counted in the upper half as in report
-        /// blocks. Before any packet it is one less than the first will have (erratum 5540).
+        /// The sender has paused the stream (PAUSED). The value is the extended sequence number of the last packet, as
+        /// in report blocks. If no packet was sent, it is one less than that of the first packet will be (RFC erratum
+        /// 5540).
         case paused(lastSequenceNumber: UInt32)
-        /// The sender did not heed a request; the message's `pauseID` is the one that would be heeded.
+        /// The sender has refused a request (REFUSED). The PauseID of the message is the one that it would accept.
         case refused
     }
 
-    /// One stream that the packet speaks of.
+    /// The message about one stream.
     public struct Message: Hashable, Sendable {
-        /// The stream's own SSRC, whoever sends the message.
+        /// The SSRC of the stream, whoever sends the message.
         public var ssrc: UInt32
+        /// The type of the message.
         public var kind: Kind
-        /// Numbers the stream's pauses: what is asked under another number than the sender's is not heeded.
+        /// The PauseID. Requests with another number than the sender's current one are refused.
         public var pauseID: UInt16
 
+        /// Creates a message.
         public init(ssrc: UInt32, kind: Kind, pauseID: UInt16) {
             self.ssrc = ssrc
             self.kind = kind
@@ -26,13 +29,14 @@ public struct PauseResume: Hashable, Sendable {
         }
     }
 
-    /// Walks over the messages of a packet; those of types to come are left out.
+    /// Reads the messages of a packet. Those of unknown types are skipped.
     public struct Reader: Sendable {
         private var range: Range<Int>
 
+        /// Creates a reader at the first message.
         public init(_ packet: PauseResume) { range = packet.range }
 
-        /// The next message, nil when there are no more, or no more whole ones.
+        /// Returns the next message; nil if there is none or it is truncated.
         public mutating func next(in datagram: Span<UInt8>) -> Message? {
             while range.count >= PauseResume.messageSize {
                 let start = range.lowerBound
@@ -50,16 +54,17 @@ public struct PauseResume: Hashable, Sendable {
         }
     }
 
+    /// The SSRC of the sender of the packet.
     public let senderSSRC: UInt32
-    /// Where the messages lie in the datagram.
+    /// The range of the messages in the datagram.
     let range: Range<Int>
 
-    /// Bytes of a message without parameters.
+    /// The size of a message without parameters in bytes.
     static let messageSize = 8
 }
 
 extension PauseResume.Kind {
-    /// Nil for types to come, and for an indication without its number.
+    /// Creates the type of a message. Returns nil for an unknown type, and for PAUSED without its parameter.
     fileprivate init?(_ type: UInt8, parameters: Range<Int>, in datagram: Span<UInt8>) {
         switch type {
         case 0: self = .pause
@@ -71,7 +76,7 @@ extension PauseResume.Kind {
         }
     }
 
-    /// The four bits on the wire.
+    /// The value of the type field.
     var type: UInt8 {
         switch self {
         case .pause: 0

@@ -1,26 +1,30 @@
 public import PCastMedia
 
-/// What a publisher says of itself beside its sender reports, so that what it keeps back of its own accord is not taken
-/// for the network's doing: an application-defined packet of PCast's own (RFC 3550, section 6.7), named `PCPR`.
+/// A publisher's report about itself, so that media which it withholds deliberately is not attributed to the network.
+/// It is an application-defined RTCP packet named `PCPR` (RFC 3550, section 6.7).
 ///
-/// Behind the name come a byte of flags (1 video is withheld, 2 sound is withheld, 4 video is cut), three bytes of zero,
-/// and two numbers of 32 bits in kilobits a second: what it would send if it could, and what congestion control lets
-/// through; 0 where it does not know. It goes with each of the publisher's reports.
+/// After the name it has a byte of flags (1: video withheld, 2: audio withheld, 4: video dropped by congestion
+/// control), three zero bytes, and two 32-bit bit rates in kilobits per second: the wanted rate and the bandwidth
+/// estimate, 0 if unknown. It is sent with each sender report.
 public struct PublisherReport: Hashable, Sendable {
-    /// It sends no pictures as it wants to send none: a track that is muted, a camera that is closed.
+    /// Whether the publisher sends no video deliberately, e.g. because the track is muted or the camera is closed.
     public var isVideoWithheld: Bool
+    /// Whether the publisher sends no audio deliberately.
     public var isAudioWithheld: Bool
-    /// It sends no pictures as its congestion control leaves no room for them.
+    /// Whether the publisher sends no video because its congestion control leaves no bandwidth for it.
     public var isVideoCut: Bool
-    /// What it would send were there room for it, all tracks together and on the wire.
+    /// The bit rate that would be sent if bandwidth were unlimited, all tracks together including headers; nil if
+    /// unknown.
     public var wanted: Bitrate?
-    /// What its uplink carries, as it finds out.
+    /// The estimated bandwidth of the uplink; nil if unknown.
     public var estimate: Bitrate?
 
+    /// The name of the packet in ASCII.
     static let name: UInt32 = 0x50_43_50_52
-    /// Behind the name.
+    /// The size of the data after the name in bytes.
     static let size = 12
 
+    /// Creates a report.
     public init(
         isVideoWithheld: Bool = false, isAudioWithheld: Bool = false, isVideoCut: Bool = false,
         wanted: Bitrate? = nil, estimate: Bitrate? = nil
@@ -32,7 +36,7 @@ public struct PublisherReport: Hashable, Sendable {
         self.estimate = estimate
     }
 
-    /// Nil for another application's packet.
+    /// Parses the body of an application-defined packet. Returns nil if it has another name.
     init?(in datagram: Span<UInt8>, body: Range<Int>) {
         guard body.count >= 8 + Self.size, datagram.bigEndian32(at: body.lowerBound + 4) == Self.name else {
             return nil
@@ -46,11 +50,12 @@ public struct PublisherReport: Hashable, Sendable {
         estimate = Self.bitrate(datagram.bigEndian32(at: offset + 8))
     }
 
+    /// Returns a bit rate; nil for 0.
     private static func bitrate(_ kilobits: UInt32) -> Bitrate? { kilobits == 0 ? nil : .kilobits(Int64(kilobits)) }
 }
 
 extension RTCPWriter {
-    /// What a publisher says of itself (24 bytes).
+    /// Writes the report of a publisher (24 bytes).
     public mutating func publisherReport(ssrc: UInt32, _ report: PublisherReport) {
         let body = begin(type: RTCPPacket.PacketType.application, count: 0, size: 8 + PublisherReport.size)
         buffer.storeBigEndian(ssrc, at: body)
@@ -62,6 +67,7 @@ extension RTCPWriter {
         buffer.storeBigEndian(Self.kilobits(report.estimate), at: body + 16)
     }
 
+    /// Returns a bit rate in kilobits per second; 0 for nil.
     private static func kilobits(_ bitrate: Bitrate?) -> UInt32 {
         UInt32(min(max((bitrate?.bitsPerSecond ?? 0) / 1_000, 0), Int64(UInt32.max)))
     }

@@ -1,20 +1,30 @@
-/// One packet of an RTCP datagram. The cases hold numbers and offsets; what they point to is read from the same
-/// datagram.
+/// A packet of an RTCP datagram. The cases contain numbers and offsets, and refer to data in the same datagram.
 public enum RTCPPacket: Hashable, Sendable {
+    /// A sender report (RFC 3550, section 6.4.1).
     case senderReport(SenderInformation, ReportBlocks)
+    /// A receiver report (RFC 3550, section 6.4.2).
     case receiverReport(ssrc: UInt32, ReportBlocks)
+    /// A source description (RFC 3550, section 6.5).
     case sourceDescription(SourceDescription)
+    /// A BYE (RFC 3550, section 6.6).
     case goodbye(Goodbye)
+    /// A generic NACK (RFC 4585, section 6.2.1).
     case negativeAcknowledgement(NegativeAcknowledgement)
-    /// A request for a key frame (RFC 4585, section 6.3.1).
+    /// A Picture Loss Indication, which requests a key frame (RFC 4585, section 6.3.1).
     case pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32)
+    /// A Full Intra Request (RFC 5104, section 4.3.1).
     case fullIntraRequest(FullIntraRequest)
+    /// A REMB message (draft-alvestrand-rmcat-remb-03).
     case receiverEstimatedBitrate(ReceiverEstimatedBitrate)
+    /// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     case transportFeedback(TransportFeedback)
+    /// A message about pausing streams (RFC 7728).
     case pauseResume(PauseResume)
+    /// An extended report (RFC 3611).
     case extendedReport(ExtendedReport)
+    /// A publisher's report about itself.
     case publisherReport(PublisherReport)
-    /// A packet of a type that PCast does not speak, or with a body too short for its type.
+    /// A packet of an unknown type, or with a body that is too short.
     case unknown(type: UInt8)
 
     /// The packet types of RFC 3550, RFC 4585 and RFC 3611.
@@ -29,7 +39,7 @@ public enum RTCPPacket: Hashable, Sendable {
         static let extendedReport: UInt8 = 207
     }
 
-    /// The formats of feedback messages, by which the two feedback types are told further apart.
+    /// The formats of feedback messages, which distinguish messages of the two feedback types.
     enum FeedbackFormat {
         static let negativeAcknowledgement: UInt8 = 1
         static let pauseResume: UInt8 = 9
@@ -39,7 +49,8 @@ public enum RTCPPacket: Hashable, Sendable {
         static let applicationLayer: UInt8 = 15
     }
 
-    /// Reads the packet whose body, padding taken off, lies at `body`; `count` is the first byte's low five bits.
+    /// Parses a packet. `body` is the range after the header without padding, and `count` the low five bits of the
+    /// first byte.
     init(type: UInt8, count: UInt8, body: Range<Int>, in datagram: Span<UInt8>) {
         let packet =
             switch type {
@@ -68,6 +79,7 @@ public enum RTCPPacket: Hashable, Sendable {
         return .receiverReport(ssrc: datagram.bigEndian32(at: body.lowerBound), blocks)
     }
 
+    /// Returns the report blocks; nil if they are truncated.
     private static func reportBlocks(_ count: UInt8, _ range: Range<Int>?) -> ReportBlocks? {
         guard let range, range.count >= Int(count) * ReportBlock.size else { return nil }
         return ReportBlocks(offset: range.lowerBound, count: Int(count))
@@ -124,7 +136,7 @@ public enum RTCPPacket: Hashable, Sendable {
 }
 
 extension Range<Int> {
-    /// The range without its first `size` numbers, nil when it has fewer.
+    /// Returns the range without its first `size` numbers; nil if it has fewer.
     fileprivate func dropFirst(_ size: Int) -> Range<Int>? {
         count >= size ? lowerBound + size..<upperBound : nil
     }

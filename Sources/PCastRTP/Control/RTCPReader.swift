@@ -1,15 +1,17 @@
-/// Walks over the packets of an RTCP datagram, compound or reduced-size: any type may come first (RFC 5506, RTCP4).
+/// Reads the packets of an RTCP datagram, which may be compound or reduced-size, so any type may come first (RFC 5506).
 public struct RTCPReader: Sendable {
     private var cursor = 0
 
-    /// The walk ended at a packet that is not RTCP or runs past the datagram's end; what came before it stands.
+    /// Whether reading has ended at a packet that is not RTCP or is truncated. The packets before it are valid.
     public private(set) var isMalformed = false
 
+    /// Creates a reader at the first packet.
     public init() {}
 
-    /// The next packet of the datagram, which must be the same at each call; nil at its end.
+    /// Returns the next packet; nil at the end.
     ///
-    /// A packet is at least its own four bytes, so the walk always moves on.
+    /// - Parameter datagram: The datagram, the same for each call.
+    /// - Returns: The packet.
     public mutating func next(in datagram: Span<UInt8>) -> RTCPPacket? {
         guard !isMalformed, cursor < datagram.count else { return nil }
         guard datagram.count - cursor >= 4, datagram[cursor] >> 6 == 2 else { return stop() }
@@ -28,6 +30,7 @@ public struct RTCPReader: Sendable {
         return packet
     }
 
+    /// Ends reading at a malformed packet.
     private mutating func stop() -> RTCPPacket? {
         isMalformed = true
         return nil

@@ -1,10 +1,15 @@
 public import PCastMedia
 
 extension RTCPWriter {
-    /// Asks for packets again, as many of `lost` as fit, and answers how many that were (RFC 4585, section 6.2.1).
+    /// Writes a NACK for lost packets (RFC 4585, section 6.2.1).
     ///
-    /// The numbers ascend, a wrap included; each pair of number and bitmask names up to 17 of them. `mediaSSRC` is the
-    /// stream that lost them (NACK8).
+    /// Each pair of packet ID and bitmask has up to 17 sequence numbers.
+    ///
+    /// - Parameters:
+    ///   - senderSSRC: The SSRC of this side.
+    ///   - mediaSSRC: The SSRC of the stream with the lost packets.
+    ///   - lost: The sequence numbers in ascending order, which may wrap around.
+    /// - Returns: The number of sequence numbers that fitted.
     public mutating func negativeAcknowledgement(
         senderSSRC: UInt32, mediaSSRC: UInt32, lost: Span<UInt16>
     ) -> Int {
@@ -27,7 +32,8 @@ extension RTCPWriter {
         return index
     }
 
-    /// The mask of the numbers 1...16 behind `first`, which lies at `index`; moves `index` to the first beyond them.
+    /// Returns the bitmask of the 16 numbers after `first`, which is at `index`, and moves `index` after the last one
+    /// in it.
     private static func bitmask(after first: UInt16, in lost: Span<UInt16>, from index: inout Int) -> UInt16 {
         var mask: UInt16 = 0
         index += 1
@@ -40,7 +46,7 @@ extension RTCPWriter {
         return mask
     }
 
-    /// Asks for a key frame (12 bytes; RFC 4585, section 6.3.1).
+    /// Writes a PLI, which requests a key frame (12 bytes; RFC 4585, section 6.3.1).
     public mutating func pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32) {
         _ = beginFeedback(
             type: RTCPPacket.PacketType.payloadSpecificFeedback,
@@ -48,7 +54,8 @@ extension RTCPWriter {
             size: 0)
     }
 
-    /// Asks for a key frame (20 bytes); a repetition keeps its number (RFC 5104, section 4.3.1).
+    /// Writes a FIR, which requests a key frame (20 bytes; RFC 5104, section 4.3.1). A repetition has the same sequence
+    /// number.
     public mutating func fullIntraRequest(senderSSRC: UInt32, mediaSSRC: UInt32, sequenceNumber: UInt8) {
         let body = beginFeedback(
             type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.fullIntraRequest,
@@ -57,8 +64,8 @@ extension RTCPWriter {
         buffer.storeBigEndian(UInt32(sequenceNumber) << 24, at: body + 4)
     }
 
-    /// Asks for a pause or its end, or tells of it (20 bytes, 24 for `paused`; RFC 7728, section 7). The media source in
-    /// the head stands for nothing, as the message names its stream itself.
+    /// Writes a message about pausing a stream (20 bytes, or 24 for PAUSED; RFC 7728, section 7). The media source of
+    /// the header is 0, because the message contains the SSRC.
     public mutating func pauseResume(senderSSRC: UInt32, _ message: PauseResume.Message) {
         var lastSequenceNumber: UInt32?
         if case .paused(let number) = message.kind { lastSequenceNumber = number }
@@ -73,7 +80,8 @@ extension RTCPWriter {
         if let lastSequenceNumber { buffer.storeBigEndian(lastSequenceNumber, at: body + 8) }
     }
 
-    /// Bounds the sum of up to 255 streams (20 bytes and 4 for each; draft-alvestrand-rmcat-remb-03, section 2.2).
+    /// Writes a REMB message, which limits the sum of up to 255 streams (20 bytes and 4 for each;
+    /// draft-alvestrand-rmcat-remb-03, section 2.2).
     public mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
         precondition(ssrcs.count < 256, "REMB names at most 255 streams")
         let body = beginFeedback(

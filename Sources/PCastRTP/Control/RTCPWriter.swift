@@ -1,21 +1,24 @@
-/// Writes RTCP packets one behind the other into a datagram.
+/// Writes consecutive RTCP packets into a datagram.
 ///
-/// Each packet needs room in the buffer, which the caller has seen to (`remaining`).
+/// The caller ensures that the buffer has space for each packet; see ``remaining``.
 public struct RTCPWriter {
+    /// The buffer of the datagram.
     let buffer: UnsafeMutableRawBufferPointer
 
-    /// Bytes written.
+    /// The number of bytes written.
     public private(set) var count = 0
 
-    /// Where the report lies that `append(_:)` adds to.
+    /// The offset of the report that ``append(_:)`` extends; nil if the last packet is not a report.
     private var report: Int?
 
+    /// Creates a writer at the beginning of a buffer.
     public init(_ buffer: UnsafeMutableRawBufferPointer) { self.buffer = buffer }
 
-    /// Bytes that can still be written.
+    /// The number of bytes that can still be written.
     public var remaining: Int { buffer.count - count }
 
-    /// Writes a packet's first four bytes and answers where its body begins; `size` is the body's, a multiple of four.
+    /// Writes the header of a packet and returns the offset of its body. `size` is that of the body, a multiple of
+    /// four.
     mutating func begin(type: UInt8, count format: UInt8, size: Int) -> Int {
         precondition(size % 4 == 0 && size + 4 <= remaining, "no room for an RTCP packet")
         buffer[count] = 0x80 | format
@@ -27,7 +30,8 @@ public struct RTCPWriter {
         return body
     }
 
-    /// Writes a feedback message's head; `size` is of what follows the two SSRCs (RFC 4585, section 6.1).
+    /// Writes the header of a feedback message and returns the offset after the SSRCs. `size` is that of the data after
+    /// them (RFC 4585, section 6.1).
     mutating func beginFeedback(
         type: UInt8, format: UInt8, senderSSRC: UInt32, mediaSSRC: UInt32, size: Int
     ) -> Int {
@@ -37,7 +41,7 @@ public struct RTCPWriter {
         return body + 8
     }
 
-    /// A sender report without blocks, to which `append(_:)` adds (28 bytes; RFC 3550, section 6.4.1).
+    /// Writes a sender report without blocks, which ``append(_:)`` adds (28 bytes; RFC 3550, section 6.4.1).
     public mutating func senderReport(_ information: SenderInformation) {
         let start = count
         let body = begin(type: RTCPPacket.PacketType.senderReport, count: 0, size: SenderInformation.size)
@@ -49,7 +53,7 @@ public struct RTCPWriter {
         report = start
     }
 
-    /// A receiver report without blocks, to which `append(_:)` adds (8 bytes; RFC 3550, section 6.4.2).
+    /// Writes a receiver report without blocks, which ``append(_:)`` adds (8 bytes; RFC 3550, section 6.4.2).
     public mutating func receiverReport(ssrc: UInt32) {
         let start = count
         let body = begin(type: RTCPPacket.PacketType.receiverReport, count: 0, size: 4)
@@ -57,9 +61,8 @@ public struct RTCPWriter {
         report = start
     }
 
-    /// Adds a block (24 bytes) to the report written last. False when it has 31 already and another must be begun.
-    ///
-    /// The report is the packet written last.
+    /// Adds a block to the report that was written last (24 bytes). Returns false if it has 31 blocks already, and
+    /// another report must be written.
     public mutating func append(_ block: ReportBlock) -> Bool {
         guard let report else { preconditionFailure("a report block follows its report") }
         guard buffer[report] & 0x1F < 31 else { return false }
@@ -71,7 +74,7 @@ public struct RTCPWriter {
         return true
     }
 
-    /// The canonical name of a source, up to 255 bytes of UTF-8 (RFC 3550, section 6.5.1).
+    /// Writes the canonical name of a source, at most 255 bytes of UTF-8 (RFC 3550, section 6.5.1).
     public mutating func sourceDescription(ssrc: UInt32, cname: Span<UInt8>) {
         precondition(cname.count < 256, "a CNAME has at most 255 bytes")
         let size = (4 + 2 + cname.count + 1 + 3) / 4 * 4
@@ -83,13 +86,13 @@ public struct RTCPWriter {
         for index in body + 6 + cname.count..<body + size { buffer[index] = 0 }
     }
 
-    /// Says that a source leaves (8 bytes; RFC 3550, section 6.6).
+    /// Writes a BYE for a source (8 bytes; RFC 3550, section 6.6).
     public mutating func goodbye(ssrc: UInt32) {
         let body = begin(type: RTCPPacket.PacketType.goodbye, count: 1, size: 4)
         buffer.storeBigEndian(ssrc, at: body)
     }
 
-    /// This side's time for a round trip to be measured by (20 bytes; RFC 3611, section 4.4).
+    /// Writes a receiver reference time, by which the round-trip time is measured (20 bytes; RFC 3611, section 4.4).
     public mutating func receiverReferenceTime(ssrc: UInt32, ntpTimestamp: UInt64) {
         let body = begin(type: RTCPPacket.PacketType.extendedReport, count: 0, size: 16)
         buffer.storeBigEndian(ssrc, at: body)
@@ -97,7 +100,7 @@ public struct RTCPWriter {
         buffer.storeBigEndian(ntpTimestamp, at: body + 8)
     }
 
-    /// The answer to a peer's receiver reference time (24 bytes; RFC 3611, section 4.5).
+    /// Writes the response to a peer's receiver reference time (24 bytes; RFC 3611, section 4.5).
     public mutating func delaySinceLastReport(ssrc: UInt32, _ delay: ExtendedReport.DelaySinceReport) {
         let body = begin(type: RTCPPacket.PacketType.extendedReport, count: 0, size: 20)
         buffer.storeBigEndian(ssrc, at: body)

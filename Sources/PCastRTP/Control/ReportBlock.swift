@@ -1,23 +1,25 @@
-/// What a receiver reports of one stream (RFC 3550, section 6.4.1).
+/// A report block: the reception of one stream (RFC 3550, section 6.4.1).
 public struct ReportBlock: Hashable, Sendable {
-    /// The stream that is reported on.
+    /// The SSRC of the stream.
     public var ssrc: UInt32
-    /// Of the packets expected since the last report, how many 256ths are missing.
+    /// The fraction of packets lost since the last report, in 1/256.
     public var fractionLost: UInt8
-    /// Packets missing since the start, negative with duplicates; 24 bits on the wire, to which it is bounded.
+    /// The number of packets lost since the start; negative if there are duplicates. It is limited to 24 bits when
+    /// written.
     public var cumulativeLost: Int32
-    /// The highest sequence number received, its wraps counted in the upper half.
+    /// The extended highest sequence number received, with the number of wraparounds in the upper 16 bits.
     public var highestSequenceNumber: UInt32
-    /// In ticks of the stream's RTP clock.
+    /// The interarrival jitter in units of the RTP clock.
     public var jitter: UInt32
-    /// The middle 32 bits of the last sender report's NTP timestamp; 0 before any.
+    /// The middle 32 bits of the last sender report's NTP timestamp; 0 if none was received.
     public var lastSenderReport: UInt32
-    /// From receiving that report to sending this, in 1/65536 s.
+    /// The time from receiving that report to sending this one, in units of 1/65536 s.
     public var delaySinceLastSenderReport: UInt32
 
-    /// Bytes on the wire.
+    /// The size in bytes.
     static let size = 24
 
+    /// Creates a report block.
     public init(
         ssrc: UInt32, fractionLost: UInt8 = 0, cumulativeLost: Int32 = 0, highestSequenceNumber: UInt32 = 0,
         jitter: UInt32 = 0, lastSenderReport: UInt32 = 0, delaySinceLastSenderReport: UInt32 = 0
@@ -31,6 +33,7 @@ public struct ReportBlock: Hashable, Sendable {
         self.delaySinceLastSenderReport = delaySinceLastSenderReport
     }
 
+    /// Parses a block at an offset.
     init(in datagram: Span<UInt8>, at offset: Int) {
         ssrc = datagram.bigEndian32(at: offset)
         fractionLost = datagram[offset + 4]
@@ -41,6 +44,7 @@ public struct ReportBlock: Hashable, Sendable {
         delaySinceLastSenderReport = datagram.bigEndian32(at: offset + 20)
     }
 
+    /// Writes the block at an offset.
     func write(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         let lost = min(max(cumulativeLost, -0x80_0000), 0x7F_FFFF)
         buffer.storeBigEndian(ssrc, at: offset)

@@ -1,10 +1,11 @@
-/// The names of sources (RFC 3550, section 6.5); of each, the canonical name is read.
+/// A source description (RFC 3550, section 6.5), of which only canonical names are read.
 public struct SourceDescription: Hashable, Sendable {
+    /// The range of the chunks in the datagram.
     let range: Range<Int>
-    /// How many sources the packet claims to describe.
+    /// The number of chunks according to the header.
     let count: Int
 
-    /// Calls `body` with each source that has a CNAME, and where its UTF-8 lies in the datagram.
+    /// Calls a function with each source that has a CNAME, and the range of the name in the datagram (UTF-8).
     public func forEachCNAME(in datagram: Span<UInt8>, _ body: (_ ssrc: UInt32, _ name: Range<Int>) -> Void) {
         var cursor = range.lowerBound
         for _ in 0..<count {
@@ -16,7 +17,8 @@ public struct SourceDescription: Hashable, Sendable {
         }
     }
 
-    /// Reads one chunk's items and moves `cursor` to the next chunk; answers where the CNAME lies.
+    /// Reads the items of a chunk, and moves the offset to the next chunk. Returns the range of the CNAME; nil if there
+    /// is none.
     private func readItems(in datagram: Span<UInt8>, at cursor: inout Int) -> Range<Int>? {
         var name: Range<Int>?
         while cursor < range.upperBound, datagram[cursor] != 0 {

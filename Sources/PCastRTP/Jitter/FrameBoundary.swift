@@ -1,10 +1,15 @@
-/// Where a frame ends, and whether all of it is here.
+/// The detection of complete frames.
 enum FrameBoundary {
-    /// The last number of the frame that begins with `first`, or nil while packets of it, or the knowledge that it
-    /// is over, are missing.
+    /// Returns the last sequence number of the frame that begins with `first`; nil if packets are missing or its end is
+    /// unknown.
     ///
-    /// It ends with the marker, or before a packet of another time: not every sender sets the marker (RTP5). Padding
-    /// takes part in neither.
+    /// A frame ends with the marker bit, or before a packet with another timestamp, because not all senders set the
+    /// marker. Padding packets are ignored.
+    ///
+    /// - Parameters:
+    ///   - first: The first sequence number of the frame.
+    ///   - slots: The packets.
+    /// - Returns: The sequence number.
     static func end(ofFrameAt first: Int64, in slots: borrowing PacketSlots) -> Int64? {
         guard let start = slots[first], !start.isPadding else { return nil }
         var sequence = first

@@ -1,8 +1,9 @@
 public import PCastMedia
 
-/// Counts freezes of shown video as WebRTC's statistics define them: a gap of at least three mean intervals, and at
-/// least 150 ms more than the mean, which is of the last 30 intervals (JB7).
+/// Counts freezes of video as defined by W3C webrtc-stats (`freezeCount`): an interval of at least three times the
+/// mean, and at least 150 ms longer, where the mean is over the last 30 intervals.
 public struct FreezeDetector: Sendable {
+    /// The number of intervals in the mean.
     private static let window = 30
 
     private var intervals: [Int64] = []
@@ -10,12 +11,15 @@ public struct FreezeDetector: Sendable {
     private var oldest = 0
     private var lastShown: Instant?
 
+    /// The number of freezes.
     public private(set) var freezeCount = 0
+    /// The total duration of all freezes.
     public private(set) var totalFreezesDuration = TimeSpan.zero
 
+    /// Creates a detector without frames.
     public init() { intervals.reserveCapacity(Self.window) }
 
-    /// Takes in that a frame was shown. Answers how long the picture had been frozen, nil if it had not.
+    /// Records that a frame is shown. Returns the duration of the freeze that it ends; nil if there was none.
     public mutating func frameShown(at now: Instant) -> TimeSpan? {
         defer { lastShown = now }
         guard let lastShown else { return nil }
@@ -28,11 +32,13 @@ public struct FreezeDetector: Sendable {
         return interval
     }
 
+    /// The interval from which on there is a freeze.
     private var threshold: TimeSpan {
         let mean = TimeSpan(nanoseconds: sum / Int64(intervals.count))
         return max(mean * 3, mean + .milliseconds(150))
     }
 
+    /// Adds an interval to the mean.
     private mutating func append(_ interval: TimeSpan) {
         sum += interval.nanoseconds
         if intervals.count < Self.window {

@@ -1,6 +1,7 @@
 import PCastMedia
 
 extension JitterBuffer {
+    /// Returns the next packet or gap; nil if there is none yet.
     mutating func pollAudio(at now: Instant) -> Output? {
         while true {
             if let slot = slots[cursor] {
@@ -18,7 +19,8 @@ extension JitterBuffer {
         }
     }
 
-    /// What was lost before `slot`: nothing if its time is what was expected, whatever numbers are missing.
+    /// Returns the gap before a packet; nil if its timestamp is the expected one, whatever sequence numbers are
+    /// missing.
     private mutating func takeGap(before slot: PacketSlots.Slot) -> Gap? {
         guard lostBeforeCursor > 0 else { return nil }
         let packetCount = lostBeforeCursor
@@ -30,6 +32,7 @@ extension JitterBuffer {
             duration: codec.clockRate.span(ofTicks: min(slot.timestamp - expectedTimestamp, longest)))
     }
 
+    /// Returns the audio of a packet; nil if it is not valid Opus.
     private mutating func takePacket(_ slot: PacketSlots.Slot) -> Frame? {
         var bytes: [UInt8] = []
         let payload = slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span

@@ -1,6 +1,7 @@
 import PCastMedia
 
 extension JitterBuffer {
+    /// Returns the next frame; nil if there is none yet.
     mutating func pollVideo(at now: Instant) -> Frame? {
         if let began = beganAt, now >= began + overtaking { beganAt = nil }
         while true {
@@ -12,7 +13,7 @@ extension JitterBuffer {
             }
             if let end = FrameBoundary.end(ofFrameAt: cursor, in: slots) {
                 if awaitsKeyFrame {
-                    // It can not be decoded, unless the packet before it turns out to begin the stream.
+                    // The frame cannot be decoded, unless an earlier packet turns out to begin the stream.
                     guard beganAt == nil else { return nil }
                     discard(upTo: end + 1)
                 } else if let frame = assemble(cursor...end) {
@@ -26,7 +27,7 @@ extension JitterBuffer {
         }
     }
 
-    /// Whether frames wait only because the stream may turn out to begin earlier.
+    /// Whether frames are held only because the stream may turn out to begin earlier.
     var holdsUnsettledFrame: Bool { awaitsKeyFrame && beganAt != nil && slots.count > 0 }
 
     private mutating func passPadding() {
@@ -35,7 +36,7 @@ extension JitterBuffer {
         if end > cursor { consume(upTo: end) }
     }
 
-    /// The key frame to go on with after a hole: the newest, so that a stall is not shown late (JB2).
+    /// Returns the key frame at which to resume after a gap. It is the newest one, so that a stall causes no delay.
     private func newestCompleteKeyFrame() -> ClosedRange<Int64>? {
         guard slots.keyFrameStartCount > 0, let newest else { return nil }
         var sequence = newest
@@ -50,8 +51,8 @@ extension JitterBuffer {
         return nil
     }
 
-    /// The first packet of the frame that is here: what stands before the first slice, such as parameter sets in any order,
-    /// belongs to it.
+    /// Returns the first packet of a key frame, including packets before its first slice, e.g. parameter sets in any
+    /// order.
     private func beginning(ofKeyFrameAt sequence: Int64) -> Int64 {
         guard let timestamp = slots[sequence]?.timestamp else { return sequence }
         var first = sequence
@@ -63,33 +64,36 @@ extension JitterBuffer {
         return first
     }
 
+    /// Returns whether a key frame has, or can get, its parameter sets.
     private func isDecodable(_ start: KeyFrameDetector.Finding, at sequence: Int64) -> Bool {
         start == .keyFrame || depacketizer.hasParameterSets || hasParameterSets(before: sequence)
     }
 
-    /// Whether there are parameter sets that are not read yet, of the same frame or of one before it.
+    /// Returns whether there are unread parameter sets of the same frame or an earlier one.
     private func hasParameterSets(before sequence: Int64) -> Bool {
         (cursor..<sequence).contains { slots[$0]?.start == .parameterSets }
     }
 
-    /// The hole has been waited for long enough: a key frame is asked for, unless one is behind it already.
+    /// Requests a key frame because the timeout of a gap has expired, unless a key frame follows the gap.
     private mutating func despair() {
         guard hopelessSince != missingSince else { return }
         hopelessSince = missingSince
         isHopeless = !hasKeyFrameBehindHole
     }
 
+    /// Whether a key frame follows the gap.
     private var hasKeyFrameBehindHole: Bool {
         guard slots.keyFrameStartCount > 0, let newest, newest > firstMissing else { return false }
         return (firstMissing...newest).contains { slots[$0]?.start.isKeyFrame ?? false }
     }
 
-    /// Whether the hole's last patience has ended, too.
+    /// Returns whether the second timeout of the gap has expired, too.
     private func isAbandoned(at now: Instant) -> Bool {
         missingSince.map { now >= $0 + lastPatience } ?? false
     }
 
-    /// Whether a complete key frame is behind the hole, and the hole hopeless or so long that waiting on is only delay.
+    /// Whether a complete key frame follows the gap, and the gap is unrecoverable or long, so that waiting only adds
+    /// delay.
     private var mayJump: Bool {
         guard missingSince != nil, slots.keyFrameStartCount > 0 else { return false }
         let span = codec.clockRate.ticks(in: Self.maximumSpan)
@@ -98,13 +102,13 @@ extension JitterBuffer {
         return newestCompleteKeyFrame() != nil
     }
 
+    /// Gives up the gap, and waits for a key frame.
     private mutating func giveUpHole() {
         awaitsKeyFrame = true
         discard(upTo: firstPresent(from: firstMissing) ?? firstMissing)
     }
 
-    /// Puts the frame of these packets together, all of which are here, and moves on behind it. Nil when it is
-    /// damaged, or holds no picture.
+    /// Assembles a frame from complete packets and moves after it. Returns nil if it is damaged or contains no slice.
     private mutating func assemble(_ packets: ClosedRange<Int64>) -> Frame? {
         guard let first = slots[packets.lowerBound] else { return nil }
         var bytes: [UInt8] = []
@@ -136,7 +140,7 @@ extension JitterBuffer {
             firstArrival: firstArrival, lastArrival: lastArrival)
     }
 
-    /// Room for the frame: its payloads and a start code for each.
+    /// Returns the maximum size of a frame in bytes: its payloads and a start code for each.
     private func byteCount(of packets: ClosedRange<Int64>) -> Int {
         packets.reduce(0) { $0 + (slots[$1]?.length ?? 0) + 4 }
     }

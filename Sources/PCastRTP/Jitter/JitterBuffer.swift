@@ -1,36 +1,39 @@
 public import PCastMedia
 
-/// Turns the packets of one track, as they come, into whole frames in order.
+/// Assembles the packets of a track, in their order of arrival, into complete frames in decoding order.
 ///
-/// A frame is delivered at once when it is complete and follows the one before without a hole; when to show it is
-/// decided elsewhere. A missing packet is waited for as long as `patience`. Then audio says what is lost and goes on; video
-/// needs a key frame, and goes on with it or with the missing packet, whichever comes first, and never with a frame that
-/// refers to lost ones (JB8).
+/// A frame is delivered as soon as it is complete and follows the last one without a gap. The time to show it is
+/// decided elsewhere. A missing packet is awaited for `patience`. Audio then reports a gap and continues. Video needs a
+/// key frame and resumes with it or with the missing packet, whichever arrives first. It never delivers a frame that
+/// refers to lost ones.
 ///
-/// After each `insert`, and when `deadline` has come, `poll` is called until it answers nil. All packet memory is
-/// allocated at the beginning; only a delivered frame's bytes are allocated.
+/// After each ``insert(payload:sequenceNumber:timestamp:marker:at:)``, and at the ``deadline``, the caller calls
+/// ``poll(at:)`` until it returns nil. The memory of packets is allocated at the beginning; only the bytes of delivered
+/// frames are allocated later.
 public struct JitterBuffer: ~Copyable {
-    /// The most that a packet may be ahead of the newest before it counts as another stream's (RFC 3550, appendix
-    /// A.1, MAX_DROPOUT).
+    /// The maximum distance of a packet after the newest one, beyond which it belongs to another stream (MAX_DROPOUT in
+    /// RFC 3550, appendix A.1).
     static let maximumDropout: Int64 = 3000
 
-    /// How far by its timestamp a packet behind the stream may be from the newest, to be a late one of it.
+    /// The maximum timestamp distance of a late packet from the newest one.
     static let maximumAge = TimeSpan.seconds(10 as Int64)
 
-    /// When this much video waits behind a hole and a key frame with it, the hole is given up early.
+    /// The duration of video after a gap from which on the gap is given up early, if a key frame follows it.
     static let maximumSpan = TimeSpan.milliseconds(500)
 
-    /// By how much the first packet may be overtaken at most.
+    /// The maximum reordering delay of the first packet.
     private static let longestOvertaking = TimeSpan.milliseconds(100)
 
-    /// How long it is left open where the stream begins.
+    /// The time in which an earlier packet may turn out to begin the stream.
     var overtaking: TimeSpan { min(patience, Self.longestOvertaking) }
 
+    /// The codec of the track.
     public let codec: Codec
 
-    /// How long a missing packet is waited for.
+    /// The time for which a missing packet is awaited.
     public var patience: TimeSpan
 
+    /// The statistics since the beginning.
     public internal(set) var statistics = JitterBufferStatistics()
 
     var slots: PacketSlots
@@ -39,48 +42,53 @@ public struct JitterBuffer: ~Copyable {
     private var timestamps = TimestampUnwrapper()
     private var restarts = RestartDetector()
 
-    /// The number that is delivered next; all before it are done with. Meaningless while `newest` is nil.
+    /// The sequence number that is delivered next, unwrapped; undefined while `newest` is nil.
     var cursor: Int64 = 0
 
-    /// The highest number seen, nil before the first packet.
+    /// The highest sequence number; nil before the first packet.
     var newest: Int64?
 
     /// The timestamp of the newest packet.
     var newestTimestamp: Int64 = 0
 
-    /// The first number from the cursor on that is not here.
+    /// The first missing sequence number from the cursor on.
     var firstMissing: Int64 = 0
 
-    /// When it was known that `firstMissing` is missing; nil when nothing beyond it is here.
+    /// The time since which `firstMissing` is known to be missing; nil if no packet after it has arrived.
     var missingSince: Instant?
 
-    /// Video: the hole that was waited for long enough, by when it was known, and whether a key frame has come since.
+    /// The value of `missingSince` of the video gap whose timeout has expired; nil if there is none.
     var hopelessSince: Instant?
+    /// Whether that gap needs a key frame that has not arrived.
     var isHopeless = false
 
-    /// Video: after this even a packet that was asked for ten times is not waited for.
+    /// The timeout of a video gap after which packets are not awaited any more, even if they were requested ten times.
     var lastPatience: TimeSpan { max(patience * 3, .seconds(1 as Int64)) }
 
-    /// When the first packet came, as long as nothing was done with: until then the stream may turn out to begin
-    /// earlier.
+    /// The arrival time of the first packet, until a packet is delivered or given up. An earlier packet may turn out to
+    /// begin the stream until then.
     var beganAt: Instant?
 
-    /// Video: nothing but a key frame may follow.
+    /// Whether video can only resume with a key frame.
     var awaitsKeyFrame: Bool
 
-    /// The end of what was delivered last: where the next audio is expected, and how much video waits.
+    /// The timestamp at which the next audio is expected, or that of the last delivered video frame.
     var expectedTimestamp: Int64?
 
-    /// Audio: packets given up since the last one delivered.
+    /// The number of audio packets that were given up since the last delivered one.
     var lostBeforeCursor = 0
 
-    /// The frame that was dropped last.
+    /// The timestamp of the last dropped frame.
     private var lastDroppedTimestamp: Int64?
 
+    /// Creates a buffer.
+    ///
     /// - Parameters:
-    ///   - patience: nil stands for `RetransmissionPatience` with a short round trip.
-    ///   - capacity: in packets, a power of two; nil stands for 1024 of video, 256 of audio.
-    ///   - maximumPayloadSize: larger payloads are refused.
+    ///   - codec: The codec of the track.
+    ///   - patience: The time for which a missing packet is awaited; nil for that of `RetransmissionPatience` with a
+    ///     short round-trip time.
+    ///   - capacity: The number of packets, a power of two; nil for 1024 of video or 256 of audio.
+    ///   - maximumPayloadSize: The maximum size of a payload in bytes; larger ones are rejected.
     public init(codec: Codec, patience: TimeSpan? = nil, capacity: Int? = nil, maximumPayloadSize: Int = 1472) {
         self.codec = codec
         let isVideo = codec.mediaType == .video
@@ -91,22 +99,21 @@ public struct JitterBuffer: ~Copyable {
         awaitsKeyFrame = isVideo
     }
 
-    /// Whether a key frame has to be asked for: no frame can be delivered without one, or without what was waited for in
-    /// vain, and none is on its way.
+    /// Whether a key frame must be requested: no frame can be delivered without one, and none is arriving.
     public var needsKeyFrame: Bool {
-        // Parameter sets that come in a packet of their own are followed by the key frame that they belong to, in most
-        // cases: the next packet shows whether they are.
+        // A packet of parameter sets is usually followed by the key frame that they belong to. The next packet shows
+        // whether it is.
         guard let newest, slots[newest]?.start != .parameterSets else { return false }
         return awaitsKeyFrame ? slots.keyFrameStartCount == 0 : isHopeless
     }
 
-    /// When `poll` wants to be called next if no packet comes: when the hole's patience ends.
+    /// The time at which ``poll(at:)`` must be called if no packet arrives; nil if nothing is scheduled.
     public var deadline: Instant? {
         if let missingSince { return missingSince + (hopelessSince == missingSince ? lastPatience : patience) }
         return holdsUnsettledFrame ? beganAt.map { $0 + overtaking } : nil
     }
 
-    /// Takes in the payload of a packet, copying it. An empty one is padding.
+    /// Inserts a copy of a packet's payload. An empty one is padding.
     public mutating func insert(
         payload: UnsafeRawBufferPointer, sequenceNumber: UInt16, timestamp: UInt32, marker: Bool, at now: Instant
     ) -> Insertion {
@@ -129,19 +136,20 @@ public struct JitterBuffer: ~Copyable {
         return count(.inserted)
     }
 
-    /// Takes in that this number is of a packet with padding only, or with nothing: it fills its place (RTP1).
+    /// Records a packet with only padding, which fills its sequence number.
     public mutating func insertPadding(sequenceNumber: UInt16, timestamp: UInt32, at now: Instant) -> Insertion {
         insert(
             payload: UnsafeRawBufferPointer(start: nil, count: 0), sequenceNumber: sequenceNumber,
             timestamp: timestamp, marker: false, at: now)
     }
 
-    /// The next frame or gap; nil when there is none yet.
+    /// Returns the next frame or gap; nil if there is none yet.
     public mutating func poll(at now: Instant) -> Output? {
         guard newest != nil else { return nil }
         return codec.mediaType == .video ? pollVideo(at: now).map(Output.frame) : pollAudio(at: now)
     }
 
+    /// Counts the result of an insertion.
     private mutating func count(_ insertion: Insertion) -> Insertion {
         switch insertion {
         case .inserted: statistics.packetsInserted += 1
@@ -155,8 +163,7 @@ public struct JitterBuffer: ~Copyable {
         return insertion
     }
 
-    /// Whether a packet is of the stream as it is: not too far ahead, and if behind, of a time that a late one can
-    /// have.
+    /// Returns whether a packet belongs to the present stream: it is not too far ahead, and not too old.
     private func belongs(_ sequence: Int64, _ time: Int64) -> Bool {
         guard let newest else { return true }
         if sequence >= cursor { return sequence - newest < Self.maximumDropout }
@@ -164,6 +171,7 @@ public struct JitterBuffer: ~Copyable {
             && abs(newestTimestamp - time) <= codec.clockRate.ticks(in: Self.maximumAge)
     }
 
+    /// Begins the stream with its first packet.
     private mutating func begin(at sequence: Int64, timestamp: Int64, at now: Instant) {
         cursor = sequence
         firstMissing = sequence
@@ -172,6 +180,7 @@ public struct JitterBuffer: ~Copyable {
         beganAt = now
     }
 
+    /// Drops all packets, because the source has restarted.
     private mutating func restart() {
         discard(upTo: (newest ?? cursor) + 1)
         slots.removeAll()
@@ -182,7 +191,7 @@ public struct JitterBuffer: ~Copyable {
         awaitsKeyFrame = codec.mediaType == .video
     }
 
-    /// Moves the beginning back to a packet that was overtaken by what seemed the first.
+    /// Moves the beginning to an earlier packet, if nothing was delivered yet. Returns whether it did.
     private mutating func beginsEarlier(at sequence: Int64) -> Bool {
         guard beganAt != nil, let newest, newest - sequence < Int64(slots.capacity) else { return false }
         cursor = sequence
@@ -191,7 +200,7 @@ public struct JitterBuffer: ~Copyable {
         return true
     }
 
-    /// Gives up the oldest when the slots do not reach to `sequence`.
+    /// Gives up the oldest packets if a new one exceeds the capacity.
     private mutating func makeRoom(for sequence: Int64) {
         let first = sequence - Int64(slots.capacity) + 1
         guard first > cursor else { return }
@@ -199,6 +208,7 @@ public struct JitterBuffer: ~Copyable {
         if codec.mediaType == .video { awaitsKeyFrame = true }
     }
 
+    /// Stores a packet, and updates the first missing number.
     private mutating func store(
         _ payload: UnsafeRawBufferPointer, _ sequence: Int64, _ time: Int64, _ marker: Bool, at now: Instant
     ) {
@@ -213,14 +223,14 @@ public struct JitterBuffer: ~Copyable {
             newest = sequence
             newestTimestamp = time
             _ = sequences.unwrap(UInt16(truncatingIfNeeded: sequence))
-            // Only the newest packet moves the reference, so that a stray one does not.
+            // Only the newest packet changes the reference, so that a stray one has no effect.
             _ = timestamps.unwrap(UInt32(truncatingIfNeeded: time))
         }
         if sequence == firstMissing || missingSince == nil { findMissing() }
         if start.isKeyFrame, sequence > firstMissing { isHopeless = false }
     }
 
-    /// Finds the first number that is missing, and since when it is.
+    /// Finds the first missing number, and since when it is missing.
     private mutating func findMissing() {
         firstMissing = max(firstMissing, cursor)
         while slots.contains(firstMissing) { firstMissing += 1 }
@@ -232,7 +242,7 @@ public struct JitterBuffer: ~Copyable {
         }
     }
 
-    /// The first number at or after `sequence` that is here.
+    /// Returns the first sequence number from `sequence` on whose packet is present; nil if there is none.
     func firstPresent(from sequence: Int64) -> Int64? {
         guard let newest, sequence <= newest else { return nil }
         var sequence = sequence
@@ -243,7 +253,7 @@ public struct JitterBuffer: ~Copyable {
         return nil
     }
 
-    /// Moves the cursor to `end` with what was delivered.
+    /// Moves the cursor after delivered packets.
     mutating func consume(upTo end: Int64) {
         while cursor < end {
             slots.remove(cursor)
@@ -253,7 +263,7 @@ public struct JitterBuffer: ~Copyable {
         if firstMissing < cursor { findMissing() }
     }
 
-    /// Moves the cursor to `end` and counts what is lost by it.
+    /// Moves the cursor and counts the packets that are lost or dropped by it.
     mutating func discard(upTo end: Int64) {
         var missing = 0
         for sequence in cursor..<max(cursor, end) {
@@ -262,7 +272,7 @@ public struct JitterBuffer: ~Copyable {
                 continue
             }
             if !slot.isPadding { countDroppedFrame(slot.timestamp) }
-            // A key frame behind it may need them.
+            // A later key frame may need them.
             if slot.start == .parameterSets {
                 depacketizer.rememberParameterSets(
                     of: slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span)
@@ -273,13 +283,13 @@ public struct JitterBuffer: ~Copyable {
         consume(upTo: end)
     }
 
-    /// A frame that is dropped in parts counts once.
+    /// Counts a dropped frame, once for all its packets.
     mutating func countDroppedFrame(_ timestamp: Int64) {
         if timestamp != lastDroppedTimestamp { statistics.framesDropped += 1 }
         lastDroppedTimestamp = timestamp
     }
 
-    /// Whether the hole has been waited for long enough.
+    /// Returns whether the timeout of the gap has expired.
     func isGivenUp(at now: Instant) -> Bool {
         guard let missingSince else { return false }
         return now >= missingSince + patience

@@ -1,58 +1,61 @@
 public import PCastMedia
 
 extension JitterBuffer {
-    /// What came of inserting a packet.
+    /// The result of inserting a packet.
     public enum Insertion: Sendable {
+        /// The packet was inserted.
         case inserted
-        /// Here already.
+        /// The packet is present already.
         case duplicate
-        /// Its place was delivered or given up.
+        /// The packet was delivered or given up before.
         case late
-        /// Too large for a slot, or far from the stream and perhaps the beginning of another.
+        /// The payload is too large, or the packet is far from the stream and may belong to another one.
         case refused
-        /// Inserted as the first of a stream that started anew; everything before is gone (RTP11).
+        /// The packet was inserted as the first one of a restarted stream. All earlier packets were dropped.
         case resynchronized
     }
 
-    /// What the buffer delivers, in order.
+    /// The output of the buffer, in order.
     public enum Output: Sendable {
+        /// A complete frame.
         case frame(Frame)
-        /// Audio that will not come; the decoder conceals it, or takes it from the next packet's FEC.
+        /// Audio that is lost. The decoder conceals it or decodes it from the FEC of the next packet.
         case lost(Gap)
     }
 
-    /// A whole frame.
+    /// A complete frame.
     public struct Frame: Sendable {
-        /// As of `EncodedFrame`.
+        /// The data of the frame, in the form of `EncodedFrame`.
         public var bytes: [UInt8]
 
-        /// Decodable without anything before it.
+        /// Whether the frame can be decoded without another.
         public let isKeyFrame: Bool
 
-        /// The RTP timestamp, unwrapped to 64 bits.
+        /// The RTP timestamp, unwrapped.
         public let timestamp: MediaTime
 
-        /// The sequence numbers of its packets, unwrapped to 64 bits.
+        /// The sequence numbers of its packets, unwrapped.
         public let sequenceNumbers: ClosedRange<Int64>
 
-        /// When the first of its packets, in time, arrived.
+        /// The arrival time of the packet that arrived first.
         public let firstArrival: Instant
 
-        /// When the packet arrived that came last.
+        /// The arrival time of the packet that arrived last.
         public let lastArrival: Instant
     }
 
-    /// Audio packets that were lost.
+    /// A gap of lost audio packets.
     public struct Gap: Hashable, Sendable {
-        /// Packets.
+        /// The number of lost packets.
         public let packetCount: Int
 
-        /// Of the first sample that is missing.
+        /// The timestamp of the first missing sample.
         public let timestamp: MediaTime
 
-        /// The length of sound missing, by the timestamps around it: packets may differ in length (RTP12).
+        /// The duration of the missing audio by the timestamps around it, because packets may have different durations.
         public let duration: TimeSpan
 
+        /// Creates a gap.
         public init(packetCount: Int, timestamp: MediaTime, duration: TimeSpan) {
             self.packetCount = packetCount
             self.timestamp = timestamp

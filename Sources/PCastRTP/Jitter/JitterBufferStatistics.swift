@@ -1,34 +1,36 @@
-/// Counts of a jitter buffer since it began.
+/// The statistics of a jitter buffer since the beginning.
 public struct JitterBufferStatistics: Hashable, Sendable {
-    /// Packets taken in, padding included.
+    /// The number of packets inserted, including padding.
     public var packetsInserted = 0
 
-    /// Packets that came after their place was given up or delivered.
+    /// The number of packets that arrived after they were delivered or given up.
     public var packetsLate = 0
 
-    /// Packets that were here already.
+    /// The number of packets that arrived twice.
     public var packetsDuplicate = 0
 
-    /// Packets larger than a slot, or far from the stream.
+    /// The number of packets that were too large or far from the stream.
     public var packetsRefused = 0
 
-    /// Numbers given up.
+    /// The number of packets that were given up.
     public var packetsLost = 0
 
-    /// Frames delivered.
+    /// The number of frames delivered.
     public var framesAssembled = 0
 
-    /// Of those, key frames.
+    /// The number of key frames delivered.
     public var keyFramesAssembled = 0
 
-    /// Frames of which something had come that were not delivered: damaged, or between a hole and a key frame.
+    /// The number of frames that arrived at least partly and were not delivered, because they were damaged or between a
+    /// gap and a key frame.
     public var framesDropped = 0
 
-    /// Restarts of the source.
+    /// The number of restarts of the source.
     public var resynchronizations = 0
 
-    /// NAL units, and payloads, that broke their format.
+    /// The number of NAL units and payloads that were malformed.
     public var malformedUnits = 0
 
+    /// Creates statistics of zero.
     public init() {}
 }

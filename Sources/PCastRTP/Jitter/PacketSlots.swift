@@ -1,10 +1,11 @@
 import PCastMedia
 
-/// The packets that wait in a jitter buffer: a ring of slots of one size, all allocated at the beginning.
+/// The packets in a jitter buffer: a ring of slots of one size, which are allocated at the beginning.
 ///
-/// The slot of a sequence number is its remainder by the capacity, so the numbers held at one time span less than
-/// the capacity; that is the owner's to keep.
+/// The slot of a packet is its sequence number modulo the capacity. The owner ensures that the numbers in use span less
+/// than the capacity.
 struct PacketSlots: ~Copyable {
+    /// A packet without its payload.
     struct Slot {
         var sequence: Int64
         var timestamp: Int64
@@ -13,22 +14,24 @@ struct PacketSlots: ~Copyable {
         var marker: Bool
         var start: KeyFrameDetector.Finding
 
-        /// Fills its number without adding to a frame.
+        /// Whether the packet fills its sequence number without adding to a frame.
         var isPadding: Bool { length == 0 }
     }
 
+    /// The number of slots.
     let capacity: Int
+    /// The maximum size of a payload in bytes.
     let slotSize: Int
     private let memory: UnsafeMutableRawBufferPointer
     private let slots: UnsafeMutablePointer<Slot?>
 
-    /// Slots in use.
+    /// The number of packets.
     private(set) var count = 0
 
-    /// Slots in use with which a key frame may begin.
+    /// The number of packets with which a key frame may begin.
     private(set) var keyFrameStartCount = 0
 
-    /// - Parameter capacity: a power of two.
+    /// Creates a ring. `capacity` must be a power of two.
     init(capacity: Int, slotSize: Int) {
         precondition(capacity > 0 && capacity & (capacity - 1) == 0, "a ring of slots is a power of two")
         self.capacity = capacity
@@ -43,22 +46,25 @@ struct PacketSlots: ~Copyable {
         slots.deallocate()
     }
 
+    /// Returns the index of a packet's slot.
     private func index(_ sequence: Int64) -> Int { Int(truncatingIfNeeded: sequence) & (capacity - 1) }
 
-    /// The packet of that number; nil when it is not here.
+    /// The packet with a sequence number; nil if it is not present.
     subscript(sequence: Int64) -> Slot? {
         guard let slot = slots[index(sequence)], slot.sequence == sequence else { return nil }
         return slot
     }
 
+    /// Returns whether a packet is present.
     func contains(_ sequence: Int64) -> Bool { slots[index(sequence)]?.sequence == sequence }
 
+    /// Returns the payload of a packet.
     func payload(of slot: Slot) -> UnsafeRawBufferPointer {
         let offset = index(slot.sequence) * slotSize
         return UnsafeRawBufferPointer(rebasing: memory[offset..<offset + slot.length])
     }
 
-    /// Puts a packet into its slot, which is free.
+    /// Inserts a packet into its slot, which must be free.
     mutating func insert(_ slot: Slot, payload: UnsafeRawBufferPointer) {
         let index = index(slot.sequence)
         precondition(slots[index] == nil && payload.count == slot.length && slot.length <= slotSize)
@@ -69,7 +75,7 @@ struct PacketSlots: ~Copyable {
         if slot.start.isKeyFrame { keyFrameStartCount += 1 }
     }
 
-    /// Frees the slot of that number, if it is in use.
+    /// Removes a packet, if it is present.
     mutating func remove(_ sequence: Int64) {
         let index = index(sequence)
         guard let slot = slots[index], slot.sequence == sequence else { return }

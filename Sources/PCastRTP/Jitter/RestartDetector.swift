@@ -1,12 +1,13 @@
-/// Tells a source that started anew with the same SSRC from a stray packet: after several consecutive numbers that
-/// do not belong to the stream as it was (RFC 3550, appendix A.1; RTP11).
+/// Detects a restart of a source with the same SSRC: several consecutive packets that do not belong to the previous
+/// stream (RFC 3550, appendix A.1).
 struct RestartDetector {
+    /// The number of consecutive packets that make a restart.
     static let packetsNeeded = 3
 
     private var expected: UInt16 = 0
     private var count = 0
 
-    /// Takes in a packet that does not belong. Answers true when it is the last of a run that makes a new stream.
+    /// Records a packet that does not belong to the stream. Returns whether the source has restarted.
     mutating func strangerArrived(_ sequenceNumber: UInt16) -> Bool {
         count = count > 0 && sequenceNumber == expected ? count + 1 : 1
         expected = sequenceNumber &+ 1
@@ -15,6 +16,6 @@ struct RestartDetector {
         return true
     }
 
-    /// Takes in that the stream as it was goes on.
+    /// Records a packet that belongs to the stream.
     mutating func memberArrived() { count = 0 }
 }

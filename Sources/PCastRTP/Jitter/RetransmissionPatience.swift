@@ -1,25 +1,31 @@
 public import PCastMedia
 
-/// How long a missing packet is worth waiting for.
+/// The time for which a missing packet is awaited.
 public enum RetransmissionPatience {
-    /// Of video: until the third request has been answered, for two of requests and answers may be lost; of packets of which
-    /// a tenth is lost, one in a thousand is not there by then. No less than 250 ms, for what was lost on the publisher's
-    /// hop is asked for there and comes later than our own round trip says (NACK9), and a key frame would not come sooner.
-    /// (JB1: only while something is missing, never in advance.)
+    /// Returns the timeout of video: the time until the third request is answered, because two requests or responses
+    /// may be lost. At a loss rate of 10 %, one in a thousand packets is then still missing.
+    ///
+    /// The timeout is at least 250 ms, because packets that the publisher's uplink lost are requested there and arrive
+    /// later; a key frame would not arrive sooner. It adds no delay while nothing is missing.
+    ///
+    /// - Parameter roundTripTime: The round-trip time.
+    /// - Returns: The timeout.
     public static func video(roundTripTime: TimeSpan) -> TimeSpan {
         let requests = Int64(3)
         let interval = NACKRequester.interval(roundTrip: roundTripTime)
         return max(interval * requests + grace, .milliseconds(250))
     }
 
-    /// Of audio that is not asked for again: what is overtaken comes within this, and a lost packet is concealed well.
+    /// The timeout of audio without retransmission. Reordered packets arrive within it, and a lost packet is concealed
+    /// well.
     public static let audio = TimeSpan.milliseconds(60)
 
-    /// Of audio that is asked for again: one round trip, for a second would hold up all that follows for too long.
+    /// Returns the timeout of audio with retransmission: one round-trip time, from 60 to 250 ms. A second one would
+    /// delay the following audio too long.
     public static func audio(roundTripTime: TimeSpan) -> TimeSpan {
         min(max(NACKRequester.interval(roundTrip: roundTripTime) + grace, audio), .milliseconds(250))
     }
 
-    /// By which an answer may be later than the round trip says.
+    /// The time by which a response may be later than the round-trip time.
     private static let grace = TimeSpan.milliseconds(20)
 }

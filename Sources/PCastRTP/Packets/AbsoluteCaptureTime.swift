@@ -1,12 +1,13 @@
-/// When a frame was captured, by its first sender's clock (WebRTC's abs-capture-time header extension).
+/// The capture time of a frame by the clock of its first sender (WebRTC's abs-capture-time header extension).
 public struct AbsoluteCaptureTime: Hashable, Sendable {
-    /// A 64-bit NTP timestamp.
+    /// The capture time as a 64-bit NTP timestamp.
     public var ntpTimestamp: UInt64
 
-    /// What to add to reach the clock of the sender of this hop, in 2^-32 seconds; nil when not known. A relay changes
-    /// this and nothing else.
+    /// The offset from the capture clock to the clock of the sender of this hop, in 2^-32 seconds; nil if it is
+    /// unknown. An SFU changes only this value.
     public var clockOffset: Int64?
 
+    /// Creates a capture time.
     public init(ntpTimestamp: UInt64, clockOffset: Int64? = nil) {
         self.ntpTimestamp = ntpTimestamp
         self.clockOffset = clockOffset

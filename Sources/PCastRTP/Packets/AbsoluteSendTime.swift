@@ -1,15 +1,17 @@
 public import PCastMedia
 
-/// When a packet left, in seconds modulo 64 with 18 bits of fraction (WebRTC's abs-send-time header extension).
+/// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
 public struct AbsoluteSendTime: Hashable, Sendable {
-    /// 24 bits.
+    /// The value, 24 bits.
     public var rawValue: UInt32
 
+    /// Creates a send time from the low 24 bits of a value.
     public init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
 
-    /// Only differences mean anything, so the monotonic clock serves as well as any.
+    /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
     public init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
 
+    /// Creates a send time from a wall-clock time.
     public init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
 
     private init(nanoseconds: Int64) {
@@ -18,7 +20,7 @@ public struct AbsoluteSendTime: Hashable, Sendable {
         self.init(rawValue: UInt32(truncatingIfNeeded: units))
     }
 
-    /// The time from `earlier` to this, taken as the nearer way round the 64 seconds.
+    /// Returns the time from an earlier send time to this one, between -32 and 32 seconds.
     public func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
         let difference = Int32(bitPattern: (rawValue &- earlier.rawValue) << 8) >> 8
         return .nanoseconds((Int64(difference) * 1_000_000_000) >> 18)

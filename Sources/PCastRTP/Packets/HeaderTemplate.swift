@@ -1,12 +1,12 @@
 import PCastMedia
 
-/// The header of a stream's packets as it was written last, but for what differs from one packet to the next: a few
-/// stores instead of a walk through all extensions for each packet and viewer.
+/// The header of a stream's packets as it was written last. Only the fields that differ between packets are written for
+/// each packet, instead of all extensions.
 struct HeaderTemplate {
-    /// Bytes of the longest extension block that is kept.
+    /// The maximum size of an extension block in bytes.
     static let capacity = 64
 
-    /// Of none, which is written by nobody: an optional of so many bytes would be copied to look into it.
+    /// Creates an empty template, which must not be written. An optional template would be copied by each access.
     init() {
         size = 0
         playoutDelay = nil
@@ -17,21 +17,28 @@ struct HeaderTemplate {
         block = InlineArray(repeating: 0)
     }
 
-    /// Bytes of the whole header; zero of none.
+    /// The size of the whole header in bytes; 0 for an empty template.
     let size: Int
-    /// What the packets say of the playout delay; others need another template.
+    /// The playout delay in the header. A packet with another one needs another template.
     let playoutDelay: PlayoutDelay?
-    /// Where the two elements lie that are each packet's own; nil where they are not sent.
+    /// The offset of the transport-wide sequence number, which each packet has; nil if it is not sent.
     private let transportSequenceNumberOffset: Int?
+    /// The offset of the absolute send time, which each packet has; nil if it is not sent.
     private let absoluteSendTimeOffset: Int?
     private let hasExtensions: Bool
-    /// Whether each packet has a number of the transport's.
+    /// Whether packets have a transport-wide sequence number.
     let countsPackets: Bool
     private var block: InlineArray<8, UInt64>
 
-    /// Nil when the extension block is too long to be kept.
+    /// Creates a template from a header at the beginning of a buffer. Returns nil if the extension block is too long.
     ///
-    /// - Precondition: the header stands at the beginning of a room of at least `roomSize` bytes.
+    /// - Precondition: The buffer has at least ``roomSize`` bytes.
+    ///
+    /// - Parameters:
+    ///   - layout: The layout of the header.
+    ///   - playoutDelay: The playout delay in the header; nil for none.
+    ///   - countsPackets: Whether packets have a transport-wide sequence number.
+    ///   - room: The buffer.
     init?(
         _ layout: RTPHeaderLayout, playoutDelay: PlayoutDelay?, countsPackets: Bool,
         in room: UnsafeMutableRawBufferPointer
@@ -45,15 +52,15 @@ struct HeaderTemplate {
         transportSequenceNumberOffset = layout.transportSequenceNumberOffset
         absoluteSendTimeOffset = layout.absoluteSendTimeOffset
         hasExtensions = length > 0
-        // What stands behind a shorter header is kept too, and written over by the payload each time.
+        // If the header is shorter, bytes after it are copied as well; the payload overwrites them in each packet.
         block = room.loadUnaligned(fromByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
     }
 
-    /// The least room that a header is written into.
+    /// The minimum size of a buffer for a header.
     static let roomSize = RTPHeader.fixedSize + capacity
 
-    /// Writes a header into a room of at least `roomSize` bytes, of which those behind the header are spoilt. The template
-    /// stays as it is; but what is asked for each packet is not asked of a copy.
+    /// Writes a header into a buffer of at least ``roomSize`` bytes, of which those after the header are overwritten.
+    /// It is `mutating` to avoid a copy of the template.
     @inline(__always)
     mutating func write(
         marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
@@ -66,7 +73,7 @@ struct HeaderTemplate {
         start.storeBytes(of: (first | second | UInt32(sequenceNumber)).bigEndian, as: UInt32.self)
         start.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
         start.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
-        // Word by word: a whole copy of so few is a call.
+        // Writing word by word avoids a function call for a short copy.
         for word in 0..<8 {
             start.storeBytes(of: block[word], toByteOffset: RTPHeader.fixedSize + 8 * word, as: UInt64.self)
         }

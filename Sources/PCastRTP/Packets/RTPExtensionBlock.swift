@@ -1,14 +1,15 @@
-/// Where the header extension elements of a packet lie, and how they are written (RFC 8285, section 4).
+/// The position and the form of the header extension elements in a packet (RFC 8285, section 4).
 public struct RTPExtensionBlock: Hashable, Sendable {
-    /// How an element says its id and length.
+    /// The form of the elements' headers.
     public enum Form: UInt8, Sendable {
-        /// Four bits each: ids 1...14, 1...16 bytes.
+        /// Id and length have four bits each: ids from 1 to 14, and 1 to 16 bytes.
         case oneByte
-        /// A byte each: ids 1...255, 0...255 bytes.
+        /// Id and length have a byte each: ids from 1 to 255, and 0 to 255 bytes.
         case twoByte
-        /// A profile of its own, whose content is not known.
+        /// Another profile, whose content is unknown.
         case other
 
+        /// Determines the form from the profile of the extension block.
         init(profile: UInt16) {
             switch profile {
             case 0xBEDE: self = .oneByte
@@ -18,38 +19,42 @@ public struct RTPExtensionBlock: Hashable, Sendable {
         }
     }
 
-    /// One element: its negotiated id, and where its data lies in the packet.
+    /// An element of the block.
     public struct Element: Hashable, Sendable {
+        /// The negotiated id.
         public var id: UInt8
+        /// The range of the data in the packet.
         public var range: Range<Int>
     }
 
+    /// The form of the elements.
     public let form: Form
-    /// Where the first element lies in the packet, behind the block's own four bytes.
+    /// The offset of the first element in the packet, after the four bytes of the block's header.
     public let offset: Int
-    /// Bytes of all elements, padding included.
+    /// The size of all elements in bytes, with padding.
     public let length: Int
 
-    /// No extensions.
+    /// Creates a block without elements.
     public init() {
         form = .other
         offset = 0
         length = 0
     }
 
+    /// Creates a block with the profile of the packet.
     init(profile: UInt16, offset: Int, length: Int) {
         form = Form(profile: profile)
         self.offset = offset
         self.length = length
     }
 
-    /// Calls `body` with each element, in the packet's order.
+    /// Calls a closure with each element in the order of the packet.
     public func forEach(in packet: Span<UInt8>, _ body: (Element) -> Void) {
         var cursor = offset
         while case .element(let element) = next(at: &cursor, in: packet) { body(element) }
     }
 
-    /// Where the first element with the id lies in the packet.
+    /// Returns the range of the data of the first element with an id; nil if there is none.
     public func find(_ id: UInt8, in packet: Span<UInt8>) -> Range<Int>? {
         var cursor = offset
         while case .element(let element) = next(at: &cursor, in: packet) {
@@ -58,6 +63,7 @@ public struct RTPExtensionBlock: Hashable, Sendable {
         return nil
     }
 
+    /// Returns whether no element exceeds the block.
     func isWellFormed(in packet: Span<UInt8>) -> Bool {
         var cursor = offset
         while true {
@@ -69,13 +75,17 @@ public struct RTPExtensionBlock: Hashable, Sendable {
         }
     }
 
+    /// The result of reading an element.
     private enum Step {
+        /// An element.
         case element(Element)
+        /// There are no more elements.
         case end
+        /// The element exceeds the block.
         case malformed
     }
 
-    /// The element at `cursor`, which moves behind it: always forward, so the walk ends.
+    /// Reads the element at the cursor, and advances the cursor after it.
     private func next(at cursor: inout Int, in packet: Span<UInt8>) -> Step {
         let end = min(offset + length, packet.count)
         guard form != .other else { return .end }
@@ -85,7 +95,7 @@ public struct RTPExtensionBlock: Hashable, Sendable {
             ? oneByteElement(at: &cursor, end: end, in: packet) : twoByteElement(at: &cursor, end: end, in: packet)
     }
 
-    /// Id 15 stops the walk, and so does id 0 with a length (RFC 8285, section 4.2).
+    /// Reads an element with a one-byte header. Id 15, and id 0 with a length, end the block (RFC 8285, section 4.2).
     private func oneByteElement(at cursor: inout Int, end: Int, in packet: Span<UInt8>) -> Step {
         let id = packet[cursor] >> 4
         guard id != 15, id != 0 else { return .end }
@@ -96,6 +106,7 @@ public struct RTPExtensionBlock: Hashable, Sendable {
         return .element(Element(id: id, range: start..<stop))
     }
 
+    /// Reads an element with a two-byte header (RFC 8285, section 4.3).
     private func twoByteElement(at cursor: inout Int, end: Int, in packet: Span<UInt8>) -> Step {
         let start = cursor + 2
         guard start <= end else { return .malformed }

@@ -1,24 +1,32 @@
-/// The header extension elements of a packet to be written; those without an id at the peer are left out.
+/// The header extension elements of a packet to be written. Elements without a negotiated id are not written.
 public struct RTPExtensionValues: Hashable, Sendable {
+    /// The MID (RFC 8843, section 15).
     public var mid: RTPStreamIdentifier?
+    /// The RID (RFC 8852).
     public var rid: RTPStreamIdentifier?
+    /// The RID of the stream that a retransmission repairs (RFC 8852).
     public var repairedRid: RTPStreamIdentifier?
-    /// May be a placeholder that `RTPHeaderLayout.stamp` overwrites when the packet leaves (CC1).
+    /// The transport-wide sequence number; a placeholder if ``RTPHeaderLayout`` overwrites it when the packet is sent.
     public var transportSequenceNumber: UInt16?
-    /// May be a placeholder that `RTPHeaderLayout.stamp` overwrites when the packet leaves (CC1).
+    /// The time at which the packet is sent; a placeholder if ``RTPHeaderLayout`` overwrites it when the packet is
+    /// sent.
     public var absoluteSendTime: AbsoluteSendTime?
+    /// The limits for the playout delay.
     public var playoutDelay: PlayoutDelay?
-    /// The byte of 3GPP TS 26.114, section 7.4.5.
+    /// The byte with camera, flip and rotation (3GPP TS 26.114, section 7.4.5).
     public var videoOrientation: UInt8?
+    /// The audio level (RFC 6464).
     public var audioLevel: AudioLevel?
+    /// The capture time (WebRTC's abs-capture-time).
     public var absoluteCaptureTime: AbsoluteCaptureTime?
-    /// In ticks of the RTP clock, 24 bits (RFC 5450).
+    /// The offset of the sending time from the RTP timestamp in ticks, 24 bits (RFC 5450).
     public var transmissionOffset: Int32?
 
+    /// Creates values without elements.
     public init() {}
 
-    /// The elements of a received packet that pass from hop to hop unchanged: orientation, playout delay, audio level
-    /// and capture time. The others belong to one hop and are written anew (SW9).
+    /// Returns the elements of a received packet that an SFU forwards unchanged: orientation, playout delay, audio
+    /// level and capture time. The other elements are valid for one hop.
     public static func forwarded(
         _ block: RTPExtensionBlock, in packet: Span<UInt8>, by map: RTPHeaderExtensionMap
     ) -> RTPExtensionValues {
@@ -31,12 +39,12 @@ public struct RTPExtensionValues: Hashable, Sendable {
         return values
     }
 
-    /// Whether there is anything that passes from hop to hop.
+    /// Whether there is an element that an SFU forwards.
     var isForwarding: Bool {
         playoutDelay != nil || videoOrientation != nil || audioLevel != nil || absoluteCaptureTime != nil
     }
 
-    /// Bytes of data of an element, nil when there is none.
+    /// Returns the size of an element's data in bytes; nil if there is none.
     func size(of extension: RTPHeaderExtension) -> Int? {
         switch `extension` {
         case .mid: mid?.count
@@ -52,7 +60,7 @@ public struct RTPExtensionValues: Hashable, Sendable {
         }
     }
 
-    /// Writes the data of an element that `size(of:)` has answered for.
+    /// Writes the data of an element for which ``size(of:)`` is not nil.
     func write(_ extension: RTPHeaderExtension, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         switch `extension` {
         case .mid: Self.write(mid, into: buffer, at: offset)

@@ -1,11 +1,19 @@
 extension RTPHeader {
-    /// The most bytes that `write` makes: all extensions in the two-byte form.
+    /// The maximum size of a header with all extensions in bytes.
     public static let maximumWrittenSize = 128
 
-    /// Writes the fixed header and the extensions that the peer has ids for, in the one-byte form, or the two-byte
-    /// form where an id needs it and the peer allows it (RFC 8285, section 4.1.2).
+    /// Writes the header with the extensions that have a negotiated id, and returns its layout.
     ///
-    /// The buffer has room for what is written; `maximumWrittenSize` bytes are always enough.
+    /// The elements have one-byte headers, or two-byte headers if an id requires them and the peer supports them (RFC
+    /// 8285, section 4.1.2).
+    ///
+    /// - Precondition: The buffer is large enough; ``maximumWrittenSize`` bytes always suffice.
+    ///
+    /// - Parameters:
+    ///   - buffer: The buffer.
+    ///   - values: The elements.
+    ///   - map: The negotiated ids.
+    /// - Returns: The layout of the header.
     public func write(
         into buffer: UnsafeMutableRawBufferPointer, extensions values: RTPExtensionValues,
         map: RTPHeaderExtensionMap
@@ -36,7 +44,7 @@ extension RTPHeader {
         return layout
     }
 
-    /// Writes the fixed header alone.
+    /// Writes a header without extensions, and returns its layout.
     public func write(into buffer: UnsafeMutableRawBufferPointer) -> RTPHeaderLayout {
         precondition(buffer.count >= Self.fixedSize, "no room for an RTP header")
         precondition(payloadType < 128, "a payload type has seven bits")
@@ -48,12 +56,12 @@ extension RTPHeader {
         return RTPHeaderLayout(size: Self.fixedSize)
     }
 
-    /// Writes the `paddingSize` bytes that end the packet: zeros and their count (RFC 3550, section 5.1).
+    /// Writes the header's padding at the end of the packet: zeros and the number of bytes (RFC 3550, section 5.1).
     public func writePadding(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         Self.writePadding(paddingSize, into: buffer, at: offset)
     }
 
-    /// Writes so many bytes of padding, of which none is no padding.
+    /// Writes padding of a size of less than 256 bytes; nothing if the size is 0.
     public static func writePadding(_ paddingSize: Int, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         guard paddingSize > 0 else { return }
         precondition(paddingSize < 256 && offset + paddingSize <= buffer.count, "no room for the padding")
@@ -61,6 +69,7 @@ extension RTPHeader {
         buffer[offset + paddingSize - 1] = UInt8(paddingSize)
     }
 
+    /// Returns whether an element has an id above 14.
     private static func needsTwoByte(_ values: RTPExtensionValues, _ map: RTPHeaderExtensionMap) -> Bool {
         for rawValue in 0..<UInt8(RTPHeaderExtension.count) {
             guard let kind = RTPHeaderExtension(rawValue: rawValue), let id = map.id(of: kind) else { continue }
@@ -69,7 +78,7 @@ extension RTPHeader {
         return false
     }
 
-    /// Answers where the data goes.
+    /// Writes the header of an element, and returns the offset of its data.
     private static func writeElementHeader(
         id: UInt8, size: Int, twoByte: Bool, into buffer: UnsafeMutableRawBufferPointer, at offset: Int
     ) -> Int {
@@ -84,6 +93,7 @@ extension RTPHeader {
 }
 
 extension RTPHeaderLayout {
+    /// Stores the offset of an element that is overwritten when the packet is sent.
     fileprivate mutating func note(_ extension: RTPHeaderExtension, at offset: Int) {
         switch `extension` {
         case .transportSequenceNumber: transportSequenceNumberOffset = offset

@@ -1,27 +1,32 @@
-/// The header of an RTP packet (RFC 3550, section 5.1), and where its parts lie.
+/// The header of an RTP packet (RFC 3550, section 5.1).
 public struct RTPHeader: Hashable, Sendable {
+    /// The marker bit, which ends a video frame.
     public var marker: Bool
-    /// 0...127; never 64...95, which would read as RTCP (RFC 5761, section 4).
+    /// The payload type from 0 to 127, but not from 64 to 95, which would be read as RTCP (RFC 5761, section 4).
     public var payloadType: UInt8
+    /// The sequence number.
     public var sequenceNumber: UInt16
+    /// The timestamp in ticks of the codec's clock rate.
     public var timestamp: UInt32
+    /// The SSRC of the stream.
     public var ssrc: UInt32
 
-    /// Bytes before the payload: the fixed header, the contributing sources and the extension block.
+    /// The size of everything before the payload in bytes: fixed header, contributing sources and extensions.
     public internal(set) var headerSize = Self.fixedSize
 
-    /// Bytes of padding behind the payload, their count included. When writing, 0 leaves the padding bit clear.
+    /// The size of the padding in bytes, with the byte that contains it; 0 for none.
     public var paddingSize = 0
 
-    /// Where the header extension elements lie; empty when there are none or they are malformed.
+    /// The extensions; empty if there are none or they are malformed.
     public internal(set) var extensions = RTPExtensionBlock()
 
-    /// The packet has an extension block that breaks its own bounds. It counts as a packet without extensions.
+    /// Whether the extensions are malformed and are ignored.
     public internal(set) var hasMalformedExtensions = false
 
-    /// The header without contributing sources and extensions.
+    /// The size of the header without contributing sources and extensions in bytes.
     public static let fixedSize = 12
 
+    /// Creates a header without extensions.
     public init(
         marker: Bool = false, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
         paddingSize: Int = 0
@@ -34,17 +39,17 @@ public struct RTPHeader: Hashable, Sendable {
         self.paddingSize = paddingSize
     }
 
-    /// Whether a packet whose first byte says version 2 is RTCP (RFC 5761, section 4).
+    /// Returns whether a packet of version 2 is RTCP, according to its second byte (RFC 5761, section 4).
     public static func isRTCP(secondByte: UInt8) -> Bool { (192...223).contains(secondByte) }
 
-    /// Where the payload lies in a packet of `packetSize` bytes; empty for padding alone (RTP1).
+    /// Returns the range of the payload in a packet of a size in bytes; empty for a packet that contains only padding.
     public func payloadRange(packetSize: Int) -> Range<Int> {
         headerSize..<max(headerSize, packetSize - paddingSize)
     }
 }
 
 extension RTPHeader {
-    /// Reads a packet in the clear; nil when it is not RTP, or claims more padding than it has room for.
+    /// Parses an unencrypted packet. Returns nil if it is not RTP or its padding exceeds the packet.
     public static func parse(_ packet: Span<UInt8>) -> RTPHeader? {
         guard var header = parseProtected(packet) else { return nil }
         guard packet[0] & 0x20 != 0 else { return header }
@@ -54,7 +59,7 @@ extension RTPHeader {
         return header
     }
 
-    /// Reads a packet whose payload is encrypted, so that its padding cannot be known yet; nil when it is not RTP.
+    /// Parses an encrypted packet, whose padding is unknown. Returns nil if it is not RTP.
     public static func parseProtected(_ packet: Span<UInt8>) -> RTPHeader? {
         guard packet.count >= fixedSize, packet[0] >> 6 == 2 else { return nil }
         let headerSize = fixedSize + 4 * Int(packet[0] & 0x0F)
@@ -68,8 +73,8 @@ extension RTPHeader {
         return header
     }
 
-    /// Reads the block behind the contributing sources. One that runs past the end leaves no payload to find, so such
-    /// a packet is all header: it counts as received and holds nothing (RTP8).
+    /// Reads the extensions. If they exceed the packet, the whole packet is the header, so that it counts as received
+    /// but has no payload.
     private mutating func readExtensions(in packet: Span<UInt8>) {
         let start = headerSize + 4
         guard start <= packet.count else { return rejectExtensions(headerSize: packet.count) }

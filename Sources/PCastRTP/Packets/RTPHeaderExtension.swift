@@ -1,12 +1,14 @@
-/// The RTP header extensions that PCast speaks.
+/// The RTP header extensions that PCast supports.
 public enum RTPHeaderExtension: UInt8, Hashable, Sendable, CaseIterable {
+    /// Extensions that identify or describe the packet.
     case mid, rid, repairedRid, transportSequenceNumber, absoluteSendTime, playoutDelay, videoOrientation, audioLevel
+    /// Extensions about time.
     case absoluteCaptureTime, transmissionOffset
 
-    /// How many there are; `allCases` would make an array for each packet.
+    /// The number of extensions; `allCases` would allocate an array for each packet.
     static let count = 10
 
-    /// The name in SDP's `extmap` (RFC 8285, section 5).
+    /// The URI in the SDP attribute `extmap` (RFC 8285, section 5).
     public var uri: String {
         switch self {
         case .mid: "urn:ietf:params:rtp-hdrext:sdes:mid"
@@ -22,7 +24,7 @@ public enum RTPHeaderExtension: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Nil for an extension that PCast does not speak.
+    /// Finds the extension with a URI. Returns nil if PCast does not support it.
     public init?(uri: some StringProtocol) {
         guard let match = Self.allCases.first(where: { $0.uri == uri }) else { return nil }
         self = match

@@ -1,21 +1,22 @@
-/// The ids negotiated with one peer for its header extensions (RFC 8285, section 5).
+/// The header extension ids that were negotiated with a peer (RFC 8285, section 5).
 public struct RTPHeaderExtensionMap: Hashable, Sendable {
-    /// Whether elements that do not fit the one-byte form may be sent in the two-byte form
-    /// (`a=extmap-allow-mixed`); if not, they are left out.
+    /// Whether elements with two-byte headers may be sent (`a=extmap-allow-mixed`); otherwise elements that need them
+    /// are omitted.
     public var allowsTwoByte = false
 
-    /// The id of each extension, by its raw value; 0 is none.
+    /// The id of each extension by its raw value; 0 for none.
     private var ids = SIMD16<UInt8>(repeating: 0)
 
+    /// Creates a map without ids.
     public init() {}
 
-    /// The id negotiated for the extension, nil for none.
+    /// Returns the id of an extension; nil if none was negotiated.
     public func id(of extension: RTPHeaderExtension) -> UInt8? {
         let id = ids[Int(`extension`.rawValue)]
         return id == 0 ? nil : id
     }
 
-    /// The extension that has the id. Setting takes the id from whichever had it; id 0 is none's and stays so.
+    /// The extension with an id. Assigning removes the id from the extension that had it; id 0 is ignored.
     public subscript(id: UInt8) -> RTPHeaderExtension? {
         get {
             guard id != 0 else { return nil }

@@ -1,14 +1,13 @@
-/// How a written header lies in its packet, so that what is known only as the packet leaves can be stamped (CC1).
+/// The layout of a written header, which is needed to overwrite elements when the packet is sent.
 public struct RTPHeaderLayout: Hashable, Sendable {
-    /// Bytes of the whole header: where the payload begins.
+    /// The size of the header, and so the offset of the payload, in bytes.
     public internal(set) var size: Int
-    /// Where the transport-wide sequence number lies, nil when it is not sent.
+    /// The offset of the transport-wide sequence number; nil if it is not sent.
     public internal(set) var transportSequenceNumberOffset: Int?
-    /// Where the absolute send time lies, nil when it is not sent.
+    /// The offset of the absolute send time; nil if it is not sent.
     public internal(set) var absoluteSendTimeOffset: Int?
 
-    /// Overwrites the two elements that say when and as which packet of the transport this one leaves; those that the
-    /// packet does not have are passed over.
+    /// Overwrites the transport-wide sequence number and the send time, as far as the packet contains them.
     public func stamp(
         transportSequenceNumber: UInt16, absoluteSendTime: AbsoluteSendTime,
         into packet: UnsafeMutableRawBufferPointer

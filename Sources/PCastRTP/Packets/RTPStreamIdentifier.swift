@@ -1,12 +1,13 @@
-/// A MID or RID as RTP header extensions carry it: a few bytes of UTF-8, held in place (RFC 8843, RFC 8852).
+/// A MID or RID in a header extension: UTF-8 of up to 16 bytes (RFC 8843, RFC 8852).
 public struct RTPStreamIdentifier: Hashable, Sendable {
-    /// The most bytes that the one-byte form carries.
+    /// The maximum size in bytes, which the one-byte form allows.
     public static let maximumSize = 16
 
+    /// The size in bytes.
     public let count: Int
     private let storage: SIMD16<UInt8>
 
-    /// Nil when empty or longer than `maximumSize` bytes.
+    /// Creates an identifier from text. Returns nil if it is empty or longer than ``maximumSize`` bytes.
     public init?(_ text: String) {
         var text = text
         let identifier = text.withUTF8 { bytes in RTPStreamIdentifier(bytes: bytes.span) }
@@ -14,7 +15,7 @@ public struct RTPStreamIdentifier: Hashable, Sendable {
         self = identifier
     }
 
-    /// Nil when empty or longer than `maximumSize` bytes.
+    /// Creates an identifier from bytes. Returns nil if it is empty or longer than ``maximumSize`` bytes.
     public init?(bytes: Span<UInt8>) {
         guard !bytes.isEmpty, bytes.count <= Self.maximumSize else { return nil }
         var storage = SIMD16<UInt8>(repeating: 0)
@@ -23,8 +24,9 @@ public struct RTPStreamIdentifier: Hashable, Sendable {
         count = bytes.count
     }
 
+    /// Returns a byte; the index must be less than ``count``.
     public subscript(index: Int) -> UInt8 { storage[index] }
 
-    /// The identifier as SDP spells it.
+    /// The identifier as in SDP.
     public var text: String { String(decoding: (0..<count).map { storage[$0] }, as: UTF8.self) }
 }

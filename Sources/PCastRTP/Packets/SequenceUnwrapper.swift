@@ -1,24 +1,25 @@
-/// Extends the 16-bit sequence numbers of one RTP stream to 64 bits that do not wrap.
+/// Extends the 16-bit sequence numbers of an RTP stream to 64 bits without wraparound.
 ///
-/// A number is placed nearest to the one before it (RFC 3550, appendix A.1). Its low 16 bits stay what the packet
-/// carries, so `UInt16(truncatingIfNeeded:)` is the way back.
+/// A number is assumed to be the nearest one to the number before (RFC 3550, appendix A.1). The low 16 bits are the
+/// original number.
 public struct SequenceUnwrapper: Sendable {
-    /// Added to the first number, so that packets from before it stay positive; a multiple of 2^16.
+    /// The value that is added to the first number, so that preceding numbers are positive; a multiple of 2^16.
     public static let origin: Int64 = 1 << 32
 
-    /// The number unwrapped last, nil before the first.
+    /// The last result; nil before the first.
     public private(set) var last: Int64?
 
+    /// Creates an unwrapper without a reference.
     public init() {}
 
-    /// The place of `sequenceNumber` near the last one, which it becomes.
+    /// Extends a number, which becomes the reference for the next one.
     public mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
         let unwrapped = peek(sequenceNumber)
         last = unwrapped
         return unwrapped
     }
 
-    /// What `unwrap` would give, leaving the state alone.
+    /// Extends a number without changing the reference.
     public func peek(_ sequenceNumber: UInt16) -> Int64 {
         guard let last else { return Self.origin + Int64(sequenceNumber) }
         let step = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- last)

@@ -1,23 +1,25 @@
-/// Extends the 32-bit timestamps of one RTP stream to 64 bits that do not wrap: 90 kHz wraps after 13.26 hours.
+/// Extends the 32-bit timestamps of an RTP stream to 64 bits without wraparound, which happens after 13.26 hours at 90
+/// kHz.
 ///
-/// A timestamp is placed nearest to the one before it. Its low 32 bits stay what the packet carries.
+/// A timestamp is assumed to be the nearest one to the timestamp before. The low 32 bits are the original timestamp.
 public struct TimestampUnwrapper: Sendable {
-    /// Added to the first timestamp, so that earlier ones stay positive; a multiple of 2^32.
+    /// The value that is added to the first timestamp, so that preceding timestamps are positive; a multiple of 2^32.
     public static let origin: Int64 = 1 << 32
 
-    /// The timestamp unwrapped last, nil before the first.
+    /// The last result; nil before the first.
     public private(set) var last: Int64?
 
+    /// Creates an unwrapper without a reference.
     public init() {}
 
-    /// The place of `timestamp` near the last one, which it becomes.
+    /// Extends a timestamp, which becomes the reference for the next one.
     public mutating func unwrap(_ timestamp: UInt32) -> Int64 {
         let unwrapped = peek(timestamp)
         last = unwrapped
         return unwrapped
     }
 
-    /// What `unwrap` would give, leaving the state alone.
+    /// Extends a timestamp without changing the reference.
     public func peek(_ timestamp: UInt32) -> Int64 {
         guard let last else { return Self.origin + Int64(timestamp) }
         let step = Int32(truncatingIfNeeded: Int64(timestamp) &- last)

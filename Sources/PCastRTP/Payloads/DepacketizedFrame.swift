@@ -1,11 +1,13 @@
-/// What a depacketizer learnt about the frame whose bytes it gave.
+/// The properties of a frame that a depacketizer assembled.
 public struct DepacketizedFrame: Hashable, Sendable {
-    /// Decodable without anything before it.
+    /// Whether the frame can be decoded without preceding frames.
     public let isKeyFrame: Bool
 
-    /// False for an access unit without a slice, such as parameter sets sent with a timestamp of their own.
+    /// Whether the frame contains video or audio; false for an H.264 access unit without a slice, such as separate
+    /// parameter sets.
     public let hasPicture: Bool
 
+    /// Creates the properties of a frame.
     public init(isKeyFrame: Bool, hasPicture: Bool) {
         self.isKeyFrame = isKeyFrame
         self.hasPicture = hasPicture

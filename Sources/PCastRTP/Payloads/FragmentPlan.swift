@@ -1,11 +1,12 @@
-/// How something larger than a packet is cut: fragments of one size, of which only the last may be shorter.
+/// The division of data that is larger than a packet: fragments of equal size, except that the last may be shorter.
 ///
-/// Packets of one size that follow each other leave in one system call (UDP_SEGMENT), and a balanced cut leaves no
-/// tiny rest that costs a whole packet's overhead.
+/// Consecutive packets of equal size are sent with one system call (`UDP_SEGMENT`), and the last fragment does not
+/// become tiny.
 struct FragmentPlan {
-    /// The size of every fragment but the last.
+    /// The size of each fragment except the last in bytes.
     let size: Int
 
+    /// Divides a number of bytes into fragments of at most a size.
     init(total: Int, maximumSize: Int) {
         precondition(total > 0 && maximumSize > 0, "nothing to cut, or no room for a fragment")
         let count = (total + maximumSize - 1) / maximumSize

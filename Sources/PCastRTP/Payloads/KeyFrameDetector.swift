@@ -1,22 +1,23 @@
 public import PCastMedia
 
-/// What one RTP payload tells of key frames, without the payloads around it. See `KeyFrameFinder` for what those tell.
+/// Finds key frames in single RTP payloads; ``KeyFrameFinder`` combines several payloads.
 public enum KeyFrameDetector {
+    /// The kind of payload.
     public enum Finding: Sendable {
-        /// The payload has nothing to do with a key frame.
+        /// The payload belongs to no key frame.
         case none
 
-        /// Parameter sets, without an IDR slice behind them. Only those tell of a key frame: encoders repeat parameter sets
-        /// before other pictures as well.
+        /// Parameter sets without an IDR slice. They do not announce a key frame, because encoders repeat them before
+        /// other frames as well.
         case parameterSets
 
-        /// The first slice of an IDR picture. It is decodable with the parameter sets that were sent before.
+        /// The first slice of an IDR picture, which can be decoded with the parameter sets that were sent before.
         case idr
 
-        /// A decoder that has nothing can begin with this payload.
+        /// The payload begins a key frame that can be decoded without preceding payloads.
         case keyFrame
 
-        /// Whether a key frame has its first slice here.
+        /// Whether the payload contains the first slice of a key frame.
         public var isKeyFrame: Bool {
             switch self {
             case .none, .parameterSets: false
@@ -25,11 +26,12 @@ public enum KeyFrameDetector {
         }
     }
 
-    /// Whether a decoder that has nothing can begin with this payload.
+    /// Returns whether a decoder without preceding payloads can begin with this one.
     public static func startsKeyFrame(codec: Codec, payload: Span<UInt8>) -> Bool {
         inspect(codec: codec, payload: payload) == .keyFrame
     }
 
+    /// Returns the kind of payload; ``Finding/keyFrame`` for each payload of Opus.
     public static func inspect(codec: Codec, payload: Span<UInt8>) -> Finding {
         guard !payload.isEmpty else { return .none }
         switch codec {
@@ -39,7 +41,7 @@ public enum KeyFrameDetector {
         }
     }
 
-    /// The size of the pictures that begin with this payload; nil when it does not say.
+    /// Returns the size of the video from the payload that begins a key frame; nil if the payload does not contain it.
     public static func dimensions(codec: Codec, payload: Span<UInt8>) -> Dimensions? {
         guard !payload.isEmpty else { return nil }
         switch codec {
@@ -57,8 +59,8 @@ public enum KeyFrameDetector {
         }
     }
 
-    /// Whether a payload of H.264 has nothing but what stands before a picture (ITU-T H.264, section 7.4.1.2.3): delimiters,
-    /// parameter sets, supplemental information.
+    /// Returns whether a payload of H.264 contains only units before a frame (ITU-T H.264, section 7.4.1.2.3):
+    /// delimiters, parameter sets and supplemental enhancement information.
     @inline(__always)
     public static func precedesPicture(_ payload: UnsafeRawBufferPointer) -> Bool {
         guard let first = payload.first else { return false }
@@ -68,6 +70,7 @@ public enum KeyFrameDetector {
         }
     }
 
+    /// Returns whether all units of a payload precede a frame; false for a payload without units.
     private static func precedesPicture(units payload: Span<UInt8>) -> Bool {
         var reader = H264PayloadReader()
         var count = 0
@@ -78,6 +81,7 @@ public enum KeyFrameDetector {
         return count > 0
     }
 
+    /// Returns the kind of an H.264 payload.
     private static func inspectH264(_ payload: Span<UInt8>) -> Finding {
         var reader = H264PayloadReader()
         var finding = Finding.none
@@ -89,7 +93,7 @@ public enum KeyFrameDetector {
                 sets.sequence = true
                 finding = .parameterSets
             case H264NALUnit.pictureParameterSet:
-                // One that stands before its sequence parameter set is read in vain.
+                // A picture parameter set before its sequence parameter set cannot be used.
                 sets.picture = sets.sequence
                 finding = .parameterSets
             case H264NALUnit.idrSlice where isFirstSlice(payload, at: unit.body):
@@ -100,8 +104,8 @@ public enum KeyFrameDetector {
         return finding
     }
 
-    /// The first bit of a slice is set when `first_mb_in_slice` is zero (ITU-T H.264, section 7.3.3): a later slice
-    /// of an IDR picture is no place to begin.
+    /// Returns whether a slice is the first of its picture: `first_mb_in_slice` is zero if its first bit is set (ITU-T
+    /// H.264, section 7.3.3).
     static func isFirstSlice(_ payload: Span<UInt8>, at body: Int) -> Bool {
         body < payload.count && payload[body] & 0x80 != 0
     }

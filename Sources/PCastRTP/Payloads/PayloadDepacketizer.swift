@@ -1,12 +1,16 @@
 public import PCastMedia
 
-/// Puts frames together from RTP payloads, whatever the codec: `append` for each payload of a frame in the order of
-/// sequence numbers, then `finish`.
+/// Assembles frames from RTP payloads: append each payload of a frame in the order of the sequence numbers, then finish
+/// it.
 public enum PayloadDepacketizer: Sendable {
+    /// H.264 (RFC 6184).
     case h264(H264Depacketizer)
+    /// VP8 (RFC 7741).
     case vp8(VP8Depacketizer)
+    /// Opus (RFC 7587).
     case opus(OpusDepacketizer)
 
+    /// Creates a depacketizer for a codec.
     public init(codec: Codec) {
         switch codec {
         case .h264: self = .h264(H264Depacketizer())
@@ -15,7 +19,7 @@ public enum PayloadDepacketizer: Sendable {
         }
     }
 
-    /// Appends what `payload` adds to the frame.
+    /// Appends a payload to a frame.
     public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         switch self {
         case .h264(var depacketizer):
@@ -30,7 +34,7 @@ public enum PayloadDepacketizer: Sendable {
         }
     }
 
-    /// Ends the frame; nil when it can not be decoded, and `bytes` are worthless then.
+    /// Finishes a frame. Returns nil if it cannot be decoded; its bytes are then invalid.
     public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         switch self {
         case .h264(var depacketizer):
@@ -48,7 +52,7 @@ public enum PayloadDepacketizer: Sendable {
         }
     }
 
-    /// Parts of frames dropped because they break the payload format.
+    /// The number of units or payloads that were dropped because they violate the payload format.
     public var malformedUnits: Int {
         switch self {
         case .h264(let depacketizer): depacketizer.malformedUnits
@@ -57,13 +61,14 @@ public enum PayloadDepacketizer: Sendable {
         }
     }
 
-    /// Whether an IDR picture is decodable although its access unit has no parameter sets, because they were sent.
+    /// Whether the stream has sent parameter sets, so that an IDR picture without them can be decoded; false for other
+    /// codecs.
     public var hasParameterSets: Bool {
         if case .h264(let depacketizer) = self { return depacketizer.hasParameterSets }
         return false
     }
 
-    /// Keeps the parameter sets of a payload that is not put into a frame.
+    /// Keeps the parameter sets of a payload that belongs to no assembled frame.
     mutating func rememberParameterSets(of payload: Span<UInt8>) {
         guard case .h264(var depacketizer) = self else { return }
         depacketizer.rememberParameterSets(of: payload)

@@ -1,24 +1,31 @@
 public import PCastMedia
 
-/// Cuts one encoded frame into RTP payloads, whatever its codec.
+/// Divides an encoded frame into RTP payloads.
 ///
-/// It refers to the frame's bytes and does not own them: they stay valid until `next` has answered nil. Nothing is
-/// allocated.
+/// It refers to the bytes of the frame, which must be valid until ``next(into:)`` has returned nil. It allocates
+/// nothing.
 public enum PayloadPacketizer {
+    /// H.264 (RFC 6184).
     case h264(H264Packetizer)
+    /// VP8 (RFC 7741).
     case vp8(VP8Packetizer)
+    /// Opus (RFC 7587).
     case opus(OpusPacketizer)
 
-    /// What fits UDP payloads of 1200 bytes beside header, extensions, SRTP tag and the two bytes of RTX (RTP9).
+    /// The default maximum size of a payload in bytes: with header, extensions, SRTP tag and the two bytes of RTX it
+    /// fits in a UDP payload of 1200 bytes.
     public static let defaultMaximumPayloadSize = 1100
 
-    /// The smallest limit that every codec can be cut to.
+    /// The minimum of the maximum payload size in bytes.
     public static let smallestMaximumPayloadSize = 16
 
+    /// Creates a packetizer for a frame.
+    ///
     /// - Parameters:
-    ///   - bytes: H.264: an access unit in Annex B. VP8: a frame. Opus: a packet.
-    ///   - maximumPayloadSize: of one RTP payload in bytes, payload descriptors included.
-    ///   - pictureID: for VP8, the 15-bit number of the picture; nil sends none.
+    ///   - codec: The codec.
+    ///   - bytes: An H.264 access unit in Annex B format, a VP8 frame or an Opus packet.
+    ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor; ignored for Opus.
+    ///   - pictureID: The picture ID of a VP8 frame, 15 bits; nil for none.
     public init(
         codec: Codec, bytes: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16? = nil
@@ -33,7 +40,8 @@ public enum PayloadPacketizer {
         }
     }
 
-    /// Writes the next payload to the beginning of `buffer`, which has room for the largest; nil after the last.
+    /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
+    /// last.
     public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         switch self {
         case .h264(var packetizer):

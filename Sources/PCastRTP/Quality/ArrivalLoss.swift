@@ -1,23 +1,30 @@
-/// The share of packets that did not arrive when they were first sent, of about the last second, as their receiver counts
-/// them.
+/// The loss of a stream as its receiver counts it: the share of packets of about the last second that did not arrive at
+/// first, before retransmissions.
 public struct ArrivalLoss: Sendable {
+    /// The counts at one time.
     private struct Count: Sendable {
+        /// The number of packets that were sent.
         var expected: Int64
+        /// The number of packets that arrived.
         var received: Int64
     }
 
-    /// Fewer say nothing.
+    /// The minimum number of packets for a result.
     private static let fewest: Int64 = 20
+    /// The number of intervals in the result.
     private static let looks = 2
 
     private var counts: [Count] = []
 
+    /// Creates a measurement without counts.
     public init() { counts.reserveCapacity(Self.looks + 1) }
 
+    /// Adds counts, and returns the loss from 0 to 1.
+    ///
     /// - Parameters:
-    ///   - expected: packets that the numbers say were sent, since the source started.
-    ///   - received: those that arrived.
-    /// - Returns: nil where too little came to say anything.
+    ///   - expected: The number of packets since the beginning according to the sequence numbers.
+    ///   - received: The number of packets that arrived since the beginning.
+    /// - Returns: The loss; nil if there were too few packets.
     public mutating func observe(expected: Int64, received: Int64) -> Double? {
         if let last = counts.last, expected < last.expected || received < last.received { counts.removeAll() }
         counts.append(Count(expected: expected, received: received))

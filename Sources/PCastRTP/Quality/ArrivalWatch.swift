@@ -1,30 +1,39 @@
 import PCastMedia
 
-/// Whether something that should come again and again still does.
+/// Determines whether something that is expected regularly still arrives.
 ///
-/// What comes seldom is waited for longer: sound of a silent room comes every 400 ms (RFC 7587, section 3.1.3), a screen
-/// on which nothing moves once a second.
+/// Something rare is awaited for longer: audio of a silent room arrives every 400 ms (RFC 7587, section 3.1.3), and
+/// video of an unchanged screen once a second.
 struct ArrivalWatch: Sendable {
-    /// How long a silence is.
+    /// The time without arrivals after which there is silence.
     struct Patience: Sendable {
+        /// The usual time.
         var usual: TimeSpan
-        /// Of what comes fewer than `seldomRate` times a second.
+        /// The time for arrivals that are rarer than ``seldomRate``.
         var seldom: TimeSpan
+        /// The number of arrivals per second below which they are rare.
         var seldomRate: Double
     }
 
+    /// The time without arrivals after which there is silence.
     let patience: Patience
     private var lastCount = 0
+    /// The time of the last arrival; nil before the first.
     private var newest: Instant?
-    /// A second, while it came; nil before it came twice.
+    /// The arrivals per second, smoothed; nil before the second arrival.
     private var rate: Double?
 
+    /// Creates a watch without arrivals.
     init(_ patience: Patience) { self.patience = patience }
 
-    /// Whether anything has come yet.
+    /// Whether anything has arrived.
     var hasBegun: Bool { newest != nil }
 
-    /// - Parameter count: of what came so far; anything but the last one means that something came.
+    /// Updates the watch.
+    ///
+    /// - Parameters:
+    ///   - count: The number of arrivals since the beginning.
+    ///   - now: The current time.
     mutating func observe(count: Int, at now: Instant) {
         guard count != lastCount else { return }
         defer {
@@ -36,12 +45,12 @@ struct ArrivalWatch: Sendable {
         rate = rate.map { $0 + (current - $0) / 4 } ?? current
     }
 
-    /// Nothing is expected for the moment: what is waited for is waited for from now on.
+    /// Restarts waiting, because nothing is expected at present.
     mutating func excuse(at now: Instant) {
         if newest != nil { newest = now }
     }
 
-    /// Whether it has come, and does not any more.
+    /// Returns whether arrivals have begun and stopped.
     func isSilent(at now: Instant) -> Bool {
         guard let newest else { return false }
         let isSeldom = rate.map { $0 < patience.seldomRate } ?? true

@@ -1,25 +1,29 @@
 public import PCastMedia
 
-/// The data quality as a client tells it: what the platform says of its end, and what the client knows better, as when
-/// nothing is heard of the platform at all.
+/// The data quality that a client reports: what the platform reports about the client's end, and what the client itself
+/// knows, such as that nothing arrives from the platform.
 ///
-/// Nothing heard for 1.5 s, neither media nor reports nor answers to checks: NoData, None. A platform that says by its
-/// signalling that nothing arrives of the publisher, no cause known, while packets leave here all the time, makes that
-/// UploadLimited: the uplink loses every one of them. So it is with DownloadLimited for a viewer that hears nothing, of
-/// which the platform hears nothing. A link that held back what passed before nothing did is the cause too: the platform
-/// knows that of its own, and its words would come over the link that is silent.
+/// If neither media nor reports nor answers to connectivity checks arrive for 1.5 s, the data quality is NoData with
+/// reason None. A limit of the client's own link is the reason in two cases:
+///
+/// - The platform reports NoData without a reason, but the publisher sends packets all the time, or the viewer receives
+///   nothing at all: the link loses all packets.
+/// - The platform reported that the link was the limit before nothing arrived any more. A later report would have to
+///   come over the same link.
 public struct ConnectionQuality: Sendable {
+    /// The role of the client.
     public enum Role: Sendable { case publisher, viewer }
 
-    /// What is seen at one moment; a look each quarter of a second is meant.
+    /// The state of the connection at one time, which should be observed four times per second.
     public struct Observation: Hashable, Sendable {
-        /// When something authentic came from the platform last; nil before the connection was up.
+        /// The time of the last authenticated datagram from the platform; nil before the connection was established.
         public var lastHeard: Instant?
-        /// Packets of media since the beginning.
+        /// The number of media packets that were sent since the beginning.
         public var packetsSent: Int
-        /// Nothing was heard for seconds.
+        /// Whether nothing was received for several seconds.
         public var isAway: Bool
 
+        /// Creates an observation.
         public init(lastHeard: Instant?, packetsSent: Int, isAway: Bool = false) {
             self.lastHeard = lastHeard
             self.packetsSent = packetsSent
@@ -27,33 +31,43 @@ public struct ConnectionQuality: Sendable {
         }
     }
 
+    /// The time without datagrams after which there is silence.
     private static let patience = TimeSpan.milliseconds(1_500)
-    /// Packets that leave for so long show that something is to arrive.
+    /// The time for which packets must be sent to conclude that some should arrive.
     private static let sendingSpan = TimeSpan.seconds(1 as Int64)
 
-    /// Who looks that seldom was held up himself, and has to hear again first.
+    /// The interval of observations above which this client was suspended, and has to receive again first.
     private static let longestLook = TimeSpan.seconds(1 as Int64)
 
+    /// The role of the client.
     private let role: Role
+    /// The time of the last observation.
     private var lastLook: Instant?
     private var isSilent = false
+    /// The number of packets at the last observation.
     private var lastCount = 0
+    /// The time at which a packet was last sent.
     private var lastSent: Instant?
+    /// The time since which packets have been sent.
     private var sendingSince: Instant?
+    /// Whether packets have been sent for ``sendingSpan``.
     private var isSending = false
 
-    /// What the platform said last.
+    /// The data quality that the platform last reported.
     public private(set) var platform = DataQuality.good
+    /// The current data quality.
     public private(set) var quality = DataQuality.good
 
+    /// Creates a state with good data quality.
     public init(_ role: Role) { self.role = role }
 
-    /// - Returns: the row that holds from now on, where it is another than before.
+    /// Sets the platform's data quality, and returns the resulting one; nil if it has not changed.
     public mutating func told(_ row: DataQuality) -> DataQuality? {
         platform = row
         return settle()
     }
 
+    /// Updates the state, and returns the resulting data quality; nil if it has not changed.
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         let isHeldUp = lastLook.map { now - $0 > Self.longestLook } ?? false
         lastLook = now
@@ -70,6 +84,7 @@ public struct ConnectionQuality: Sendable {
         return settle()
     }
 
+    /// Updates the data quality, and returns it if it has changed.
     private mutating func settle() -> DataQuality? {
         let row = row
         guard row != quality else { return nil }
@@ -77,9 +92,10 @@ public struct ConnectionQuality: Sendable {
         return row
     }
 
-    /// Of this client's own link.
+    /// The reason for a limit of this client's link.
     private var ownLimit: DataQuality.Reason { role == .publisher ? .uploadLimited : .downloadLimited }
 
+    /// The data quality in the current state.
     private var row: DataQuality {
         let nothing = DataQuality(status: .noData, reason: .none)
         if platform == nothing {

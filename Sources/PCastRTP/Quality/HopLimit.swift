@@ -1,24 +1,26 @@
 public import PCastMedia
 
-/// Whether a hop of the network holds back what is sent over it: its estimate is too small for what is wanted, or it
-/// loses more than repair makes up for.
+/// Determines whether a link limits what is sent over it, because the available bandwidth is too small, or because it
+/// loses more than retransmissions can repair.
 ///
 /// | | begins | ends |
 /// |---|---|---|
-/// | estimate | below 85 % of what is wanted, for 1 s | 95 % of it or more, for 3 s |
-/// | loss | 15 % of the packets or more, for 1 s | below 8 %, for 3 s |
+/// | available bandwidth | below 85 % of what is needed, for 1 s | at least 95 % of it, for 3 s |
+/// | loss | at least 15 % of the packets, for 1 s | below 8 %, for 3 s |
 ///
-/// Between the two thresholds nothing changes. Loss that a few percent of retransmissions repair is no limit (CC15).
+/// Between the two thresholds nothing changes. A loss of a few percent is not a limit, because retransmissions repair
+/// it.
 public struct HopLimit: Sendable {
-    /// What is known of a hop at the moment. What is nil is not known, and says nothing.
+    /// What is known about a link at present; nil for unknown values, which do not change the state.
     public struct Evidence: Hashable, Sendable {
-        /// What congestion control lets through.
+        /// The available bandwidth according to congestion control.
         public var estimate: Bitrate?
-        /// What is to be sent over the hop: what would be sent, where less is because hops like it are narrow.
+        /// The bit rate that should be sent over the link, or would be sent if other links were not limited.
         public var wanted: Bitrate?
-        /// The share of packets that did not arrive when first sent, of the last second or so, 0 to 1.
+        /// The share of packets from 0 to 1 that did not arrive at first, of about the last second.
         public var loss: Double?
 
+        /// Creates evidence.
         public init(estimate: Bitrate? = nil, wanted: Bitrate? = nil, loss: Double? = nil) {
             self.estimate = estimate
             self.wanted = wanted
@@ -26,27 +28,38 @@ public struct HopLimit: Sendable {
         }
     }
 
+    /// The time after which a limit begins.
     private static let onset = TimeSpan.seconds(1 as Int64)
+    /// The time after which a limit ends.
     private static let release = TimeSpan.seconds(3 as Int64)
-    /// In percent of what is wanted.
+    /// The percentage of the needed bit rate below which the available bandwidth is too small.
     private static let tooSmall: Int64 = 85
+    /// The percentage of the needed bit rate from which on the available bandwidth suffices.
     private static let enough: Int64 = 95
+    /// The loss at which a limit begins.
     private static let muchLoss = 0.15
+    /// The loss below which a limit ends.
     private static let littleLoss = 0.08
-    /// For so long a limit is believed of which nothing is heard any more.
+    /// The time without evidence after which a limit ends.
     private static let memory = TimeSpan.seconds(10 as Int64)
 
+    /// Whether the available bandwidth is too small.
     private var isTooSmall = SustainedCondition(onset: onset, release: release)
+    /// Whether the loss is too large.
     private var isLossy = SustainedCondition(onset: onset, release: release)
+    /// The time of the last evidence.
     private var lastEvidence: Instant?
 
-    /// The estimate is too small at the moment, for however long.
+    /// Whether the available bandwidth is too small at present, for however short a time.
     private(set) var isShort = false
 
+    /// Creates a state without a limit.
     public init() {}
 
+    /// Whether there is a limit.
     public var holds: Bool { isTooSmall.holds || isLossy.holds }
 
+    /// Updates the state with what is known at present.
     public mutating func observe(_ evidence: Evidence, at now: Instant) {
         let smallness = smallness(evidence)
         isShort = smallness ?? false
@@ -60,6 +73,8 @@ public struct HopLimit: Sendable {
         isLossy.observe(lossiness, at: now)
     }
 
+    /// Returns whether the available bandwidth is too small; the present state between the thresholds, and nil if
+    /// unknown.
     private func smallness(_ evidence: Evidence) -> Bool? {
         guard let estimate = evidence.estimate, let wanted = evidence.wanted, wanted.bitsPerSecond > 0 else {
             return nil
@@ -68,6 +83,7 @@ public struct HopLimit: Sendable {
         return percent < Self.tooSmall ? true : percent >= Self.enough ? false : isTooSmall.holds
     }
 
+    /// Returns whether the loss is too large; the present state between the thresholds, and nil if unknown.
     private func lossiness(_ evidence: Evidence) -> Bool? {
         guard let loss = evidence.loss else { return nil }
         return loss >= Self.muchLoss ? true : loss < Self.littleLoss ? false : isLossy.holds

@@ -1,59 +1,64 @@
 public import PCastMedia
 
-/// The data quality of a publisher's end, as the platform sees it: one row of the seed's table for publishers at any
-/// moment (seed 004, "Data Quality Status For Publishers").
+/// The data quality of a publisher as the platform sees it: a row of Phenix's table "Data Quality Status For
+/// Publishers" (see `docs/DATA-QUALITY.md`).
 ///
-/// | row | what causes it |
+/// | row | cause |
 /// |---|---|
-/// | NoData, None | nothing arrives of what should, and no cause is known |
-/// | NoData, UploadLimited | nothing arrives, and before that the uplink's estimate or loss showed a limit |
-/// | All, None | everything that is published arrives, in full |
-/// | All, UploadLimited | the uplink's estimate is too small for what the publisher wants to send, or it loses much |
-/// | All, NetworkLimited | the stream has one layer and was lowered, as half of its viewers or more are limited |
-/// | AudioOnly, UploadLimited | sound arrives, and no picture, over an uplink that is limited |
-/// | AudioOnly, NetworkLimited | a stream was lowered for its viewers' sake and no picture is left; or none of them has room for one |
+/// | NoData, None | Nothing of what is expected arrives, for an unknown reason. |
+/// | NoData, UploadLimited | Nothing arrives, and before that the uplink was limited by available bandwidth or loss. |
+/// | All, None | Everything that is published arrives in full quality. |
+/// | All, UploadLimited | The uplink has too little bandwidth for what the publisher wants to send, or loses much. |
+/// | All, NetworkLimited | The stream has one layer, and was lowered because half of its viewers or more are limited. |
+/// | AudioOnly, UploadLimited | Audio arrives without video over a limited uplink. |
+/// | AudioOnly, NetworkLimited | Viewers lack bandwidth for video, or the stream was lowered until none was left. |
 ///
-/// What the publisher does of its own accord (a track that is muted, a camera that is gone) is no matter of the network:
-/// then the row is All, None, and `hasVideo` tells viewers' ends what there is. So it is before media came the first time.
+/// What the publisher does deliberately, such as muting a track or stopping the camera, does not affect the data
+/// quality: it is All with reason None, and ``hasVideo`` tells viewers what is available. The same applies before the
+/// first media arrives.
 ///
-/// Media that stays away for a second is silent (for four, where it comes less than five times a second); a picture alone
-/// for two seconds, where nothing shows a limit, and for three before its first. `HopLimit` has the limits' thresholds,
-/// `SettledQuality` how long a row stands before a better one is told.
+/// Media is silent if none arrives for a second, or for four seconds if fewer than five packets per second arrive. If
+/// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame. ``HopLimit``
+/// contains the thresholds of the limits, and ``SettledQuality`` the time before an improvement is reported.
 public struct PublisherQuality: Sendable {
-    /// One medium on its way to the platform.
+    /// A track from the publisher.
     public struct Track: Hashable, Sendable {
-        /// Packets that arrived since the beginning.
+        /// The number of packets that arrived since the beginning.
         public var packets: Int
-        /// The publisher keeps it back of its own accord.
+        /// Whether the publisher sends nothing deliberately.
         public var isWithheld: Bool
-        /// The publisher was asked to pause it, as nobody takes it at the moment.
+        /// Whether the publisher was asked to pause the track, because no viewer needs it at present.
         public var isPaused: Bool
 
+        /// Creates the state of a track.
         public init(packets: Int, isWithheld: Bool = false, isPaused: Bool = false) {
             self.packets = packets
             self.isWithheld = isWithheld
             self.isPaused = isPaused
         }
 
-        /// Whether it should arrive.
+        /// Whether packets should arrive.
         var isExpected: Bool { !isWithheld && !isPaused }
     }
 
-    /// What is seen at one moment; a look each half second is meant.
+    /// The state of the publisher at one time, which should be observed twice per second.
     public struct Observation: Hashable, Sendable {
-        /// Nil where the stream has no such track.
+        /// The video track; nil if the stream has none.
         public var video: Track?
+        /// The audio track; nil if the stream has none.
         public var audio: Track?
+        /// What is known about the uplink.
         public var uplink: HopLimit.Evidence
-        /// The publisher itself says that its congestion control leaves no room for a picture.
+        /// Whether the publisher reports that its available bandwidth is too small for video.
         public var isVideoCut: Bool
-        /// Nothing at all was heard of the publisher for seconds.
+        /// Whether nothing was received from the publisher for several seconds.
         public var isAway: Bool
-        /// The publisher was asked for less on account of its viewers' links; see `SharedLimit`.
+        /// Whether the publisher was asked for a lower bit rate because of its viewers' links; see ``SharedLimit``.
         public var isLowered: Bool
-        /// Viewers would take pictures, and none of their links has room for them.
+        /// Whether viewers request video, but none of their links has enough bandwidth for it.
         public var isPictureLeftOut: Bool
 
+        /// Creates an observation.
         public init(
             video: Track?, audio: Track?, uplink: HopLimit.Evidence = HopLimit.Evidence(), isVideoCut: Bool = false,
             isAway: Bool = false, isLowered: Bool = false, isPictureLeftOut: Bool = false
@@ -68,34 +73,43 @@ public struct PublisherQuality: Sendable {
         }
     }
 
+    /// The time after which a track is silent.
     private static let patience = ArrivalWatch.Patience(
         usual: .seconds(1 as Int64), seldom: .seconds(4 as Int64), seldomRate: 5)
-    /// Of a picture beside sound, when nothing shows a limit.
+    /// The time after which video beside audio is silent if nothing shows a limit.
     private static let patienceWithPicture = ArrivalWatch.Patience(
         usual: .seconds(2 as Int64), seldom: .seconds(6 as Int64), seldomRate: 5)
 
-    /// A picture may begin so much later than the sound.
+    /// The maximum delay between the first audio and the first video.
     private static let patienceForFirstPicture = TimeSpan.seconds(3 as Int64)
 
+    /// The watch of the video.
     private var video = ArrivalWatch(patience)
+    /// The watch of the video with more patience.
     private var picture = ArrivalWatch(patienceWithPicture)
+    /// The watch of the audio.
     private var audio = ArrivalWatch(patience)
+    /// The time at which video is no longer expected to begin; nil before the first audio.
     private var firstPictureDue: Instant?
+    /// Whether the uplink is limited.
     private var uplink = HopLimit()
+    /// The data quality that is reported.
     private var settled = SettledQuality()
-    /// Why nothing arrives, as it was when that began.
+    /// The reason for the present NoData, as it was at its beginning; nil if there is data.
     private var reasonForSilence: DataQuality.Reason?
 
-    /// Whether pictures and sound are there to be had, the network aside.
+    /// Whether video is available, apart from limits of the network.
     public private(set) var hasVideo = false
+    /// Whether audio is available, apart from limits of the network.
     public private(set) var hasAudio = false
 
+    /// Creates a state with good data quality.
     public init() {}
 
-    /// The row that holds.
+    /// The current data quality.
     public var quality: DataQuality { settled.told }
 
-    /// - Returns: the row that holds from now on, where it is another than before.
+    /// Updates the state, and returns the data quality; nil if it has not changed.
     @discardableResult
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         uplink.observe(observation.uplink, at: now)
@@ -106,11 +120,13 @@ public struct PublisherQuality: Sendable {
         return settled.observe(row(observation, at: now), at: now)
     }
 
+    /// Updates the watch of a track.
     private static func observe(_ track: Track?, by watch: inout ArrivalWatch, at now: Instant) {
         watch.observe(count: track?.packets ?? 0, at: now)
         if track?.isExpected != true { watch.excuse(at: now) }
     }
 
+    /// Updates which media are available.
     private mutating func noteWhatThereIs(_ observation: Observation, at now: Instant) {
         hasAudio = audio.hasBegun && observation.audio?.isWithheld == false
         guard let track = observation.video, !track.isWithheld else { return hasVideo = false }
@@ -119,8 +135,9 @@ public struct PublisherQuality: Sendable {
         hasVideo = video.hasBegun ? !picture.isSilent(at: now) : isToCome || observation.isVideoCut
     }
 
+    /// Returns the row for the current state.
     private mutating func row(_ observation: Observation, at now: Instant) -> DataQuality {
-        // What is cut for the viewers' sake is not the uplink's fault.
+        // What is reduced for the viewers is not a limit of the uplink.
         let isLowered = observation.isLowered || observation.isPictureLeftOut
         let isLimited = uplink.holds || (observation.isVideoCut && !isLowered)
         let expectsVideo =
@@ -146,15 +163,15 @@ public struct PublisherQuality: Sendable {
                 ? DataQuality(status: .all, reason: .uploadLimited)
                 : DataQuality(status: isPictureLeftOut ? .audioOnly : .all, reason: .networkLimited)
         }
-        // A picture that is lacking where nothing shows a limit is the publisher's own doing.
+        // If video is missing without a limit, the publisher stopped it.
         return isLimited && !lacksVideo ? DataQuality(status: .all, reason: .uploadLimited) : .good
     }
 
-    /// Nothing comes of what should.
+    /// Returns the row if nothing of what is expected arrives.
     private mutating func silence(
         _ observation: Observation, isLimited: Bool, expectsAudio: Bool
     ) -> DataQuality {
-        // A stream without sound, lowered until no picture was left: the table has no other row with this reason.
+        // A stream without audio that was lowered until no video was left: the table has no other row with this reason.
         if observation.isLowered || observation.isPictureLeftOut, !expectsAudio, !observation.isAway {
             hasVideo = true
             return DataQuality(status: .audioOnly, reason: .networkLimited)

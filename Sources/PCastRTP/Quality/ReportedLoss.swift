@@ -1,23 +1,29 @@
-/// The share of packets that one stream's reports say are lost, report by report.
+/// The share of a stream's packets that its receiver reports as lost, per report.
 ///
-/// What did not reach the sender itself leaves holes in its numbers, which the receiver counts as lost too: they are
-/// taken off.
+/// Packets that did not reach the sender itself leave gaps in its sequence numbers, which the receiver counts as lost.
+/// They are subtracted.
 public struct ReportedLoss: Sendable {
-    /// So many packets sent, none of which arrived, are not on their way any more.
+    /// The number of packets that were sent without an arrival after which they are considered lost.
     private static let clearlySent = 20
 
+    /// The highest sequence number of the last report; nil before the first.
     private var highest: UInt32?
+    /// The number of packets that were sent before the last report.
     private var sentAtReport = 0
+    /// The last report; nil before the first.
     private var last: ReportBlock?
 
-    /// Of the time before the last report; nil before there are two, and while nothing is sent.
+    /// The loss from 0 to 1 between the last two reports; nil before there are two, and if nothing was sent.
     public private(set) var share: Double?
 
+    /// Creates a measurement without reports.
     public init() {}
 
+    /// Evaluates the latest report, unless it was evaluated before.
+    ///
     /// - Parameters:
-    ///   - block: what the receiver reported last; nil before the first.
-    ///   - sent: packets sent since the beginning.
+    ///   - block: The latest report from the receiver; nil before the first.
+    ///   - sent: The number of packets that were sent since the beginning.
     public mutating func observe(_ block: ReportBlock?, sent: Int) {
         guard let block, block != last else { return }
         defer {

@@ -1,24 +1,30 @@
 public import PCastMedia
 
-/// What a stream's sender says that it sent, held against what arrived.
+/// Compares the number of packets that a stream's sender reports with the number that arrived.
 public struct SenderCount: Sendable {
-    /// So many, of which hardly any arrived, are lost.
+    /// The minimum number of packets to conclude that they are lost.
     private static let clearlySent = 20
 
+    /// The number of packets in the last report; nil before the first.
     private var sent: UInt32?
+    /// The number of packets that had arrived at the last report.
     private var received = 0
+    /// The arrival time of the last report; nil before the first.
     private var report: Instant?
 
-    /// It sent nothing since its report before the last: what does not come was not sent.
+    /// Whether the sender sent nothing between its last two reports, so that nothing is missing.
     public private(set) var isIdle = false
-    /// It sent, and hardly anything came.
+    /// Whether fewer than 5 % of the packets between the last two reports arrived.
     public private(set) var isLost = false
 
+    /// Creates a comparison without reports.
     public init() {}
 
+    /// Evaluates the latest sender report, unless it was evaluated before.
+    ///
     /// - Parameters:
-    ///   - report: what the sender reported last, and when that arrived; nil before the first.
-    ///   - packets: that arrived since the beginning.
+    ///   - report: The latest report and its arrival time; nil before the first.
+    ///   - packets: The number of packets that arrived since the beginning.
     public mutating func observe(_ report: (information: SenderInformation, arrival: Instant)?, packets: Int) {
         guard let report else { return }
         guard report.arrival != self.report else {

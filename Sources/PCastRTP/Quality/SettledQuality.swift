@@ -1,20 +1,31 @@
 import PCastMedia
 
-/// Rows as they are told: a worse one at once, for what it stands on was observed long enough; a better or another one
-/// when it has held for a while, and for a longer while after each relapse.
+/// The data quality as it is reported: a deterioration at once, because its cause was observed for long enough; any
+/// other change after it has lasted for some time, which becomes longer with each relapse.
 struct SettledQuality: Sendable {
+    /// The minimum time before a change is reported.
     private static let shortestWait = TimeSpan.seconds(1 as Int64)
+    /// The maximum time before a change is reported.
     private static let longestWait = TimeSpan.seconds(8 as Int64)
-    /// Who falls back within this time of getting better waits twice as long the next time.
+    /// The time after an improvement within which a deterioration doubles the waiting time.
     private static let relapse = TimeSpan.seconds(10 as Int64)
 
+    /// The reported data quality.
     private(set) var told = DataQuality.good
+    /// The data quality that will be reported if it lasts, and its beginning.
     private var candidate: (quality: DataQuality, since: Instant)?
+    /// The current time before a change is reported.
     private var wait = shortestWait
+    /// The time of the last improvement; nil if there was a deterioration since.
     private var improvement: Instant?
 
-    /// - Parameter isSettled: the row that is told stands on another that was waited for already.
-    /// - Returns: the row that is to be told from now on; nil where that is the last one.
+    /// Updates the state, and returns the data quality if it must be reported.
+    ///
+    /// - Parameters:
+    ///   - quality: The current data quality.
+    ///   - isSettled: Whether the change is reported at once, because its cause was already waited for.
+    ///   - now: The current time.
+    /// - Returns: The data quality to be reported; nil if it has not changed.
     mutating func observe(_ quality: DataQuality, isSettled: Bool = false, at now: Instant) -> DataQuality? {
         guard quality != told else {
             candidate = nil
@@ -35,11 +46,12 @@ struct SettledQuality: Sendable {
         return tell(quality)
     }
 
-    /// Better rows that take turns are better all the time.
+    /// Returns whether waiting continues with another data quality: alternating improvements are one improvement.
     private func isContinued(_ candidate: DataQuality, by quality: DataQuality) -> Bool {
         candidate == quality || min(candidate.status, quality.status) > told.status
     }
 
+    /// Sets the reported data quality.
     private mutating func tell(_ quality: DataQuality) -> DataQuality {
         candidate = nil
         told = quality
@@ -48,7 +60,7 @@ struct SettledQuality: Sendable {
 }
 
 extension DataQuality {
-    /// Less gets through, or the same with a reason where there was none.
+    /// Whether the status is lower, or the same with a new reason.
     fileprivate func isWorse(than other: DataQuality) -> Bool {
         status < other.status || (status == other.status && other.reason == .none && reason != .none)
     }

@@ -1,32 +1,43 @@
 public import PCastMedia
 
-/// How far a stream with a single layer has to be lowered for its viewers' sake.
+/// Determines how much the bit rate of a stream with a single layer must be lowered for its viewers.
 ///
-/// When half of the viewers or more have no room for the stream for 0.3 s, its publisher is asked for as much as more
-/// than half of them can take. Less is asked for at once, more in steps of a tenth or more that lie a second apart (CC13);
-/// and nothing any more when more than half have had room for all of it for three seconds.
+/// If at least half of the viewers have too little bandwidth for the stream for 0.3 s, its publisher is asked for the
+/// bit rate that more than half of them can receive. It is decreased at once, and increased in steps of at least 10 %
+/// at intervals of at least a second. The request ends when more than half of the viewers have had enough bandwidth for
+/// the whole stream for three seconds.
 public struct SharedLimit: Sendable {
+    /// The time after which the bit rate is lowered.
     private static let onset = TimeSpan.milliseconds(300)
+    /// The time after which the request ends.
     private static let release = TimeSpan.seconds(3 as Int64)
+    /// The minimum time between increases.
     private static let stepInterval = TimeSpan.seconds(1 as Int64)
 
+    /// Whether the bit rate must be lowered.
     private var isNeeded = SustainedCondition(onset: onset, release: release)
+    /// The bit rate without the request; nil if there is none.
     private var full: Bitrate?
+    /// The time of the last increase.
     private var lastRaise: Instant?
 
-    /// What the publisher is asked for; nil for as much as it likes.
+    /// The bit rate that is requested from the publisher; nil for no limit.
     public private(set) var bitrate: Bitrate?
 
+    /// Creates a state without a request.
     public init() {}
 
-    /// What the stream has when it is not lowered; nil while it is not.
+    /// The bit rate of the stream without the request; nil if there is none.
     public var wantedInFull: Bitrate? { bitrate == nil ? nil : full }
 
+    /// Updates the request.
+    ///
     /// - Parameters:
-    ///   - estimates: of the viewers' downlinks; those that are not known are left out. Reordered.
-    ///   - viewers: how many there are.
-    ///   - limited: how many of them are known to be limited by their downlinks.
-    ///   - wanted: the stream's bitrate as its publisher would have it, were it not lowered.
+    ///   - estimates: The available bandwidths of the viewers' downlinks, as far as known; they are sorted.
+    ///   - viewers: The number of viewers.
+    ///   - limited: The number of viewers with a limited downlink.
+    ///   - wanted: The bit rate at which the publisher would send without the request.
+    ///   - now: The current time.
     public mutating func observe(
         estimates: inout [Bitrate], viewers: Int, limited: Int, wanted: Bitrate, at now: Instant
     ) {
@@ -48,6 +59,7 @@ public struct SharedLimit: Sendable {
         }
     }
 
+    /// Changes the request to a new bit rate, if it is lower or an increase is due.
     private mutating func follow(_ half: Bitrate, from bitrate: Bitrate, at now: Instant) {
         if half < bitrate {
             self.bitrate = half
@@ -59,7 +71,7 @@ public struct SharedLimit: Sendable {
         }
     }
 
-    /// The largest bitrate that more than half of the viewers can take.
+    /// Returns the maximum bit rate that more than half of the viewers can receive; nil if unknown.
     private func share(of estimates: inout [Bitrate]) -> Bitrate? {
         guard !estimates.isEmpty else { return nil }
         estimates.sort()

@@ -1,20 +1,29 @@
 import PCastMedia
 
-/// A condition with hysteresis: it holds once it was seen for a while without a break, and until it was not seen for
-/// another while.
+/// A condition with hysteresis: it becomes true after it was observed without interruption for some time, and false
+/// after it was not observed for some time.
 struct SustainedCondition: Sendable {
+    /// The time after which it becomes true.
     private let onset: TimeSpan
+    /// The time after which it becomes false.
     private let release: TimeSpan
+    /// Whether the condition is true.
     private(set) var holds = false
-    /// Since when what is seen is the contrary of what holds.
+    /// The time since which the opposite has been observed; nil if it is not.
     private var contrarySince: Instant?
 
+    /// Creates a condition that is false.
     init(onset: TimeSpan, release: TimeSpan) {
         self.onset = onset
         self.release = release
     }
 
-    /// - Parameter isSeen: nil where nothing is known: then nothing changes, and a while begins anew.
+    /// Updates the condition.
+    ///
+    /// - Parameters:
+    ///   - isSeen: Whether the condition is observed; nil if unknown, which changes nothing but interrupts the
+    ///     observation.
+    ///   - now: The current time.
     mutating func observe(_ isSeen: Bool?, at now: Instant) {
         guard let isSeen, isSeen != holds else {
             contrarySince = nil

@@ -1,53 +1,60 @@
 public import PCastMedia
 
-/// The data quality of one viewer's end, as the platform sees it: one row of the seed's table for viewers at any moment
-/// (seed 004, "Data Quality Status For Viewers").
+/// The data quality of a viewer as the platform sees it: a row of Phenix's table "Data Quality Status For Viewers" (see
+/// `docs/DATA-QUALITY.md`).
 ///
-/// | row | what causes it |
+/// | row | cause |
 /// |---|---|
-/// | NoData, None | nothing is heard of the viewer any more, and no cause is known |
-/// | NoData, DownloadLimited | the downlink has no room for anything or loses everything; or it was limited before the viewer went silent |
-/// | NoData, PublisherLimited | nothing arrives of the publisher |
-/// | NoData, NetworkLimited | a stream without sound was lowered for other viewers' sake until nothing was left |
-/// | All, None | the viewer is sent everything there is, in full |
-/// | All, DownloadLimited | it gets a lower layer, or its downlink's estimate or loss shows a limit |
-/// | All, PublisherLimited | the publisher's uplink is limited |
-/// | All, NetworkLimited | the stream has one layer and was lowered for other viewers' sake |
-/// | AudioOnly, None | there is no picture: none was published, the publisher keeps it back, or the viewer wants none |
-/// | AudioOnly, DownloadLimited | the downlink has no room for a picture |
-/// | AudioOnly, PublisherLimited | the publisher's uplink is limited, and has no room for a picture |
-/// | AudioOnly, NetworkLimited | the stream was lowered for other viewers' sake, and no picture is left |
+/// | NoData, None | Nothing arrives from the viewer any more, for an unknown reason. |
+/// | NoData, DownloadLimited | The downlink carries nothing, or it was limited before nothing arrived any more. |
+/// | NoData, PublisherLimited | Nothing arrives from the publisher. |
+/// | NoData, NetworkLimited | A stream without audio was lowered for other viewers until nothing was left. |
+/// | All, None | The viewer is sent everything that is available in full quality. |
+/// | All, DownloadLimited | The viewer gets a lower layer, or its downlink is limited by bandwidth or loss. |
+/// | All, PublisherLimited | The publisher's uplink is limited. |
+/// | All, NetworkLimited | The stream has one layer, and was lowered for other viewers. |
+/// | AudioOnly, None | No video is published, the publisher stopped it, or the viewer does not request it. |
+/// | AudioOnly, DownloadLimited | The downlink has too little bandwidth for video. |
+/// | AudioOnly, PublisherLimited | The publisher's uplink is limited, and has too little bandwidth for video. |
+/// | AudioOnly, NetworkLimited | The stream was lowered for other viewers until no video was left. |
 ///
-/// The reason is that of the hop that takes most away. Where several take nothing away but quality, it is the viewer's own,
-/// then the publisher's, then the others'.
+/// The reason is the link that removes most. If several only reduce the quality, the viewer's own link takes
+/// precedence, then the publisher's, then those of other viewers.
 public struct ViewerQuality: Sendable {
-    /// What the relay's choice for this viewer lets through.
+    /// What the SFU sends to this viewer according to its downlink.
     public enum Selection: Hashable, Sendable {
-        /// All that the viewer wants.
+        /// Everything that the viewer requests.
         case full
-        /// All of it, in a lower layer than the viewer wants.
+        /// Everything, but in a lower layer than the viewer requests.
         case reduced
+        /// Audio without video.
         case audioOnly
+        /// Nothing.
         case nothing
     }
 
-    /// What is seen at one moment; a look each half second is meant.
+    /// The state of the viewer at one time, which should be observed twice per second.
     public struct Observation: Hashable, Sendable {
-        /// The publisher's row, and what there is to be had of the stream.
+        /// The data quality of the publisher.
         public var publisher: DataQuality
+        /// Whether the stream has video.
         public var hasVideo: Bool
+        /// Whether the stream has audio.
         public var hasAudio: Bool
-        /// What of it the viewer wants at all.
+        /// Whether the viewer requests video.
         public var takesVideo: Bool
+        /// Whether the viewer requests audio.
         public var takesAudio: Bool
-        /// What the downlink leaves of it.
+        /// What is sent according to the downlink.
         public var selection: Selection
+        /// What is known about the downlink.
         public var downlink: HopLimit.Evidence
-        /// Reports and other signs of life of the viewer since the beginning.
+        /// The number of reports and other messages from the viewer since the beginning.
         public var reports: Int
-        /// Nothing at all was heard of the viewer for seconds.
+        /// Whether nothing was received from the viewer for several seconds.
         public var isAway: Bool
 
+        /// Creates an observation.
         public init(
             publisher: DataQuality, hasVideo: Bool, hasAudio: Bool, takesVideo: Bool = true, takesAudio: Bool = true,
             selection: Selection = .full, downlink: HopLimit.Evidence = HopLimit.Evidence(), reports: Int,
@@ -65,37 +72,45 @@ public struct ViewerQuality: Sendable {
         }
     }
 
-    /// Who reports each second or more often is silent after two; others are when they are away.
+    /// The time after which a viewer is silent: two seconds if it reports about every second; otherwise
+    /// ``Observation/isAway`` is usually set before.
     private static let patience = ArrivalWatch.Patience(
         usual: .seconds(2 as Int64), seldom: .seconds(20 as Int64), seldomRate: 0.8)
-    /// So much is lost that nothing can be said to arrive.
+    /// The loss from which on nothing arrives.
     private static let everything = 0.95
 
+    /// The watch of the viewer's reports.
     private var reports = ArrivalWatch(patience)
+    /// Whether the downlink is limited.
     private var downlink = HopLimit()
+    /// Whether the downlink loses everything.
     private var losesEverything = SustainedCondition(onset: .seconds(1 as Int64), release: .milliseconds(500))
+    /// The data quality that is reported.
     private var settled = SettledQuality()
+    /// The reason for the present silence of the viewer; nil if there is none.
     private var reasonForSilence: DataQuality.Reason?
 
+    /// Creates a state with good data quality.
     public init() {}
 
-    /// The row that holds.
+    /// The current data quality.
     public var quality: DataQuality { settled.told }
 
     /// Whether the downlink is limited.
     public var isLimited: Bool { downlink.holds }
 
-    /// - Returns: the row that holds from now on, where it is another than before.
+    /// Updates the state, and returns the data quality; nil if it has not changed.
     @discardableResult
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         downlink.observe(observation.downlink, at: now)
         losesEverything.observe(observation.downlink.loss.map { $0 >= Self.everything }, at: now)
         reports.observe(count: observation.reports, at: now)
-        // The publisher's row was waited for at its own end.
+        // The publisher's data quality was already waited for.
         let isPublishers = [.publisherLimited, .networkLimited].contains(settled.told.reason)
         return settled.observe(row(observation, at: now), isSettled: isPublishers, at: now)
     }
 
+    /// Returns the row for the current state.
     private mutating func row(_ observation: Observation, at now: Instant) -> DataQuality {
         if observation.publisher.status == .noData {
             return DataQuality(status: .noData, reason: .publisherLimited)
@@ -115,12 +130,12 @@ public struct ViewerQuality: Sendable {
         return offered(observation, takesVideo: takesVideo, takesAudio: takesAudio)
     }
 
-    /// Something gets through: what, and what holds the rest back.
+    /// Returns the row if something is sent to the viewer.
     private func offered(_ observation: Observation, takesVideo: Bool, takesAudio: Bool) -> DataQuality {
         let isPublisherLimited = observation.publisher.reason == .uploadLimited
         let isLowered = observation.publisher.reason == .networkLimited
-        // A stream is lowered before a limit has held for its second. Whose link has no room for all of it is not told of
-        // others: it was lowered for this viewer's sake.
+        // A stream is lowered before a limit has lasted for a second. A viewer whose own link has too little bandwidth
+        // is one of those for whom it was lowered.
         let isLimited = downlink.holds || observation.selection != .full || isLowered && downlink.isShort
         let withoutPicture: DataQuality.Status = takesAudio ? .audioOnly : .noData
         if takesVideo, observation.publisher.status == .audioOnly {

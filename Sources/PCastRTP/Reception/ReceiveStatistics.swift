@@ -1,61 +1,71 @@
 public import PCastMedia
 
-/// What arrived of one stream, as its receiver reports it (RFC 3550, appendices A.1, A.3 and A.8).
+/// The reception statistics of a stream, from which its receiver creates report blocks (RFC 3550, appendices A.1, A.3
+/// and A.8).
 public struct ReceiveStatistics: Sendable {
-    /// How a packet stands to those before it.
+    /// The relation of a packet to the preceding ones.
     public enum Arrival: Hashable, Sendable {
-        /// The next packet, or one beyond a small gap.
+        /// The packet is the next one, or follows a small gap.
         case inOrder
-        /// A packet from before the newest: late, sent again, or twice.
+        /// The packet precedes the newest one: it is late, a retransmission or a duplicate.
         case late
-        /// A number far from all before. It is left out until another follows it.
+        /// The sequence number is far from the others. The packet is not counted unless the next number follows.
         case suspicious
-        /// The source has started over: what was remembered of it means nothing more (RTP11).
+        /// The source has restarted its sequence numbers, so that state about earlier packets is invalid.
         case restarted
     }
 
+    /// The SSRC of the stream.
     public let ssrc: UInt32
+    /// The clock rate of the stream.
     public let clockRate: ClockRate
 
-    /// Packets since the source started, those that came twice included.
+    /// The number of packets since the source started, with duplicates.
     public private(set) var received: Int64 = 0
 
-    /// The first and the highest number, extended by wraps, since the source started.
+    /// The first sequence number since the source started; nil before the first packet.
     private var base: Int64?
+    /// The highest sequence number since the source started, without wraparound.
     private var highest: Int64 = 0
 
-    /// The number that would confirm a restart, and how many have come in a row.
+    /// The sequence number that would confirm a restart.
     private var expectedAfterJump: UInt16?
+    /// The number of consecutive packets with such a number.
     private var confirmations = 0
 
+    /// The number of expected packets at the last report block.
     private var priorExpected: Int64 = 0
+    /// The number of received packets at the last report block.
     private var priorReceived: Int64 = 0
 
-    /// Arrival less timestamp of the last packet, in ticks that wrap.
+    /// The arrival time minus the timestamp of the last packet in ticks, with wraparound; nil before the first packet.
     private var transit: UInt32?
-    /// In sixteenths of a tick (RFC 3550, appendix A.8).
+    /// The jitter in sixteenths of a tick (RFC 3550, appendix A.8).
     private var scaledJitter: Int64 = 0
 
+    /// The last sender report and its arrival time; nil before the first.
     private var lastSenderReport: (compactTimestamp: UInt32, arrival: Instant)?
 
     /// The timestamp of the newest packet.
     private var newestTimestamp: UInt32 = 0
 
-    /// A number may be this far ahead and still belong to the same run (RFC 3550, appendix A.1).
+    /// The maximum forward step of a sequence number without a restart (RFC 3550, appendix A.1).
     private static let maximumDropout = 3000
-    /// A number may be this far behind. Far more than the 100 of appendix A.1, for packets sent again without RTX.
+    /// The maximum backward step of a sequence number without a restart. It is larger than the 100 of RFC 3550,
+    /// appendix A.1, because of retransmissions without RTX.
     private static let maximumMisorder = 3000
-    /// Packets in a row that make a far number a restart.
+    /// The number of consecutive packets that confirm a restart.
     private static let restartConfirmations = 2
-    /// A step of the transit time beyond this is a new clock and not jitter.
+    /// The maximum change of the transit time that counts as jitter; a larger one is a change of the clock.
     private static let maximumTransitStep = TimeSpan.milliseconds(10_000)
 
+    /// Creates statistics without packets.
     public init(ssrc: UInt32, clockRate: ClockRate) {
         self.ssrc = ssrc
         self.clockRate = clockRate
     }
 
-    /// Counts a packet. One that was sent again says nothing of the network's jitter (NACK7).
+    /// Counts a packet, and returns its relation to the preceding ones. A retransmission does not affect the jitter.
     public mutating func received(
         sequenceNumber: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
     ) -> Arrival {
@@ -67,11 +77,12 @@ public struct ReceiveStatistics: Sendable {
         return arrival
     }
 
-    /// Notes the stream's sender report, for the block to name it.
+    /// Stores a sender report of the stream, which the next report block refers to.
     public mutating func received(_ report: SenderInformation, at now: Instant) {
         lastSenderReport = (report.compactTimestamp, now)
     }
 
+    /// Returns the relation of a packet to the preceding ones, and updates the highest number.
     private mutating func place(
         _ sequenceNumber: UInt16, _ timestamp: UInt32, _ isRetransmission: Bool
     ) -> Arrival {
@@ -86,7 +97,7 @@ public struct ReceiveStatistics: Sendable {
             expectedAfterJump = nil
             return .inOrder
         case -Self.maximumMisorder...0:
-            // A packet from before the newest cannot be of a later time, unless the source has gone back in numbers.
+            // An older packet cannot have a newer timestamp, unless the sequence numbers have restarted.
             let isNewer = step < 0 && Int32(bitPattern: timestamp &- newestTimestamp) > 0
             return isNewer && !isRetransmission ? confirmJump(sequenceNumber) : .late
         default:
@@ -94,6 +105,7 @@ public struct ReceiveStatistics: Sendable {
         }
     }
 
+    /// Counts consecutive numbers after a jump, and restarts if there are enough.
     private mutating func confirmJump(_ sequenceNumber: UInt16) -> Arrival {
         confirmations = sequenceNumber == expectedAfterJump ? confirmations + 1 : 1
         expectedAfterJump = sequenceNumber &+ 1
@@ -102,6 +114,7 @@ public struct ReceiveStatistics: Sendable {
         return .restarted
     }
 
+    /// Starts the statistics with a packet.
     private mutating func start(at sequenceNumber: UInt16) {
         base = Int64(sequenceNumber)
         highest = Int64(sequenceNumber)
@@ -112,6 +125,7 @@ public struct ReceiveStatistics: Sendable {
         transit = nil
     }
 
+    /// Updates the interarrival jitter (RFC 3550, appendix A.8).
     private mutating func updateJitter(timestamp: UInt32, at now: Instant) {
         let arrival = clockRate.ticks(in: TimeSpan(nanoseconds: now.nanoseconds))
         let transit = UInt32(truncatingIfNeeded: arrival) &- timestamp
@@ -124,19 +138,20 @@ public struct ReceiveStatistics: Sendable {
 }
 
 extension ReceiveStatistics {
-    /// Packets that the numbers say were sent since the source started.
+    /// The number of packets since the source started, according to the sequence numbers.
     public var expected: Int64 { base.map { highest - $0 + 1 } ?? 0 }
 
-    /// Packets missing since the source started; negative when some came twice.
+    /// The number of lost packets since the source started; negative if there were more duplicates.
     public var lost: Int64 { expected - received }
 
-    /// The highest number, its wraps counted in the upper half.
+    /// The highest sequence number, with the number of wraparounds in the upper half.
     public var highestSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: highest) }
 
-    /// In ticks of the clock rate.
+    /// The interarrival jitter in ticks of the clock rate.
     public var jitter: UInt32 { UInt32(truncatingIfNeeded: scaledJitter >> 4) }
 
-    /// The block for the next report; the fraction lost counts from this call to the next. Nil before any packet.
+    /// Returns the block for the next report; nil before the first packet. The fraction of lost packets covers the time
+    /// since the last call.
     public mutating func reportBlock(at now: Instant) -> ReportBlock? {
         guard base != nil else { return nil }
         let fraction = takeFractionLost()
@@ -148,7 +163,8 @@ extension ReceiveStatistics {
             delaySinceLastSenderReport: lastSenderReport.map { CompactTime(now - $0.arrival).rawValue } ?? 0)
     }
 
-    /// RFC 3550, appendix A.3: in 256ths, none when more came than were expected.
+    /// Returns the fraction of lost packets since the last call in units of 1/256 (RFC 3550, appendix A.3); 0 if more
+    /// packets arrived than expected.
     private mutating func takeFractionLost() -> UInt8 {
         let expectedInterval = expected - priorExpected
         let lostInterval = expectedInterval - (received - priorReceived)

@@ -1,36 +1,40 @@
 public import PCastMedia
 
-/// The time to a peer and back, measured by the reports it sends (RFC 3550 section 6.4.1, RFC 3611 section 4.5).
+/// The round-trip time to a peer according to its reports (RFC 3550, section 6.4.1; RFC 3611, section 4.5).
 public struct RoundTripTime: Sendable {
-    /// The last measurement; nil before any.
+    /// The last measurement; nil before the first.
     public private(set) var latest: TimeSpan?
 
-    /// Smoothed by an eighth of each measurement, as RFC 6298 does; nil before any.
+    /// The measurements smoothed with a weight of 1/8 (RFC 6298); nil before the first.
     public private(set) var smoothed: TimeSpan?
 
-    /// The least measurement; nil before any.
+    /// The minimum of all measurements; nil before the first.
     public private(set) var minimum: TimeSpan?
 
-    /// Measurements that could not be: negative beyond rounding, or longer than any path (RTCP5).
+    /// The number of invalid measurements: more negative than rounding explains, or longer than 30 s.
     public private(set) var rejected = 0
 
-    /// A peer's rounding may make a short path negative by this much; it counts as none.
+    /// The most negative measurement that rounding by the peer explains; it counts as 0.
     private static let tolerance = TimeSpan.milliseconds(-10)
+    /// The maximum measurement.
     private static let maximum = TimeSpan.milliseconds(30_000)
 
+    /// Creates a state without measurements.
     public init() {}
 
-    /// Measures by a report block about one of our streams; answers the measurement if there was one.
+    /// Evaluates a report block about one of our streams. Returns the measurement; nil if there is none.
     public mutating func update(from block: ReportBlock, at now: WallTime) -> TimeSpan? {
         update(lastReport: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
     }
 
-    /// Measures by an entry of a DLRR block that answers our receiver reference time.
+    /// Evaluates an entry of a DLRR block about our receiver reference time. Returns the measurement; nil if there is
+    /// none.
     public mutating func update(from delay: ExtendedReport.DelaySinceReport, at now: WallTime) -> TimeSpan? {
         update(lastReport: delay.lastReport, delay: delay.delay, at: now)
     }
 
-    /// `now` is by the clock that the reports were stamped with. A last report of 0 means that the peer has had none.
+    /// Calculates the round-trip time. `now` is from the clock of our reports, and a last report of 0 means that the
+    /// peer has received none.
     private mutating func update(lastReport: UInt32, delay: UInt32, at now: WallTime) -> TimeSpan? {
         guard lastReport != 0 else { return nil }
         let units = Int32(bitPattern: CompactTime(now).rawValue &- lastReport &- delay)

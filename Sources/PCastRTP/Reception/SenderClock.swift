@@ -1,20 +1,24 @@
 public import PCastMedia
 
-/// What stands between our monotonic clock and the wall clock of a sender, by when its reports were written and arrived.
+/// The difference between our monotonic clock and the wall clock of a sender, according to its sender reports.
 ///
-/// The network only adds to the difference, so the least of the last half minute is the truest; half a round trip of it is
-/// the way here, as far as that takes as long as the way there.
+/// The network only increases the difference, so the minimum of the last half minute is the best value. Half of the
+/// round-trip time is subtracted as the delay of the report.
 public struct SenderClock: Sendable {
+    /// The duration of a window.
     private static let windowLength = TimeSpan.seconds(Int64(10))
+    /// The number of windows.
     private static let windowCount = 3
 
-    /// The least difference of each window, in nanoseconds, the newest last.
+    /// The minimum difference in each window in nanoseconds, with the newest one last.
     private var windows: [Int64] = []
+    /// The beginning of the newest window.
     private var windowStart: Instant?
 
+    /// Creates a clock without reports.
     public init() {}
 
-    /// Takes in a sender report.
+    /// Evaluates a sender report that arrived at a time.
     public mutating func received(_ report: SenderInformation, at now: Instant) {
         let written = WallTime(ntpTimestamp: report.ntpTimestamp)
         let difference = now.nanoseconds - written.nanosecondsSinceEpoch
@@ -27,14 +31,15 @@ public struct SenderClock: Sendable {
         windows[windows.count - 1] = min(newest, difference)
     }
 
-    /// Our clock less the sender's, each counted from its own origin; nil before any report.
+    /// Returns our clock minus the sender's clock, each since its own origin; nil before the first report.
     ///
-    /// - Parameter roundTrip: to the sender, the least that was measured.
+    /// - Parameter roundTrip: The minimum round-trip time to the sender.
+    /// - Returns: The difference.
     public func offset(roundTrip: TimeSpan) -> TimeSpan? {
         windows.min().map { TimeSpan.nanoseconds($0) - roundTrip / 2 }
     }
 
-    /// The sender became another: nothing of before holds.
+    /// Discards all reports, because the sender was replaced.
     public mutating func restart() {
         windows.removeAll()
         windowStart = nil

@@ -1,41 +1,56 @@
 public import PCastMedia
 
-/// What the sender reports of one stream say, and when they are sent.
+/// Creates the sender reports of a stream, and determines when to send them.
 ///
-/// The first goes with the first frame, then one every 500 ms for 5 s, then one a second, so that a receiver that has
-/// just joined can align sound and picture early (RTCP1).
+/// The first is sent with the first frame, further ones every 500 ms for 5 s and then every second, so that a new
+/// receiver can synchronize audio and video early.
 public struct SenderReportSource: Sendable {
+    /// The SSRC of the stream.
     public let ssrc: UInt32
+    /// The clock rate of the stream.
     public let clockRate: ClockRate
 
-    /// Packets and payload bytes sent; both wrap in reports.
+    /// The number of packets sent; it wraps around in reports.
     public private(set) var packetCount: Int64 = 0
+    /// The number of payload bytes sent; it wraps around in reports.
     public private(set) var octetCount: Int64 = 0
 
-    /// When a report is due; nil before the first packet. It goes behind packets that leave, in one message with them where
-    /// their sizes allow it: alone it costs the relay of thousands as much as a picture does.
+    /// The time at which a report is due; nil before the first packet. The report is sent after media packets, in the
+    /// same system call if possible; a separate call for it costs an SFU with thousands of viewers as much as one for a
+    /// frame.
     public private(set) var due: Instant?
 
-    /// When it has waited long enough for packets; nil before the first.
+    /// The time at which the report is sent without media packets; nil before the first packet.
     public var deadline: Instant? { due.map { $0 + Self.patience } }
 
-    /// The newest packet in order, which reports extrapolate from (RTCP2).
+    /// The newest packet, from which reports extrapolate the timestamp.
     private var newest: (sequence: Int64, timestamp: UInt32, time: WallTime)?
+    /// The end of the time with frequent reports.
     private var hurryUntil = Instant(nanoseconds: 0)
 
+    /// The duration of frequent reports.
     private static let hurry = TimeSpan.milliseconds(5000)
+    /// The interval of frequent reports.
     private static let hurriedInterval = TimeSpan.milliseconds(500)
+    /// The interval of reports.
     private static let interval = TimeSpan.milliseconds(1000)
-    /// More than from one picture to the next.
+    /// The time for which a report waits for media packets: more than the interval of two frames.
     static let patience = TimeSpan.milliseconds(50)
 
+    /// Creates a source without packets.
     public init(ssrc: UInt32, clockRate: ClockRate) {
         self.ssrc = ssrc
         self.clockRate = clockRate
     }
 
-    /// Counts a packet as it leaves: its number unwrapped, its timestamp as sent, and the wall time at which its
-    /// frame was captured, by the clock that reports give. One that is not the newest is only counted.
+    /// Counts a sent packet, and stores its timestamp and capture time if it is the newest.
+    ///
+    /// - Parameters:
+    ///   - sequence: The unwrapped sequence number.
+    ///   - timestamp: The timestamp of the packet.
+    ///   - time: The wall-clock time at which the frame was captured.
+    ///   - payloadSize: The size of the payload in bytes.
+    ///   - now: The current time.
     public mutating func sent(
         sequence: Int64, timestamp: UInt32, capturedAt time: WallTime, payloadSize: Int, at now: Instant
     ) {
@@ -46,14 +61,14 @@ public struct SenderReportSource: Sendable {
         newest = (sequence, timestamp, time)
     }
 
-    /// Counts a packet of which nobody knows when its frame was captured.
+    /// Counts a sent packet without a known capture time.
     public mutating func count(payloadSize: Int) {
         packetCount += 1
         octetCount += Int64(payloadSize)
     }
 
-    /// Counts a further packet of the frame that was sent last; false for one of another frame, of which `sent` wants to
-    /// know when it was captured.
+    /// Counts another packet of the frame that was sent last. Returns false, without counting, if the packet is of
+    /// another frame, whose capture time is needed.
     @inline(__always)
     public mutating func sentMore(sequence: Int64, timestamp: UInt32, payloadSize: Int) -> Bool {
         guard due != nil, newest?.timestamp == timestamp else { return false }
@@ -63,22 +78,22 @@ public struct SenderReportSource: Sendable {
         return true
     }
 
-    /// Timestamps now come from elsewhere (another layer, another source): the next packet is the new reference, and
-    /// reports begin anew as at the start (RTCP1).
+    /// Restarts the reports, because the timestamps have another origin, such as another layer. The next packet is the
+    /// new reference.
     public mutating func mappingChanged(at now: Instant) {
         newest = nil
         due = now
         hurryUntil = now + Self.hurry
     }
 
-    /// The report that is due, nil when none is. `wall` is the same moment as `now`.
+    /// Returns the report if one is due; nil otherwise. `wall` is the wall-clock time at `now`.
     public mutating func poll(at now: Instant, wall: WallTime) -> SenderInformation? {
         guard let due, now >= due, let report = report(at: wall) else { return nil }
         self.due = now + (now < hurryUntil ? Self.hurriedInterval : Self.interval)
         return report
     }
 
-    /// A report for this moment; nil before any packet.
+    /// Returns a report for a time; nil before the first packet.
     public func report(at wall: WallTime) -> SenderInformation? {
         guard let newest else { return nil }
         let elapsed = UInt32(truncatingIfNeeded: clockRate.ticks(in: wall - newest.time))

@@ -1,46 +1,50 @@
 public import PCastMedia
 
-/// How many packets before it a packet of sound repeats (RFC 2198), by the loss that the receiver reports.
+/// Determines how many previous packets an audio packet repeats (RFC 2198), according to the loss that the receiver
+/// reports.
 ///
-/// It goes up with the first report of loss and down slowly, for loss comes back; where nothing is lost nothing is
-/// repeated, but in the first seconds, in which nothing is known. One repetition leaves of random loss its square, two its
-/// cube.
+/// The number increases with the first report of loss and decreases slowly, because loss often recurs. Without loss
+/// nothing is repeated, except in the first seconds, when the loss is unknown. With random loss, one repetition reduces
+/// it to its square and two reduce it to its cube.
 public struct RedundancyLevel: Sendable {
-    /// From this loss on one packet is repeated, and two.
+    /// The losses from 0 to 1 from which on one and two packets are repeated.
     static let thresholds = (one: 0.002, two: 0.015)
 
-    /// Packets by which a report counts in full; a fifth of a second's loss says little.
+    /// The number of packets in a report with full weight.
     private static let fullReport = 25.0
 
-    /// Before any report: enough for one repetition, until some reports of no loss have come.
+    /// The loss before the first report: it causes one repetition until some reports without loss have arrived.
     private static let assumed = 0.003
 
-    /// What of a report's difference is believed.
+    /// The weight of a report with more loss.
     private static let rise = 0.5
+    /// The weight of a report with less loss.
     private static let fall = 1.0 / 16
 
-    /// The most that is repeated, 0 to 2: less where the path has no room.
+    /// The maximum number of repetitions from 0 to 2, which is lower if the available bandwidth is small.
     public var maximum = 2
 
-    /// The loss as it is believed, 0 to 1.
+    /// The smoothed loss from 0 to 1.
     public private(set) var loss = Self.assumed
 
+    /// The highest sequence number and the cumulative loss in the last report; nil before the first.
     private var last: (highest: UInt32, lost: Int32)?
 
+    /// Creates a level before the first report.
     public init() {}
 
-    /// Packets to repeat.
+    /// The number of packets to repeat.
     public var count: Int {
         min(maximum, loss >= Self.thresholds.two ? 2 : loss >= Self.thresholds.one ? 1 : 0)
     }
 
-    /// How much may be repeated where this much may be sent in all: no more than leaves the sound itself its room, which is
-    /// 64 kbit/s and as much again for headers and reports at the most.
+    /// Returns the maximum number of repetitions within an available bandwidth, which leaves enough for the audio
+    /// itself: 64 kbit/s, and at most the same for headers and reports.
     public static func maximum(within bitrate: Bitrate) -> Int {
         bitrate >= .kilobits(260) ? 2 : bitrate >= .kilobits(170) ? 1 : 0
     }
 
-    /// Takes in what the receiver said of the stream: the loss since its report before.
+    /// Evaluates a report of the receiver: the loss since the report before.
     public mutating func received(_ block: ReportBlock) {
         defer { last = (block.highestSequenceNumber, block.cumulativeLost) }
         guard let last else {

@@ -1,39 +1,43 @@
-/// A payload of redundant audio data (RFC 2198): a packet's own data, and that of packets before it once more.
+/// A payload with redundant audio data: the data of the packet itself, and repetitions of previous packets (RFC 2198).
 ///
-/// It holds places and no bytes. What is behind them is a peer's, so `init` checks every length before anything is read.
+/// It stores ranges instead of bytes. All lengths are checked by the initializer, because the data is from the network.
 public struct RedundantPayload: Hashable, Sendable {
     /// The data of one packet.
     public struct Block: Hashable, Sendable {
-        /// Of the data, not of the packet that carries it.
+        /// The payload type of the data.
         public var payloadType: UInt8
-        /// How much earlier its timestamp is than the packet's, in ticks.
+        /// The difference between the timestamps of the packet and the data in ticks.
         public var timestampOffset: UInt32
-        /// Where the data lies in the packet.
+        /// The range of the data in the packet.
         public var range: Range<Int>
     }
 
-    /// The size of the header of a redundant block, and of the packet's own, which comes last (RFC 2198, section 3).
+    /// The size of the header of a redundant block in bytes (RFC 2198, section 3).
     public static let blockHeaderSize = 4
+    /// The size of the header of the packet's own data, which is the last header, in bytes.
     public static let primaryHeaderSize = 1
 
-    /// What the header's fields hold: 14 bits of offset, 10 of length.
+    /// The maximum timestamp offset, which has 14 bits.
     public static let maximumTimestampOffset: UInt32 = (1 << 14) - 1
+    /// The maximum size of a redundant block in bytes; its length has 10 bits.
     public static let maximumBlockSize = (1 << 10) - 1
 
-    /// Further blocks make a packet malformed: nobody repeats a packet of 20 ms more often, for the offset's bits do not
-    /// reach so far.
+    /// The maximum number of redundant blocks; a packet with more is malformed. With packets of 20 ms the timestamp
+    /// offset does not allow more.
     public static let maximumBlockCount = 16
 
-    /// How many packets are repeated.
+    /// The number of redundant blocks.
     public let redundantCount: Int
 
-    /// The packet's own data.
+    /// The data of the packet itself.
     public let primary: Block
 
+    /// The offset of the first header in the packet.
     private let start: Int
+    /// The offset of the first data in the packet.
     private let dataStart: Int
 
-    /// Reads the headers of the payload at `range` of a packet; nil when they run past its end.
+    /// Parses the headers in a range of a packet. Returns nil if they exceed the payload.
     public init?(_ packet: Span<UInt8>, payload range: Range<Int>) {
         guard range.lowerBound >= 0, range.upperBound <= packet.count else { return nil }
         var cursor = range.lowerBound
@@ -54,9 +58,12 @@ public struct RedundantPayload: Hashable, Sendable {
             payloadType: packet[cursor] & 0x7F, timestampOffset: 0, range: dataStart + size..<range.upperBound)
     }
 
-    /// What is repeated, the newest at 0.
+    /// Returns a redundant block; index 0 is the newest.
     ///
-    /// - Parameter packet: the one that this was read from.
+    /// - Parameters:
+    ///   - index: The index, less than ``redundantCount``.
+    ///   - packet: The packet from which the payload was parsed.
+    /// - Returns: The block.
     public func redundant(_ index: Int, in packet: Span<UInt8>) -> Block {
         precondition((0..<redundantCount).contains(index), "no such block")
         let wanted = redundantCount - 1 - index
@@ -71,7 +78,7 @@ public struct RedundantPayload: Hashable, Sendable {
             range: offset..<offset + Int(fields & 0x3FF))
     }
 
-    /// Writes the header of a redundant block of at most `maximumBlockSize` bytes.
+    /// Writes the header of a redundant block of at most ``maximumBlockSize`` bytes.
     static func writeHeader(
         payloadType: UInt8, timestampOffset: UInt32, size: Int, into buffer: UnsafeMutableRawBufferPointer,
         at position: Int

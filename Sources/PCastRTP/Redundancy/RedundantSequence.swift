@@ -1,16 +1,17 @@
-/// Which of a stream's packets a redundant block is: RFC 2198 gives it a time and no number.
+/// Determines the sequence numbers of redundant blocks, which only have timestamps (RFC 2198).
 ///
-/// Senders repeat the packets just before. Where a block ends, by its own length of sound, when the next begins, it is the
-/// packet before that; and where as many blocks are of the time of a hole as packets are missing in it, they are these.
-/// A block of which neither can be said is left alone: under a wrong number it would keep the right packet out.
+/// Senders repeat the preceding packets. If a block ends, according to its duration, where the next one begins, it is
+/// the preceding packet. If the number of blocks within a gap is equal to the number of missing packets, the blocks are
+/// these packets. Other blocks are ignored, because a wrong number would displace the right packet.
 public struct RedundantSequence {
-    /// The packets between the newest one known before and this one.
+    /// The packets between the newest known one and this one.
     public struct Hole: Hashable, Sendable {
-        /// Packets missing; none when this packet was the next.
+        /// The number of missing packets; 0 if there is no gap.
         public var packetCount: Int
-        /// From the timestamp of the one before the hole to this packet's.
+        /// The difference between the timestamps of the packet before the gap and this one in ticks.
         public var ticks: Int64
 
+        /// Creates a gap.
         public init(packetCount: Int, ticks: Int64) {
             self.packetCount = packetCount
             self.ticks = ticks
@@ -18,13 +19,23 @@ public struct RedundantSequence {
     }
 
     private let payload: RedundantPayload
+    /// Whether the blocks within the gap are the missing packets.
     private let fitsHole: Bool
+    /// The index of the next block.
     private var index = 0
+    /// Whether all blocks so far are contiguous.
     private var isContiguous = true
+    /// The timestamp offset of the last block.
     private var next: UInt32 = 0
+    /// The duration of the gap in ticks; 0 without a gap.
     private let holeTicks: Int64
 
-    /// - Parameter hole: nil when nothing before this packet is known, or it was overtaken.
+    /// Creates a sequence.
+    ///
+    /// - Parameters:
+    ///   - payload: The payload.
+    ///   - hole: The gap before the packet; nil if no packet before it is known or a later one arrived first.
+    ///   - packet: The packet from which the payload was parsed.
     public init(_ payload: RedundantPayload, after hole: Hole?, in packet: Span<UInt8>) {
         self.payload = payload
         holeTicks = hole?.ticks ?? 0
@@ -36,8 +47,8 @@ public struct RedundantSequence {
         fitsHole = inside > 0 && inside == hole?.packetCount
     }
 
-    /// The next block, the newest first, and how many packets before this one its packet was; nil when nothing more can be
-    /// told.
+    /// Returns the next block, beginning with the newest, and the number of packets by which it precedes this one; nil
+    /// if there is no further block with a known number.
     public mutating func next(in packet: Span<UInt8>) -> (block: RedundantPayload.Block, distance: Int64)? {
         guard index < payload.redundantCount else { return nil }
         let block = payload.redundant(index, in: packet)
@@ -49,6 +60,7 @@ public struct RedundantSequence {
         return (block, Int64(index))
     }
 
+    /// Returns the duration of an Opus block in ticks; 0 if it is invalid.
     private static func ticks(_ block: RedundantPayload.Block, in packet: Span<UInt8>) -> UInt32 {
         UInt32(OpusTOC(packet.extracting(block.range))?.tickCount ?? 0)
     }

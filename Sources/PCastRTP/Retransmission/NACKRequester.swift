@@ -1,64 +1,77 @@
 public import PCastMedia
 
-/// Which packets of one stream to ask for again, and when (RFC 4585; NACK1).
+/// Determines which packets of a stream to request again, and when (RFC 4585).
 ///
-/// A missing packet is asked for at once, or where packets overtake each other as soon as it is no longer likely to be on
-/// its way; then each round trip (and a little more, for an answer may be late) but not more
-/// often than every 20 ms, ten rounds in all. From the second round on it is asked for twice in a round, far enough apart that
-/// one burst of losses does not take both answers: what was lost twice is what pictures wait for the longest.
-/// At most 1000 packets are missed at a time, none more than 10,000 behind the newest: beyond that a key frame is
-/// cheaper, and `needsKeyFrame` says so.
+/// A missing packet is requested at once; if packets are reordered, as soon as it is probably not just late. It is then
+/// requested again after slightly more than the round-trip time, at most every 20 ms, and in ten rounds in total. From
+/// the second round on there are two requests per round, whose distance makes it unlikely that one loss burst affects
+/// both answers, because a packet that is lost twice delays a frame the most.
+///
+/// At most 1000 packets are missing at a time, and none more than 10,000 before the newest. Otherwise a key frame is
+/// cheaper, and ``needsKeyFrame`` is set.
 public struct NACKRequester: Sendable {
     private struct Missing {
+        /// The unwrapped sequence number.
         let sequence: Int64
+        /// The time at which the gap was noticed.
         let noticed: Instant
+        /// The time of the next request.
         var nextRequest: Instant
+        /// The number of rounds of requests so far.
         var rounds: UInt8 = 0
-        /// The second request of this round is still to come.
+        /// Whether the second request of the round is still due.
         var isRepeating = false
     }
 
+    /// The maximum number of missing packets.
     public static let maximumMissing = 1000
+    /// The maximum difference to the newest sequence number.
     public static let maximumAge: Int64 = 10_000
+    /// The maximum number of rounds.
     public static let maximumRounds = 10
+    /// The minimum time between requests.
     public static let minimumInterval = TimeSpan.milliseconds(20)
 
-    /// The time to the sender and back; assumed to be 50 ms until set.
+    /// The round-trip time to the sender; 50 ms unless set.
     public var roundTrip = TimeSpan.milliseconds(50)
 
-    /// So much is missing that only a key frame helps. Stays until `keyFrameReceived`.
+    /// Whether too many packets are missing, so that a key frame is needed; it is reset by ``keyFrameReceived(upTo:)``.
     public private(set) var needsKeyFrame = false
 
-    /// Packets asked for, counted once for each request.
+    /// The total number of requested packets, counted once per request.
     public private(set) var requested: Int64 = 0
-    /// Missing packets that came after all.
+    /// The total number of missing packets that arrived.
     public private(set) var recovered: Int64 = 0
-    /// Missing packets that never came or that became useless first.
+    /// The total number of missing packets that did not arrive or became useless.
     public private(set) var abandoned: Int64 = 0
 
-    /// Ascending; room for all is reserved at the start.
+    /// The missing packets in ascending order; memory for the maximum is reserved.
     private var missing: [Missing] = []
+    /// The newest sequence number; nil before the first packet.
     private var newest: Int64?
-    /// By how much packets have lately been overtaken by later ones.
+    /// The time by which packets have recently been late because of reordering.
     public private(set) var overtaking = TimeSpan.zero
+    /// The maximum of that time.
     private static let longestOvertaking = TimeSpan.milliseconds(30)
+    /// The sequence number of the last key frame; nil before the first.
     private var lastKeyFrame: Int64?
 
-    /// When `poll` wants to be called; nil when nothing is missing.
+    /// The time at which ``poll(into:at:)`` is due; nil if nothing is missing.
     public private(set) var deadline: Instant?
 
+    /// Creates a requester without packets.
     public init() { missing.reserveCapacity(Self.maximumMissing) }
 
-    /// Packets missing now.
+    /// The number of missing packets.
     public var missingCount: Int { missing.count }
 
-    /// Whether that packet is waited for.
+    /// Returns whether a packet is missing.
     public func isMissing(_ sequence: Int64) -> Bool {
         let index = firstIndex(notBefore: sequence)
         return index < missing.count && missing[index].sequence == sequence
     }
 
-    /// Notes a packet that arrived: by the stream itself, or as a retransmission of it.
+    /// Records a packet that arrived, originally or as a retransmission.
     public mutating func received(_ sequence: Int64, isRetransmission: Bool = false, at now: Instant) {
         guard let newest else {
             if !isRetransmission { self.newest = sequence }
@@ -73,8 +86,8 @@ public struct NACKRequester: Sendable {
         }
     }
 
-    /// Notes a packet before which so much time is missing that what was lost in it is of no use any more: a key frame is,
-    /// and nothing is asked for.
+    /// Records a packet after a gap that is too long to be repaired: nothing before it is requested, but a key frame is
+    /// needed.
     public mutating func leaped(to sequence: Int64) {
         guard let newest, sequence > newest else { return }
         abandon(before: sequence)
@@ -83,17 +96,18 @@ public struct NACKRequester: Sendable {
         needsKeyFrame = true
     }
 
-    /// From one request to the next: an eighth more than the round trip, and 5 ms. An answer that comes just after it was
-    /// asked for again is sent twice, and takes the link from what is needed (NACK2).
+    /// Returns the time between rounds: the round-trip time plus an eighth and 5 ms. If an answer arrived just after
+    /// another request, the packet would be sent twice.
     public static func interval(roundTrip: TimeSpan) -> TimeSpan {
         max(roundTrip + roundTrip / 8 + .milliseconds(5), minimumInterval)
     }
 
-    /// From the first request of a round to its second: three eighths of the round trip. At 2 Mbit/s those are some six packets
-    /// of 100 ms, behind which a burst of four is over four times out of five.
+    /// Returns the time between the two requests of a round: three eighths of the round-trip time. At 2 Mbit/s and a
+    /// round-trip time of 100 ms this is about six packets, after which a burst of four losses has ended in four of
+    /// five cases.
     public static func spacing(roundTrip: TimeSpan) -> TimeSpan { max(roundTrip * 3 / 8, minimumInterval) }
 
-    /// Appends the numbers to ask for now to `list`, which has room for `maximumMissing`, in ascending order.
+    /// Appends the sequence numbers to request now to a list in ascending order; there are at most ``maximumMissing``.
     public mutating func poll(into list: inout [UInt16], at now: Instant) {
         guard let deadline, now >= deadline else { return }
         var earliest: Instant?
@@ -117,6 +131,7 @@ public struct NACKRequester: Sendable {
         self.deadline = earliest
     }
 
+    /// Schedules the request after this one.
     private func ask(for entry: inout Missing, at now: Instant) {
         let (interval, spacing) = (Self.interval(roundTrip: roundTrip), Self.spacing(roundTrip: roundTrip))
         if entry.isRepeating {
@@ -129,14 +144,14 @@ public struct NACKRequester: Sendable {
         }
     }
 
-    /// A key frame begins at `sequence`: what is missing before it is no longer needed.
+    /// Records the beginning of a key frame: missing packets before it are not needed any more.
     public mutating func keyFrameReceived(upTo sequence: Int64) {
         lastKeyFrame = max(lastKeyFrame ?? sequence, sequence)
         needsKeyFrame = false
         abandon(before: sequence)
     }
 
-    /// What is missing before `sequence` is of no more use: played past, or too old.
+    /// Stops requesting packets before a sequence number, because they are too late.
     public mutating func abandon(before sequence: Int64) {
         let count = firstIndex(notBefore: sequence)
         guard count > 0 else { return }
@@ -145,7 +160,7 @@ public struct NACKRequester: Sendable {
         if missing.isEmpty { deadline = nil }
     }
 
-    /// The source started over: nothing is missing, and the next packet is the first (RTP11).
+    /// Resets the state, because the source has restarted: nothing is missing, and the next packet is the first.
     public mutating func restart() {
         abandoned += Int64(missing.count)
         missing.removeAll(keepingCapacity: true)
@@ -154,6 +169,7 @@ public struct NACKRequester: Sendable {
         lastKeyFrame = nil
     }
 
+    /// Adds the packets of a gap, or requests a key frame if they are too many.
     private mutating func addGap(from first: Int64, to end: Int64, at now: Instant) {
         guard first < end else { return }
         let first = max(first, lastKeyFrame ?? first)
@@ -170,6 +186,7 @@ public struct NACKRequester: Sendable {
         deadline = Instant.earlier(deadline, first)
     }
 
+    /// Stops requesting all packets, and requests a key frame.
     private mutating func giveUp() {
         abandoned += Int64(missing.count)
         missing.removeAll(keepingCapacity: true)
@@ -177,6 +194,7 @@ public struct NACKRequester: Sendable {
         needsKeyFrame = true
     }
 
+    /// Removes a packet that arrived.
     private mutating func remove(_ sequence: Int64, isRetransmission: Bool, at now: Instant) {
         let index = firstIndex(notBefore: sequence)
         guard index < missing.count, missing[index].sequence == sequence else { return }
@@ -186,8 +204,8 @@ public struct NACKRequester: Sendable {
         if missing.isEmpty { deadline = nil }
     }
 
-    /// A packet that comes by itself, sooner than an answer could, was only overtaken: the next is given as long. One that
-    /// had to be repaired says that waiting is of less use.
+    /// Adapts the delay of the first request: a packet that arrived sooner than an answer could was only reordered, so
+    /// further packets are awaited for as long. A packet that was retransmitted shortens the delay.
     private mutating func learn(from entry: Missing, isRetransmission: Bool, at now: Instant) {
         let lateness = now - entry.noticed
         if !isRetransmission, entry.rounds == 0 || lateness < roundTrip / 2 {
@@ -197,6 +215,7 @@ public struct NACKRequester: Sendable {
         }
     }
 
+    /// Returns the index of the first missing packet from a sequence number on.
     private func firstIndex(notBefore sequence: Int64) -> Int {
         var low = 0
         var high = missing.count

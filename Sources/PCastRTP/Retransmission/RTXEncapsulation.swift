@@ -1,30 +1,31 @@
-/// A retransmission stream: its own SSRC and numbers, each payload led by the number of the packet it repeats
-/// (RFC 4588, section 4; NACK5).
+/// A retransmission stream (RTX): it has its own SSRC and sequence numbers, and each payload begins with the original
+/// sequence number (RFC 4588, section 4).
 public struct RTXEncapsulation: Sendable {
-    /// What a packet of a retransmission stream carries.
+    /// The content of a packet of the stream.
     public enum Content: Hashable, Sendable {
-        /// A packet of the original stream: its number, and where its payload lies.
+        /// A packet of the original stream; `payload` is the range of the original payload.
         case packet(originalSequenceNumber: UInt16, payload: Range<Int>)
-        /// Padding that measures the path.
+        /// Padding of a bandwidth probe.
         case probe
     }
 
-    /// Bytes ahead of the original payload.
+    /// The number of bytes before the original payload.
     public static let headerSize = 2
 
+    /// The SSRC of the retransmission stream.
     public let ssrc: UInt32
 
-    /// The number that the next packet gets.
+    /// The sequence number of the next packet.
     public private(set) var sequenceNumber: UInt16
 
-    /// `sequenceNumber` is the first packet's, by chance (RFC 3550, section 5.1).
+    /// Creates a stream; the first sequence number should be random (RFC 3550, section 5.1).
     public init(ssrc: UInt32, sequenceNumber: UInt16) {
         self.ssrc = ssrc
         self.sequenceNumber = sequenceNumber
     }
 
-    /// The header for repeating a packet of the original stream, whose timestamp and marker it keeps. `payloadType`
-    /// is the one whose `apt` is the original's.
+    /// Returns the header of the retransmission of a packet, with its timestamp and marker. `payloadType` is the one
+    /// whose parameter `apt` is the original payload type.
     public mutating func header(repeating original: RTPHeader, payloadType: UInt8) -> RTPHeader {
         defer { sequenceNumber &+= 1 }
         return RTPHeader(
@@ -32,7 +33,7 @@ public struct RTXEncapsulation: Sendable {
             timestamp: original.timestamp, ssrc: ssrc)
     }
 
-    /// The header of a probe of `paddingSize` bytes, 1...255, without payload.
+    /// Returns the header of a probe with 1 to 255 bytes of padding and without payload.
     public mutating func probeHeader(payloadType: UInt8, timestamp: UInt32, paddingSize: Int) -> RTPHeader {
         precondition((1...255).contains(paddingSize), "padding is 1 to 255 bytes")
         defer { sequenceNumber &+= 1 }
@@ -41,7 +42,7 @@ public struct RTXEncapsulation: Sendable {
             paddingSize: paddingSize)
     }
 
-    /// Writes the payload at the buffer's start and answers its size.
+    /// Writes the payload of a retransmission at the beginning of a buffer, and returns its size.
     public static func writePayload(
         originalSequenceNumber: UInt16, payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -52,7 +53,7 @@ public struct RTXEncapsulation: Sendable {
         return headerSize + payload.count
     }
 
-    /// What the payload at `range` of a packet holds. Fewer bytes than a number has are a probe.
+    /// Returns the content of a packet with a range of the payload. A payload of less than two bytes is a probe.
     public static func decapsulate(_ packet: Span<UInt8>, payload range: Range<Int>) -> Content {
         guard range.count >= headerSize, range.upperBound <= packet.count else { return .probe }
         return .packet(

@@ -1,51 +1,63 @@
 public import PCastMedia
 
-/// When packets left again for one viewer, so that none is sent twice within a round trip (NACK2); but one that was asked for
-/// again a round trip later, and so was lost twice, may follow itself once within it, a quarter of it later.
+/// Limits the retransmissions to a viewer: no packet is sent twice within a round-trip time. A packet that is requested
+/// again after a round-trip time, because its retransmission was lost too, may be sent twice at a distance of a quarter
+/// of it.
 ///
-/// It remembers one packet for each value of the number's low eight bits, the one that left last; a packet forgotten
-/// may be sent again. Most viewers lack nothing all their life, and it takes no memory before the first that does.
+/// For each value of the low eight bits of the sequence number, the packet that was sent last is stored. A packet that
+/// is not stored may be sent. Memory is only allocated at the first retransmission, because most viewers need none.
 public struct ResendLimiter: Sendable {
     private struct Sending {
-        /// Low bits of the number.
+        /// The low 32 bits of the unwrapped sequence number.
         var sequence: UInt32
-        /// When it left first in its round trip: milliseconds, low thirty bits; above them how often it left.
+        /// The time of the first retransmission within its round-trip time, in milliseconds, in the low 30 bits; the
+        /// turn in the upper two.
         var timeAndTurn: UInt32
 
+        /// Creates a retransmission at a time in milliseconds.
         init(_ sequence: Int64, time: UInt32, turn: Turn) {
             self.sequence = UInt32(truncatingIfNeeded: sequence)
             timeAndTurn = time & Self.times | turn.rawValue << 30
         }
 
+        /// The bits of the time.
         private static let times: UInt32 = (1 << 30) - 1
 
+        /// The turn of the retransmission.
         var turn: Turn { Turn(rawValue: timeAndTurn >> 30) ?? .followed }
 
+        /// Returns the time since the retransmission.
         func elapsed(at now: Instant) -> TimeSpan {
             .milliseconds(Int64((ResendLimiter.milliseconds(now) &- timeAndTurn) & Self.times))
         }
     }
 
+    /// The number of a retransmission.
     private enum Turn: UInt32 {
+        /// The packet was retransmitted once.
         case first
-        /// It was lost when it left again.
+        /// The retransmission was lost, and the packet was sent again.
         case again
-        /// It has followed itself.
+        /// The packet was sent twice within a round-trip time.
         case followed
     }
 
+    /// The minimum time between retransmissions of a packet.
     public static let minimumInterval = TimeSpan.milliseconds(20)
 
+    /// The number of stored packets.
     private static let capacity = 256
 
+    /// The retransmissions by the low bits of their sequence numbers; empty before the first.
     private var sendings: [Sending] = []
 
+    /// Creates a limiter without retransmissions.
     public init() {}
 
-    /// Notes that a packet leaves, which it may (`mayResend`).
+    /// Records a retransmission, which ``mayResend(_:roundTrip:at:)`` allows.
     public mutating func sent(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) {
         if sendings.isEmpty {
-            // No packet is remembered where the low bits of the number are not those of the place.
+            // Empty entries have numbers that do not belong to their index.
             sendings = (0..<Self.capacity).map { Sending(~Int64($0), time: 0, turn: .first) }
         }
         let index = Self.index(sequence)
@@ -58,8 +70,8 @@ public struct ResendLimiter: Sendable {
         }
     }
 
-    /// Whether a packet may be sent again now: it has not left within the round trip, or the last 20 ms; or it did so for the
-    /// second time at least, and not just now.
+    /// Returns whether a packet may be retransmitted now: it was not within about the round-trip time and 20 ms, or it
+    /// was lost repeatedly and a quarter of the round-trip time has passed.
     public func mayResend(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) -> Bool {
         guard !sendings.isEmpty else { return true }
         let sending = sendings[Self.index(sequence)]
@@ -69,12 +81,14 @@ public struct ResendLimiter: Sendable {
         return sending.turn == .again && elapsed >= max(roundTrip / 4, Self.minimumInterval)
     }
 
-    /// A little less than the round trip, which is a mean: a browser asks again each 100 ms, however long the way is, and whom it
-    /// finds a moment too early has to wait for as long again.
+    /// Returns the minimum interval, which is shorter than the smoothed round-trip time: a browser requests again every
+    /// 100 ms, and a request that comes slightly too early would cost it another interval.
     private static func interval(_ roundTrip: TimeSpan) -> TimeSpan { max(roundTrip * 7 / 8, minimumInterval) }
 
+    /// Returns the index of a packet.
     private static func index(_ sequence: Int64) -> Int { Int(truncatingIfNeeded: sequence) & (capacity - 1) }
 
+    /// Returns a time in milliseconds, modulo 2^32.
     private static func milliseconds(_ instant: Instant) -> UInt32 {
         UInt32(truncatingIfNeeded: instant.nanoseconds / 1_000_000)
     }

@@ -1,59 +1,67 @@
 public import PCastMedia
 
-/// Finds in the log of a track where key frames begin, and keeps the parameter sets that they need.
+/// Finds the key frames in the packet log of a track, and keeps the parameter sets that they need.
 ///
-/// A key frame of H.264 is the set of packets with one timestamp that contains an IDR slice, if its parameter sets are among
-/// them or known. It begins with the first packet of that timestamp. Parameter sets before other pictures are no key frame.
-/// Those that a key frame lacks are appended to the log for viewers that begin with it.
+/// An H.264 key frame consists of the packets with one timestamp that contain an IDR slice, if its parameter sets are
+/// among them or known. It begins with the first packet with this timestamp. Parameter sets before other frames are not
+/// a key frame. The parameter sets that a key frame lacks are appended to the log for viewers that begin with it.
 ///
-/// Only packets with IDR slices or parameter sets are looked at closely, so that others cost a look at two bytes.
+/// Only packets with IDR slices or parameter sets are parsed; of others two bytes are read.
 public struct KeyFrameFinder: Sendable {
-    /// A key frame that was found.
+    /// A key frame in the log.
     public struct KeyFrame: Hashable, Sendable {
-        /// Where it begins in the log.
+        /// The position of its first packet in the log.
         public let position: Int64
-        /// The size of its pictures; nil where it does not say.
+        /// The size of the video; nil if the key frame does not contain it.
         public let dimensions: Dimensions?
     }
 
     /// The newest frame with an IDR slice.
     private struct Candidate {
+        /// The timestamp of the frame.
         let timestamp: UInt32
-        /// The least number of its packets that is known, without a hole behind it.
+        /// The lowest known sequence number of its packets without a gap after it.
         var first: Int64
+        /// The arrival time of its first IDR slice.
         let since: Instant
-        /// It was found to be a key frame.
+        /// Whether the frame was returned as a key frame.
         var isFound = false
     }
 
-    /// How long the packet before an IDR slice is waited for, as it may begin the frame: a retransmission takes about that.
+    /// The maximum waiting time for the packet before an IDR slice, which may belong to the frame: about the duration
+    /// of a retransmission.
     private static let longestWait = TimeSpan.milliseconds(100)
-    /// How long a frame may lack its parameter sets before it is given up.
+    /// The maximum waiting time for parameter sets.
     private static let longestLack = TimeSpan.seconds(1 as Int64)
-    /// Packets of a frame before its first IDR slice that are looked at.
+    /// The maximum number of packets before the first IDR slice of a frame.
     private static let longestHead: Int64 = 64
-    /// Fragments of a parameter set.
+    /// The maximum number of fragments of a parameter set.
     private static let longestFragmentation: Int64 = 16
 
+    /// The parameter sets of the stream.
     public private(set) var parameterSets = H264ParameterSets()
+    /// Whether parameter sets may be aggregated in a packet.
     private let aggregates: Bool
+    /// The newest frame with an IDR slice; nil if there is none.
     private var candidate: Candidate?
 
+    /// Creates a finder for a track.
+    ///
     /// - Parameters:
-    ///   - parameterSets: what the source's description says (`sprop-parameter-sets`), each a NAL unit.
-    ///   - aggregates: whether parameter sets may share a packet (`packetization-mode=1`).
+    ///   - parameterSets: The NAL units of the parameter sets in the session description (`sprop-parameter-sets`).
+    ///   - aggregates: Whether parameter sets may be aggregated in a packet (`packetization-mode=1`).
     public init(parameterSets: [[UInt8]] = [], aggregates: Bool = true) {
         self.aggregates = aggregates
         for set in parameterSets { self.parameterSets.remember(set.span, order: .min) }
     }
 
-    /// Continues with the parameter sets that another shard knows.
+    /// Replaces the parameter sets by those that another shard knows.
     public mutating func begin(with parameterSets: H264ParameterSets) { self.parameterSets = parameterSets }
 
-    /// The source started over, or pauses: a frame from before is no key frame any more. Its parameter sets stay in force.
+    /// Discards the current frame, because the source has restarted or is paused. The parameter sets stay valid.
     public mutating func forgetKeyFrame() { candidate = nil }
 
-    /// Takes in the packet that was appended to the log last; answers the key frame that is known by it.
+    /// Evaluates the newest packet of the log. Returns the key frame that it completes; nil if there is none.
     @inline(__always)
     public mutating func appended(_ codec: Codec, to log: inout PacketLog) -> KeyFrame? {
         let payload = log.payload(at: log.end - 1)
@@ -66,6 +74,7 @@ public struct KeyFrameFinder: Sendable {
         }
     }
 
+    /// Returns whether a payload contains only a slice of a picture other than an IDR picture, or nothing.
     @inline(__always)
     private static func isPlainSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
         guard payload.count > 1 else { return payload.isEmpty }
@@ -76,13 +85,14 @@ public struct KeyFrameFinder: Sendable {
         }
     }
 
+    /// Evaluates a VP8 packet. Returns the key frame that it begins; nil if there is none.
     private func appendedVP8(_ payload: UnsafeRawBufferPointer, to log: inout PacketLog) -> KeyFrame? {
         let bytes = Span<UInt8>(_unsafeBytes: payload)
         guard KeyFrameDetector.startsKeyFrame(codec: .vp8, payload: bytes) else { return nil }
         return note(at: log.end - 1, KeyFrameDetector.dimensions(codec: .vp8, payload: bytes), in: &log)
     }
 
-    /// A key frame whose packets come late, behind those of a newer one, is none to begin with.
+    /// Marks a key frame in the log, and returns it; nil if its packets arrived after those of a newer key frame.
     private func note(
         at position: Int64, _ dimensions: Dimensions?, sets: Range<Int64> = 0..<0, in log: inout PacketLog
     ) -> KeyFrame? {
@@ -98,6 +108,7 @@ public struct KeyFrameFinder: Sendable {
 
     // MARK: H.264
 
+    /// Evaluates an H.264 packet. Returns the key frame that it completes; nil if there is none.
     @inline(never)
     private mutating func appendedH264(to log: inout PacketLog) -> KeyFrame? {
         let position = log.end - 1
@@ -112,12 +123,12 @@ public struct KeyFrameFinder: Sendable {
         if !candidate.isFound, arrival - candidate.since > Self.longestLack { self.candidate = nil }
         if candidate.isFound, candidate.timestamp != timestamp || candidate.first != sequence { return nil }
         guard let keyFrame = find(arrival, in: &log) else { return nil }
-        // One that turns out to begin earlier is no other.
+        // The same key frame with an earlier beginning is not returned again.
         defer { self.candidate?.isFound = true }
         return candidate.isFound ? nil : keyFrame
     }
 
-    /// Keeps the parameter sets of a packet; answers whether it has IDR slices.
+    /// Keeps the parameter sets of a packet, and returns whether the packet contains an IDR slice.
     private mutating func rememberParameterSets(
         at position: Int64, _ sequence: Int64, in log: borrowing PacketLog
     ) -> Bool {
@@ -138,9 +149,9 @@ public struct KeyFrameFinder: Sendable {
         return hasIDR
     }
 
-    /// The parameter set of which a packet is a fragment; nil while fragments are missing.
+    /// Returns the parameter set of which a packet is a fragment; nil if fragments are missing.
     private static func joinFragments(around sequence: Int64, _ type: UInt8, in log: borrowing PacketLog) -> [UInt8]? {
-        /// Header bytes of a fragment of that type.
+        /// Returns the position and the first two bytes of a fragment of that type; nil if the packet is none.
         func fragment(_ sequence: Int64) -> (position: Int64, indicator: UInt8, header: UInt8)? {
             guard let position = log.position(ofSequence: sequence) else { return nil }
             let payload = log.payload(at: position)
@@ -167,7 +178,7 @@ public struct KeyFrameFinder: Sendable {
         return nil
     }
 
-    /// Where the candidate begins, if it is known and a decoder can begin there.
+    /// Returns the key frame if its beginning is known and it can be decoded; nil otherwise.
     private mutating func find(_ now: Instant, in log: inout PacketLog) -> KeyFrame? {
         guard var frame = candidate else { return nil }
         while let before = log.position(ofSequence: frame.first - 1), log[before].timestamp == frame.timestamp {
@@ -186,23 +197,23 @@ public struct KeyFrameFinder: Sendable {
         return insertParameterSets(before: position, head, now, in: &log)
     }
 
-    /// What stands before the first IDR slice of a frame.
+    /// The units before the first IDR slice of a frame.
     private struct Head {
-        /// The picture parameter set that the slice refers to; nil where that cannot be read.
+        /// The picture parameter set that the slice refers to; nil if it cannot be parsed.
         var picture: UInt32?
-        /// Whether the parameter sets are among its packets, and in an order in which they can be read.
+        /// Whether the needed parameter sets are among the units in a valid order.
         var hasSets = false
-        /// Whether its first packet begins a frame by what it is, so that none can be missing before it.
+        /// Whether the first unit can only be at the beginning of a frame, so that no packet is missing before it.
         var beginsFrame = false
-        /// Whether its first packet is an access unit delimiter and nothing else.
+        /// Whether the first packet contains only an access unit delimiter.
         var isDelimited = false
     }
 
-    /// Nil where the IDR picture's first slice is missing.
+    /// Returns the units before the first IDR slice; nil if the first slice of the picture is missing.
     private func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
         var head = Head()
         var sequenceSets: UInt32 = 0
-        /// Picture parameter sets behind their sequence parameter sets.
+        /// A bit for each picture parameter set that follows its sequence parameter set.
         var pictureSets = SIMD4<UInt64>()
         for sequence in first..<first + Self.longestHead {
             guard let position = log.position(ofSequence: sequence), log[position].timestamp == timestamp else {
@@ -226,7 +237,7 @@ public struct KeyFrameFinder: Sendable {
                     if let picture = head.picture, parameterSets.contains(picture) {
                         head.hasSets = pictureSets[Int(picture >> 6)] & 1 << UInt64(picture & 63) != 0
                     } else {
-                        // A slice that refers to nothing known is taken to refer to what it comes with.
+                        // A slice that refers to an unknown set is assumed to refer to one of its own frame.
                         head.hasSets = pictureSets != SIMD4()
                     }
                     return head
@@ -237,6 +248,7 @@ public struct KeyFrameFinder: Sendable {
         return nil
     }
 
+    /// Evaluates the first unit of a frame.
     private static func note(first unit: H264PayloadReader.Unit, _ payload: Span<UInt8>, _ head: inout Head) {
         switch unit.type {
         case H264NALUnit.accessUnitDelimiter:
@@ -247,7 +259,8 @@ public struct KeyFrameFinder: Sendable {
         }
     }
 
-    /// Appends the parameter sets to the log, with the timestamp of the key frame that needs them.
+    /// Appends the parameter sets to the log with the timestamp of a key frame that lacks them, and returns the key
+    /// frame.
     private func insertParameterSets(
         before position: Int64, _ head: Head, _ now: Instant, in log: inout PacketLog
     ) -> KeyFrame? {
@@ -259,7 +272,7 @@ public struct KeyFrameFinder: Sendable {
             }
             guard appended != nil else { return nil }
         }
-        // A delimiter behind parameter sets would end the access unit that they are of: it is left out.
+        // A delimiter after the parameter sets would begin another access unit, so it is omitted.
         let begin = head.isDelimited ? sequence + 1 : sequence
         guard let position = log.position(ofSequence: begin) else { return nil }
         return note(at: position, parameterSets.dimensions(head.picture), sets: first..<log.end, in: &log)

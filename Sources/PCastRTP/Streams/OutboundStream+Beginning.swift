@@ -1,30 +1,32 @@
 public import PCastMedia
 
-/// Where a stream begins in a log, and which numbers and times the peer knows its packets by from then on.
+/// The beginning of a stream at a position of a log, and the mapping of its sequence numbers and timestamps from there
+/// on.
 extension OutboundStream {
-    /// Begins with the packet at `position`, whose number becomes the peer's next. Packets behind it that overtook it
-    /// on their way here are sent too.
+    /// Begins with the packet at a position, which gets the next sequence number. Packets after it in the sequence that
+    /// arrived before it are sent too.
     ///
-    /// Time goes on as before where the source's clock does; where that jumped, by what lies between the arrivals of
-    /// the last packet and this one, so that no two frames are of the same time (SW3).
+    /// The timestamps continue if the source's clock does. If it jumped, they advance by the time between the arrivals
+    /// of the last packet and this one, so that no two frames have the same timestamp.
     public mutating func begin(at position: Int64, in log: borrowing PacketLog) {
         let entry = log[position]
         self.position = Self.firstOvertaking(position, in: log)
         evenEnd = 0
         awaitsFirst = false
-        // What was asked for by numbers of the former mapping has none in the new one.
+        // Packets that were requested with numbers of the previous mapping have no number in the new one.
         resends.removeAll(keepingCapacity: true)
         formerResends.removeAll(keepingCapacity: true)
         former = nil
         mapping.newestSequence = nil
         mapping.firstSequence = entry.sequence
-        // The rest of a frame that was cut is missing, and not to be taken for whole.
+        // The rest of an incomplete frame is skipped; a gap shows the receiver that the frame is incomplete.
         if last?.endsFrame == false, parameters.marksFrameEnds { nextSequence += 1 }
         numberPackets(from: position, entry, in: log)
         if let last { setTimestampOffset(timestampOffset(continuing: last, with: entry)) }
     }
 
-    /// Makes the number of a packet the peer's next, or the one behind the parameter sets that are sent before it.
+    /// Maps the sequence number of a packet to the next one, or to the one after the parameter sets that are sent
+    /// before it.
     private mutating func numberPackets(
         from position: Int64, _ entry: PacketLog.Entry, in log: borrowing PacketLog
     ) {
@@ -34,21 +36,24 @@ extension OutboundStream {
         beginsAnew = !pendingSets.isEmpty
     }
 
+    /// Sets the difference between the receiver's and the source's timestamps.
     mutating func setTimestampOffset(_ offset: UInt32) {
         mapping.timestampOffset = offset
         mapping.alignedOffset = offset
     }
 
-    /// Goes on with another log, of another layer of the same pictures, at a key frame of it: sequence numbers as if
-    /// nothing had happened, times and VP8's numbers as the peer knows them (SW1, SW3, SW5).
+    /// Continues with the log of another layer of the same video at a key frame. For the receiver sequence numbers,
+    /// timestamps and VP8 picture IDs continue.
     ///
     /// - Parameters:
-    ///   - position: where the key frame begins, its parameter sets first (SW6).
-    ///   - former: the log that is left; it is asked for what the peer still lacks of it.
-    ///   - alignment: what the new layer's timestamps need added to be the former's, as the sender reports of both
-    ///     tell; nil while they do not, and then arrival has to tell (SW4).
-    ///   - repairsFormer: false where the layer that is left was too much for the link, which what it lost would drown
-    ///     further.
+    ///   - log: The log of the new layer.
+    ///   - position: The position of the key frame, with its parameter sets.
+    ///   - former: The log of the previous layer, from which retransmissions are still sent.
+    ///   - codec: The codec of both layers.
+    ///   - alignment: The difference from the new layer's timestamps to the previous one's according to the sender
+    ///     reports of both; nil if unknown, so that the arrival times are used.
+    ///   - repairsFormer: Whether packets of the previous layer are retransmitted; false if that layer exceeded the
+    ///     available bandwidth, because retransmissions would congest the link further.
     public mutating func change(
         to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, codec: Codec,
         alignment: UInt32?, repairsFormer: Bool = true
@@ -74,14 +79,15 @@ extension OutboundStream {
         let step = Int64(Int32(bitPattern: entry.timestamp &+ mapping.alignedOffset &- last.timestamp))
         let passed = parameters.clockRate.ticks(in: entry.arrival - last.arrival)
         if abs(step - passed) > parameters.clockRate.ticks(in: Self.maximumTimestampStep) {
-            // The reports say what cannot be; the key frame is shown all the same (SW3).
+            // The sender reports are implausible, but the key frame is sent anyway.
             setTimestampOffset(Self.offset(following: last, with: entry, clockRate: parameters.clockRate))
         } else {
             mapping.timestampOffset = mapping.alignedOffset &+ UInt32(max(1 - step, 0))
         }
     }
 
-    /// By the newest picture that was sent; where the log has it no more, by the newest that it has.
+    /// Returns the offset that continues the picture IDs after the newest frame that was sent, or after the newest one
+    /// in the log if that is no longer present.
     func pictures(
         continuing former: borrowing PacketLog, with payload: UnsafeRawBufferPointer
     ) -> VP8PictureOffset {
@@ -89,7 +95,7 @@ extension OutboundStream {
         guard former.end > former.start, let next = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload)) else {
             return mapping.pictures
         }
-        // Padding has no descriptor; the packet before it has the frame's.
+        // Padding has no descriptor, so a preceding packet is used.
         var position = sent ?? former.end - 1
         while position > former.start, former[position].length == 0 { position -= 1 }
         let end = VP8PayloadDescriptor.parse(Span(_unsafeBytes: former.payload(at: position)))
@@ -97,9 +103,12 @@ extension OutboundStream {
         return VP8PictureOffset(continuing: mapping.pictures.applied(to: end), with: next)
     }
 
-    /// How far back a packet looks for others that overtook it: those of a large key frame whose first packet was sent again.
+    /// The maximum number of preceding packets among which later ones are searched; it suffices for a large key frame
+    /// whose first packet was retransmitted.
     static let overtakingLimit: Int64 = 512
 
+    /// Returns the position of the first packet that follows a packet in the sequence but arrived before it, or the
+    /// packet's own.
     static func firstOvertaking(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
         let sequence = log[position].sequence
         var first = position
@@ -111,9 +120,11 @@ extension OutboundStream {
         return first
     }
 
-    /// Beyond this a step of the source's time is another clock's.
+    /// The maximum step of the source's timestamps that is not a change of its clock.
     static let maximumTimestampStep = TimeSpan.seconds(10 as Int64)
 
+    /// Returns the timestamp offset with which a packet continues the stream: the present one, unless the source's
+    /// clock jumped.
     func timestampOffset(continuing last: Last, with entry: PacketLog.Entry) -> UInt32 {
         let offset = mapping.timestampOffset
         let step = Int64(Int32(bitPattern: entry.timestamp &+ offset &- last.timestamp))
@@ -122,6 +133,7 @@ extension OutboundStream {
         return Self.offset(following: last, with: entry, clockRate: parameters.clockRate)
     }
 
+    /// Returns the timestamp offset with which a packet follows the last one according to the arrival times.
     static func offset(following last: Last, with entry: PacketLog.Entry, clockRate: ClockRate) -> UInt32 {
         let passed = clockRate.ticks(in: entry.arrival - last.arrival)
         let step = min(max(passed, 1), clockRate.ticks(in: maximumTimestampStep))

@@ -1,8 +1,8 @@
 import PCastMedia
 
-/// The headers of packets that are sent for the first time, and how packets of a frame come to be of one size.
+/// The headers of packets that are sent for the first time, and the equalization of packet sizes.
 extension OutboundStream {
-    /// Writes a packet's header, and answers its size.
+    /// Writes the header of a packet, and returns its size.
     @inline(__always)
     mutating func writeHeader(
         of entry: UnsafePointer<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
@@ -22,6 +22,7 @@ extension OutboundStream {
             sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
     }
 
+    /// Writes a header with all extensions, which becomes the template of further ones, and returns its size.
     @inline(never)
     private mutating func writeWholeHeader(
         of entry: UnsafePointer<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
@@ -41,29 +42,29 @@ extension OutboundStream {
         return layout.size
     }
 
-    // MARK: Sizes
+    // MARK: Packet sizes
 
-    /// The most that a packet is filled up by. libwebrtc makes the later packets of a frame a byte larger than the
-    /// earlier ones, and an extension of some of them is a few bytes more.
+    /// The maximum padding of a packet in bytes. libwebrtc makes later packets of a frame one byte larger than earlier
+    /// ones, and some have an extension of a few bytes.
     static let maximumEvening = 16
-    /// Packets that are looked at ahead: as many as leave in one segmented datagram.
+    /// The number of packets that are examined in advance: as many as are sent with one segmented datagram.
     static let eveningReach: Int64 = 16
 
-    /// How many bytes a packet lacks of the size that it is to have.
+    /// Returns the padding that a packet needs for the size of the packets after it in bytes.
     ///
-    /// What leaves for one peer in one system call are packets of one size, of which only the last may be shorter (IO2):
-    /// one that is a little shorter than those behind it, or than the one before it, would end the run.
+    /// Packets to one peer are sent with one system call if they have the same size; only the last may be shorter
+    /// (`UDP_SEGMENT`).
     @inline(__always)
     mutating func paddingSize(
         of size: Int, _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog
     ) -> Int {
         if position >= evenEnd || size > evenSize { findEvenSize(size, entry, at: position, in: log) }
-        // The last one may be shorter.
+        // The last packet may be shorter.
         guard position + 1 < evenEnd, evenSize - size <= Self.maximumEvening else { return 0 }
         return evenSize - size
     }
 
-    /// Looks at the packets of the same frame that wait behind a packet.
+    /// Determines the common size of a packet and the packets of the same frame after it.
     @inline(never)
     private mutating func findEvenSize(
         _ size: Int, _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog
@@ -77,7 +78,7 @@ extension OutboundStream {
             guard next.pointee.timestamp == entry.pointee.timestamp, nextSize + Self.maximumEvening >= size else {
                 return
             }
-            // A much larger one begins a run of its own.
+            // A much larger packet begins another group.
             guard nextSize <= size + Self.maximumEvening else { return }
             evenSize = max(evenSize, nextSize)
             evenEnd += 1

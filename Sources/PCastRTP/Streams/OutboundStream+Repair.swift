@@ -1,11 +1,11 @@
 public import PCastMedia
 
-/// What is sent again, beside other packets, or to measure the path.
+/// Retransmissions, redundant audio and bandwidth probes.
 extension OutboundStream {
     // MARK: Redundancy
 
-    /// How many of the packets just before one it repeats. Only such as follow each other without a hole, for what is
-    /// behind one could not be told by its time (see `RedundantSequence`), and none that is still to be sent by itself.
+    /// Returns how many of the packets before a packet it can repeat: contiguous ones, because others cannot be
+    /// identified by their timestamps (see ``RedundantSequence``), which have been sent.
     mutating func repeatableCount(
         before entry: UnsafePointer<PacketLog.Entry>, at place: Int64, in log: borrowing PacketLog
     ) -> Int {
@@ -27,7 +27,8 @@ extension OutboundStream {
         return count
     }
 
-    /// Writes what stands before the packet's own data: the headers, then the data of those before it, the oldest first.
+    /// Writes everything before the packet's own data: the headers and the data of the repeated packets, beginning with
+    /// the oldest. Returns its size.
     mutating func writeRepeated(
         _ count: Int, before entry: UnsafePointer<PacketLog.Entry>, in log: borrowing PacketLog,
         into room: UnsafeMutableRawBufferPointer, at start: Int
@@ -54,11 +55,13 @@ extension OutboundStream {
 
     // MARK: Retransmission
 
-    /// Sends again, unasked, what the log has from that time and the peer was sent; no more than may wait to be sent again.
+    /// Retransmits packets of the log that were sent in a period without a request, at most as many as may be waiting.
     ///
     /// - Parameters:
-    ///   - span: when packets arrived here, and so left, about.
-    ///   - roundTrip: to the peer; what left again within it is left out.
+    ///   - span: The period in which the packets arrived, and so were sent.
+    ///   - log: The log of the track.
+    ///   - roundTrip: The round-trip time to the peer, within which no packet is retransmitted twice.
+    ///   - now: The current time.
     public mutating func resend(
         arrivedIn span: Range<Instant>, of log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
     ) {
@@ -78,6 +81,8 @@ extension OutboundStream {
         }
     }
 
+    /// Writes the header of a retransmission and the original sequence number; nil if the peer has no retransmission
+    /// stream.
     mutating func writeRetransmission(
         of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
         sendTime: AbsoluteSendTime,
@@ -104,17 +109,25 @@ extension OutboundStream {
 
     // MARK: Probing
 
-    /// Whether it can send what no decoder sees: padding goes on a retransmission stream alone (CC8).
+    /// Whether bandwidth probes can be sent: padding is only sent in a retransmission stream, which no decoder
+    /// receives.
     public var canProbe: Bool { parameters.retransmission != nil }
 
-    /// Below this a probe is padding, which may be as small as is wanted; above it repeats what was sent last, which
-    /// may even be of use.
+    /// The size in bytes up to which a probe is padding, whose size is arbitrary; a larger one repeats a recent packet,
+    /// which may be useful.
     static let smallProbeSize = 1000
-    /// Around padding: IPv4, UDP, header, extensions and tag.
+    /// The size of everything around the padding in bytes: IPv4, UDP, header, extensions and SRTP tag.
     static let probeOverhead = 75
 
-    /// Writes a packet that measures the path, of about `size` bytes on the wire; nil where the peer has no retransmission
-    /// stream.
+    /// Writes a bandwidth probe of about a size on the network. Returns nil if the peer has no retransmission stream.
+    ///
+    /// - Parameters:
+    ///   - size: The size in bytes with all headers.
+    ///   - log: The log of the track.
+    ///   - sendTime: The time at which the packet is sent.
+    ///   - transportSequenceNumber: The next transport-wide sequence number, which is advanced if the peer supports it.
+    ///   - room: The buffer of the packet.
+    /// - Returns: The probe.
     public mutating func nextProbe(
         of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
@@ -146,7 +159,7 @@ extension OutboundStream {
         return Probe(headerSize: layout.size, position: nil, paddingSize: header.paddingSize)
     }
 
-    /// Of the last packets sent the largest, the newest first.
+    /// Returns the position of the largest of the last packets; the newest one if several are.
     func fullestPosition(upTo newest: Int64, in log: borrowing PacketLog) -> Int64 {
         var fullest = newest
         var position = newest
@@ -157,6 +170,7 @@ extension OutboundStream {
         return fullest
     }
 
+    /// Adds the extensions of each packet.
     func stamp(
         _ values: inout RTPExtensionValues, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
     ) {
@@ -169,6 +183,7 @@ extension OutboundStream {
         }
     }
 
+    /// Returns the extensions of a packet of the log.
     func values(
         _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
     ) -> RTPExtensionValues {
@@ -182,8 +197,10 @@ extension OutboundStream {
         return values
     }
 
-    /// A path of 1280 bytes, the least of IPv6 (RFC 8200, section 5), has 1232 for UDP's payload, of which the tag takes
-    /// 16, a retransmission's number 2, the header 12 and all extensions 44. Browsers make payloads of up to 1170 bytes;
-    /// these go without the extensions that others of the same frame carry as well.
+    /// The maximum size of a payload in bytes with all extensions.
+    ///
+    /// IPv6 requires a path MTU of 1280 bytes (RFC 8200, section 5), of which 1232 are for the UDP payload. The SRTP
+    /// tag needs 16, the original sequence number of a retransmission 2, the header 12 and all extensions 44. Browsers
+    /// send payloads of up to 1170 bytes, which omit extensions that other packets of the frame contain.
     static let roomyPayloadSize = 1232 - 16 - 2 - 12 - 44
 }

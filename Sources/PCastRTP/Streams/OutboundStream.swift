@@ -1,39 +1,50 @@
 public import PCastMedia
 
-/// One track on its way to one peer: a place in the track's `PacketLog`, and the numbers under which the peer knows it.
+/// A track that is sent to a peer: its position in the ``PacketLog`` of the track, and the mapping to the sequence
+/// numbers of the peer.
 ///
-/// It holds no packets. A viewer's stream is a few hundred bytes, and what it sends is written straight from the log
-/// into the datagram, header by this type and payload by the cipher.
+/// It stores no packets, and needs a few hundred bytes per viewer. Its headers are written directly into the datagram,
+/// and the payloads are encrypted from the log.
 public struct OutboundStream: Sendable {
-    /// What was negotiated with the peer.
+    /// The negotiated parameters.
     public struct Parameters: Sendable {
+        /// The SSRC of the stream.
         public var ssrc: UInt32
+        /// The payload type.
         public var payloadType: UInt8
-        /// The retransmission stream (RFC 4588); nil when the peer has none, and nothing is sent again.
+        /// The retransmission stream (RFC 4588); nil if the peer does not support it, so that nothing is retransmitted.
         public var retransmission: Retransmission?
-        /// Of packets of sound that repeat those before them (RFC 2198); nil when the peer does not take them.
+        /// The payload type of redundant audio (RFC 2198); nil if the peer does not support it.
         public var redundantPayloadType: UInt8?
+        /// The MID of the media section; nil if none is sent.
         public var mid: RTPStreamIdentifier?
-        /// The name of the layer, where the peer takes several (RFC 8852).
+        /// The RID of the layer (RFC 8852); nil if none is sent.
         public var rid: RTPStreamIdentifier?
+        /// The header extension ids.
         public var extensions: RTPHeaderExtensionMap
+        /// The clock rate of the codec.
         public var clockRate: ClockRate
-        /// Said on every packet at first (JB5).
+        /// The initial value of ``OutboundStream/playoutDelay``.
         public var playoutDelay: PlayoutDelay?
-        /// Whether packets of a frame are filled up to one size; see `paddingSize`.
+        /// Whether the packets of a frame are padded to the same size.
         public var evensSizes: Bool
-        /// Whether the marker says that a frame ends, as it does for video. Each packet of audio is a frame.
+        /// Whether the marker bit ends a frame, as for video. For audio each packet is a frame.
         public var marksFrameEnds: Bool
 
+        /// The parameters of a retransmission stream.
         public struct Retransmission: Sendable {
+            /// The SSRC of the retransmission stream.
             public var ssrc: UInt32
+            /// The payload type of retransmissions.
             public var payloadType: UInt8
+            /// Creates the parameters of a retransmission stream.
             public init(ssrc: UInt32, payloadType: UInt8) {
                 self.ssrc = ssrc
                 self.payloadType = payloadType
             }
         }
 
+        /// Creates parameters.
         public init(
             ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
             rid: RTPStreamIdentifier? = nil, extensions: RTPHeaderExtensionMap, clockRate: ClockRate,
@@ -54,82 +65,97 @@ public struct OutboundStream: Sendable {
         }
     }
 
-    /// A packet to be protected and sent.
+    /// A packet to be encrypted and sent.
     public struct Packet {
-        /// Bytes of header written into the room.
+        /// The size of the header in bytes, which was written into the buffer.
         public let headerSize: Int
-        /// Where its payload stands in the log.
+        /// The position of the payload in the log.
         public let position: Int64
-        /// Bytes that stand between header and payload, already written into the room behind the header: the original
-        /// sequence number of a retransmission (RFC 4588, section 4), or what a packet of sound repeats of those before
-        /// it (RFC 2198).
+        /// The number of bytes between header and payload, which were written into the buffer: the original sequence
+        /// number of a retransmission (RFC 4588, section 4), or the repeated packets of redundant audio (RFC 2198).
         public let prefixSize: Int
+        /// Whether the packet is a retransmission.
         public let isRetransmission: Bool
-        /// Bytes of padding that go behind the payload, so that packets of a frame are of one size.
+        /// The padding after the payload in bytes, with which the packets of a frame have the same size.
         public var paddingSize = 0
-        /// Of a VP8 payload, what changes in it.
+        /// The offset of the picture IDs of a VP8 payload.
         public let pictures: VP8PictureOffset
 
-        /// Whether its payload is the log's, and nothing else.
+        /// Whether the payload is sent unchanged from the log.
         public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictures.isZero }
     }
 
-    /// A packet that measures the path, whole in the room but for what it repeats.
+    /// A bandwidth probe, which was written into the buffer except for a repeated payload.
     public struct Probe {
+        /// The size of the header in bytes.
         public let headerSize: Int
-        /// Where what it repeats stands in the log, behind the original number, as in a retransmission; nil where it
-        /// is padding alone.
+        /// The position of the repeated payload in the log, which follows the original sequence number; nil if the
+        /// probe is padding.
         public let position: Int64?
-        /// Bytes of padding behind the header, already written.
+        /// The padding after the header in bytes, which was written into the buffer.
         public let paddingSize: Int
     }
 
+    /// The negotiated parameters.
     public let parameters: Parameters
 
-    /// Said on every packet while set (JB5).
+    /// The limits for the playout delay that each packet contains; nil for none.
     public var playoutDelay: PlayoutDelay?
 
-    /// How headers look at the moment; none before the first.
+    /// The header of the last packet; empty before the first.
     var template = HeaderTemplate()
-    /// To which size packets are filled up, and of which position in the log that is no longer known.
+    /// The common size of packets in bytes.
     var evenSize = 0
+    /// The position in the log up to which the common size is known.
     var evenEnd: Int64 = 0
 
-    /// How many packets before it each packet repeats, as far as they fit; of effect where the peer takes it.
+    /// The maximum number of packets that each packet repeats, if the peer supports redundant audio.
     public var redundancy = 0
 
-    /// Where it stands in the log; nil while it waits for a key frame.
+    /// The position of the next packet in the log; nil while the stream waits for a key frame.
     public internal(set) var position: Int64?
 
-    /// How the source's numbers become the peer's.
+    /// The mapping of the source's numbers to the peer's.
     var mapping = Mapping()
-    /// Of the log that was left for this one: what was sent from it may be asked for again (SW1).
+    /// The mapping of the previous log, from which packets may still be requested; nil if there is none.
     var former: Mapping?
+    /// The next sequence number, unwrapped.
     var nextSequence: Int64
+    /// The next sequence number of the retransmission stream.
     var retransmissionSequence: UInt16
 
-    /// By the peer's numbers, unwrapped.
+    /// The peer's unwrapped sequence numbers of packets to be retransmitted.
     var resends: [Int64] = []
+    /// The peer's unwrapped sequence numbers of packets to be retransmitted from the previous log.
     var formerResends: [Int64] = []
-    /// Nil where nothing is sent again.
+    /// The limiter of retransmissions; nil if nothing is retransmitted.
     var limiter: ResendLimiter?
 
-    /// Retransmissions asked for that wait to be sent; further requests are dropped and asked for again.
+    /// The maximum number of waiting retransmissions; further requests are dropped, and the peer repeats them.
     static let resendLimit = 64
 
-    /// Packets that measured the path.
+    /// The total number of bandwidth probes.
     public internal(set) var probesSent = 0
 
+    /// The total number of packets without retransmissions and probes, modulo 2^32.
     public internal(set) var packetsSent: UInt32 = 0
+    /// The total number of payload bytes of these packets, modulo 2^32.
     public internal(set) var octetsSent: UInt32 = 0
+    /// The total number of retransmissions.
     public internal(set) var packetsRetransmitted: Int = 0
-    /// The number of the last packet sent, its wraps counted in the upper half; before any, one less than the first's.
+    /// The sequence number of the last packet, with the number of wraparounds in the upper half; before the first
+    /// packet, its number minus 1.
     public var lastSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: nextSequence - 1) }
-    /// NACKed numbers that were no longer in the log, or never were.
+    /// The total number of requested packets that were not in the log.
     public internal(set) var retransmissionsMissed = 0
 
+    /// Creates a stream that waits for its beginning.
+    ///
     /// - Parameters:
-    ///   - firstSequenceNumber: below 2^15, so that no early loss hides the roll-over (SRTP3).
+    ///   - parameters: The negotiated parameters.
+    ///   - firstSequenceNumber: The first sequence number, less than 2^15, so that the loss of the first packets cannot
+    ///     hide a rollover of SRTP (RFC 3711, section 3.3.1).
+    ///   - retransmissionSequenceNumber: The first sequence number of the retransmission stream, less than 2^15.
     public init(_ parameters: Parameters, firstSequenceNumber: UInt16, retransmissionSequenceNumber: UInt16) {
         precondition(firstSequenceNumber < 1 << 15 && retransmissionSequenceNumber < 1 << 15)
         self.parameters = parameters
@@ -139,24 +165,27 @@ public struct OutboundStream: Sendable {
         retransmissionSequence = retransmissionSequenceNumber
     }
 
-    // MARK: Where to begin
+    // MARK: Beginning
 
+    /// The mapping of the source's numbers to the peer's.
     struct Mapping: Sendable {
-        /// Source sequence number plus this is the peer's.
+        /// The value that is added to the source's sequence numbers.
         var sequenceOffset: Int64 = 0
-        /// The first source packet that the peer was meant to get; earlier ones that arrive late are not sent (SW2).
+        /// The first sequence number of the source that is sent; earlier packets that arrive later are not.
         var firstSequence: Int64 = 0
+        /// The newest sequence number of the source that was sent; nil before the first.
         var newestSequence: Int64?
-        /// Source timestamp plus this is the peer's.
+        /// The value that is added to the source's timestamps.
         var timestampOffset: UInt32 = 0
-        /// What `timestampOffset` would be, had it never had to give way to what was sent before.
+        /// The timestamp offset without the corrections that keep timestamps increasing.
         var alignedOffset: UInt32 = 0
+        /// The offset of VP8's picture IDs.
         var pictures = VP8PictureOffset()
-        /// The parameter sets that were sent before the first source packet; where they are in the log.
+        /// The positions of the parameter sets that were sent before the first packet of the source.
         var sets: Range<Int64> = 0..<0
 
-        /// Where a packet is that the peer knows by `sequence`; nil for one that it did not get, and one that the log has no
-        /// more.
+        /// Returns the position of the packet that was sent with a sequence number; nil if none was or it is no longer
+        /// in the log.
         func position(of sequence: Int64, in log: borrowing PacketLog) -> Int64? {
             if let source = source(of: sequence) { return log.position(ofSequence: source) }
             guard newestSequence != nil else { return nil }
@@ -164,13 +193,13 @@ public struct OutboundStream: Sendable {
             return sets.contains(position) && position >= log.start ? position : nil
         }
 
-        /// Whether the peer got a packet by that number.
+        /// Returns whether a packet was sent with a sequence number.
         func maySend(_ sequence: Int64) -> Bool {
             guard let newestSequence else { return false }
             return (firstSequence - Int64(sets.count)...newestSequence).contains(sequence - sequenceOffset)
         }
 
-        /// The source's number of a packet that the peer knows by `sequence`; nil for one that it did not get.
+        /// Returns the source's sequence number of the packet that was sent with a sequence number; nil if none was.
         func source(of sequence: Int64) -> Int64? {
             let source = sequence - sequenceOffset
             guard let newestSequence, source >= firstSequence, source <= newestSequence else { return nil }
@@ -178,10 +207,10 @@ public struct OutboundStream: Sendable {
         }
     }
 
-    /// Whether the last packet sent ended a frame.
+    /// Whether the last packet ended a frame.
     public var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
-    /// Begins with whatever is appended next.
+    /// Begins with the next packet that is appended.
     public mutating func beginAtEnd(of log: borrowing PacketLog) {
         position = log.end
         awaitsFirst = true
@@ -189,7 +218,7 @@ public struct OutboundStream: Sendable {
         pendingSets = 0..<0
     }
 
-    /// Leaves out all that the log has, what was asked for again as well; goes on with whatever is appended next.
+    /// Skips everything in the log, including retransmissions, and continues with the next packet that is appended.
     public mutating func leaveOut(of log: borrowing PacketLog) {
         beginAtEnd(of: log)
         resends.removeAll(keepingCapacity: true)
@@ -198,54 +227,62 @@ public struct OutboundStream: Sendable {
         mapping.newestSequence = nil
     }
 
+    /// Whether the stream begins with the next packet.
     var awaitsFirst = false
-    /// Parameter sets that are sent before the next packet.
+    /// The positions of parameter sets that are sent before the next packet.
     var pendingSets: Range<Int64> = 0..<0
-    /// Whether anything is to be done before the next packet is sent: only then is it asked what.
+    /// Whether something must be done before the next packet, which is only checked then.
     var beginsAnew = false
+    /// The newest packet that was sent; nil before the first.
     var last: Last?
 
-    /// The newest packet sent: its time as the peer knows it, and when it arrived here.
+    /// The newest packet that was sent.
     struct Last: Sendable {
+        /// The timestamp that was sent.
         var timestamp: UInt32
+        /// The time at which the packet arrived.
         var arrival: Instant
+        /// Whether the packet ended a frame.
         var endsFrame: Bool
     }
 
-    /// Stops until `begin` is called again, as when the peer fell too far behind.
+    /// Stops until the next beginning, for example because the peer is too slow.
     public mutating func pause() {
         position = nil
         pendingSets = 0..<0
     }
 
-    /// Whether it waits for `begin`.
+    /// Whether the stream waits for its beginning.
     public var isPaused: Bool { position == nil }
 
-    /// Whether the log went on past the place where this stream stands.
+    /// Returns whether the log no longer contains the next packet of the stream.
     public func hasFallenBehind(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 
     // MARK: Sending
 
-    /// Whether `next` has anything to give.
+    /// Returns whether there is a packet to send.
     public func hasPackets(in log: borrowing PacketLog) -> Bool {
         guard let position else { return false }
         return position < log.end || hasResends
     }
 
-    /// What waits to be sent.
+    /// The packets that are waiting to be sent.
     public struct Waiting: Sendable {
-        /// Packets, those that were asked for again as well.
+        /// The number of packets, with retransmissions.
         public var count: Int
-        /// Since when the first of the log's has waited; nil where all were sent before.
+        /// The arrival time of the first new packet; nil if there is none.
         public var since: Instant?
-        /// Bytes on the wire, about, of the log's; nil where something is to be sent again, which goes first.
+        /// The approximate size of the new packets with headers in bytes; nil if there are retransmissions, which are
+        /// sent first.
         public var bytes: Int?
     }
 
-    /// Bytes of a packet on the wire beside its payload, about: IPv4, UDP, header, extensions and tag.
+    /// The approximate size of everything but the payload of a packet in bytes: IPv4, UDP, header, extensions and SRTP
+    /// tag.
     static let overhead = 80
 
-    /// What waits; nil where nothing does. It changes nothing; but what is asked for each packet is not asked of a copy.
+    /// Returns the packets that are waiting; nil if there are none. It is `mutating` only to avoid a copy for each
+    /// packet.
     @inline(__always)
     public mutating func waiting(in log: borrowing PacketLog) -> Waiting? {
         guard let position, position >= log.start else { return nil }
@@ -257,15 +294,21 @@ public struct OutboundStream: Sendable {
             count: count, since: since, bytes: log.payloadSize(from: position) + count * Self.overhead)
     }
 
+    /// Whether retransmissions from the current log are waiting.
     public var hasResends: Bool { !resends.isEmpty }
 
-    /// Whether anything is to be sent again, be it of this log or of the one that was left.
+    /// Whether retransmissions are waiting, from the current or the previous log.
     public var waitsToResend: Bool { mutating get { !resends.isEmpty || !formerResends.isEmpty } }
 
-    /// Writes the header of the next packet into `room`, and says which payload follows it; nil when there is none.
+    /// Writes the header of the next packet into a buffer; retransmissions are first.
     ///
-    /// - Parameter transportSequenceNumber: the transport's own counter, stamped and advanced when the peer counts
-    ///   packets (CC1).
+    /// - Parameters:
+    ///   - log: The log of the track.
+    ///   - now: The current time.
+    ///   - sendTime: The time at which the packet is sent.
+    ///   - transportSequenceNumber: The next transport-wide sequence number, which is advanced if the peer supports it.
+    ///   - room: The buffer of the packet.
+    /// - Returns: The packet, which refers to its payload; nil if there is none.
     public mutating func next(
         in log: borrowing PacketLog, at now: Instant, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
@@ -285,7 +328,7 @@ public struct OutboundStream: Sendable {
             in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
     }
 
-    /// Like `next`, of what was never sent.
+    /// Writes the header of the next packet that has not been sent, and returns it; nil if there is none.
     @inline(__always)
     public mutating func nextNew(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
@@ -308,8 +351,8 @@ public struct OutboundStream: Sendable {
         return nil
     }
 
-    /// Begins with the packet at `position` where that is to be the first; sends the parameter sets before it where it lacks
-    /// them.
+    /// Begins with the packet at a position if the stream waits for it. Returns the next parameter set to be sent
+    /// before the packet; nil if there is none.
     @inline(never)
     private mutating func beginAnew(
         at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
@@ -332,12 +375,13 @@ public struct OutboundStream: Sendable {
         return nil
     }
 
+    /// Whether retransmissions from the previous log are waiting.
     public var hasFormerResends: Bool { !formerResends.isEmpty }
 
-    /// How many packets of the log that was left wait to be sent again.
+    /// The number of retransmissions from the previous log that are waiting.
     public var formerResendCount: Int { formerResends.count }
 
-    /// Like `next`, of the log that was left with the last change, and only what is sent again.
+    /// Writes the header of the next retransmission from the previous log, and returns it; nil if there is none.
     public mutating func nextOfFormer(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
         into room: UnsafeMutableRawBufferPointer
@@ -355,6 +399,7 @@ public struct OutboundStream: Sendable {
         return nil
     }
 
+    /// Writes the header of a packet.
     @inline(__always)
     private mutating func write(
         _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
@@ -390,10 +435,15 @@ public struct OutboundStream: Sendable {
 
     // MARK: Feedback
 
-    /// The peer reports that it lacks the packet it would know as `sequenceNumber`.
+    /// Handles the request of the peer for a packet: it is retransmitted if it is in the log and was not sent too
+    /// recently.
     ///
-    /// - Parameter roundTrip: to the peer; the same number is sent at most once in it, and in 20 ms (NACK2), and twice where
-    ///   it was lost before.
+    /// - Parameters:
+    ///   - sequenceNumber: The sequence number that the peer misses.
+    ///   - log: The log of the track.
+    ///   - roundTrip: The round-trip time to the peer, within which a packet is retransmitted once, or twice if a
+    ///     retransmission was lost.
+    ///   - now: The current time.
     public mutating func requestRetransmission(
         of sequenceNumber: UInt16, in log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
     ) {
@@ -405,14 +455,14 @@ public struct OutboundStream: Sendable {
         let sequence = newest + Int64(distance)
         let isCurrent = sequence - mapping.sequenceOffset >= mapping.firstSequence - Int64(mapping.sets.count)
         let position = isCurrent ? mapping.position(of: sequence, in: log) : nil
-        // Whether the log that was left still has it shows when it is sent.
+        // Whether the previous log contains the packet is checked when it is sent.
         guard position != nil || !isCurrent && former?.maySend(sequence) == true else {
             retransmissionsMissed += 1
             return
         }
         guard limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true else { return }
-        // It left for the first time no sooner than it arrived here. Half a round trip, for that is a mean: nobody asks sooner
-        // for what was lost, and who is refused asks again a round trip later.
+        // The packet was sent after its arrival. Half of the round-trip time is used because that is an average: no
+        // peer can miss a packet sooner, and a rejected peer repeats its request after a round-trip time.
         if let position,
             now - log.address(of: position).pointee.arrival < max(roundTrip / 2, ResendLimiter.minimumInterval)
         {
@@ -422,6 +472,6 @@ public struct OutboundStream: Sendable {
         if isCurrent { resends.append(sequence) } else { formerResends.append(sequence) }
     }
 
-    /// The peer's RTP time for a time of the source.
+    /// Returns the peer's timestamp for a timestamp of the source.
     public func timestamp(of source: UInt32) -> UInt32 { source &+ mapping.timestampOffset }
 }

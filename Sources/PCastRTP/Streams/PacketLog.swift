@@ -1,40 +1,42 @@
 public import PCastMedia
 
-/// The packets of one track in the order in which they arrived, in fixed memory: what is sent on, what a viewer who
-/// joins is shown, and what a retransmission is made from.
+/// The packets of a track in the order of their arrival in a fixed amount of memory. They are forwarded, retransmitted,
+/// and sent to new viewers from here.
 ///
-/// Arrival order rather than sequence order, because a packet that was lost on the way in and repaired later is sent
-/// on when it arrives (NACK9). Everyone who sends the track keeps a position in the log, so that one copy of the
-/// payload serves them all and nobody has a queue of his own. When the log is full the oldest packet is overwritten;
-/// whoever stood there has fallen behind by `capacity` packets and starts again at a key frame.
+/// The order is that of arrival rather than of sequence numbers, because a packet that was lost and then retransmitted
+/// is forwarded when it arrives. Each outgoing stream has a position in the log, so that one copy of the payload serves
+/// all of them and none has a queue. When the log is full, the oldest packet is overwritten. A stream that has not sent
+/// it is ``capacity`` packets behind, and begins again at a key frame.
 ///
-/// Parameter sets that a key frame lacks have entries without a number. Only viewers that begin with that key frame are sent
-/// them (`parameterSets(ofKeyFrameAt:)`).
+/// Parameter sets that a key frame lacks have entries without a sequence number. They are only sent to viewers that
+/// begin with this key frame (``parameterSets(ofKeyFrameAt:)``).
 public struct PacketLog: ~Copyable {
-    /// One packet, without its bytes.
+    /// A packet without its payload.
     public struct Entry: Sendable {
         /// The source's sequence number, unwrapped.
         public var sequence: Int64
-        /// The source's timestamp, as sent.
+        /// The source's timestamp.
         public var timestamp: UInt32
+        /// The marker bit.
         public var marker: Bool
-        /// A key frame can be decoded from here on (parameter sets included).
+        /// Whether a decoder can begin here with a key frame and its parameter sets.
         public var startsKeyFrame: Bool
-        /// When it arrived, or was made.
+        /// The time at which the packet arrived or was created.
         public var arrival: Instant
-        /// Payload bytes.
+        /// The size of the payload in bytes.
         public var length: Int
-        /// Whether `forwarded` has anything at all.
+        /// Whether ``forwarded`` contains an element.
         let isForwarding: Bool
-        /// Payload bytes of all packets of the log before it.
+        /// The size of the payloads of all preceding packets in bytes.
         fileprivate(set) var payloadBefore: Int64 = 0
-        /// Header extensions that pass on unchanged (SW9).
+        /// The header extension elements that are forwarded unchanged.
         public let forwarded: RTPExtensionValues
 
-        /// The number of an entry that is no packet of the source: less than any packet's, so that whoever sends the track
-        /// passes it over, and far enough from the limits to calculate with it.
+        /// The sequence number of an entry that is not a packet of the source: lower than any other, so that outgoing
+        /// streams skip it, but without a risk of overflow.
         static let unnumbered: Int64 = -(1 << 48)
 
+        /// Creates an entry.
         public init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
             length: Int = 0, forwarded: RTPExtensionValues = RTPExtensionValues()
@@ -50,32 +52,40 @@ public struct PacketLog: ~Copyable {
         }
     }
 
-    /// The largest payload that is kept. Larger ones are refused: no path carries them in one datagram.
+    /// The maximum size of a payload in bytes; larger ones do not fit in a datagram and are rejected.
     public static let maximumPayloadSize = 1472
 
+    /// The number of packets in the log.
     public let capacity: Int
+    /// The bits of the index of a position.
     private let mask: Int64
+    /// The entries by the low bits of their positions.
     private let entries: UnsafeMutablePointer<Entry>
+    /// The memory of the payloads.
     private let payloads: UnsafeMutableRawPointer
-    /// For each sequence number modulo `capacity`, the position of the packet that bears it.
+    /// The position of the packet with each sequence number modulo ``capacity``.
     private let positions: UnsafeMutablePointer<Int64>
 
-    /// The position after the newest packet. Positions count from zero and never return.
+    /// The position after the newest packet. Positions begin at 0 and never wrap around.
     public private(set) var end: Int64 = 0
-    /// Payload bytes of all packets that were ever in it.
+    /// The total size of all payloads that were appended in bytes.
     private var payloadTotal: Int64 = 0
 
-    /// Where the newest key frame begins, if it is still in the log.
+    /// The position of the newest key frame; nil if it is no longer in the log.
     public var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
+    /// The position of the newest key frame, which may no longer be in the log; -1 for none.
     private var keyFrame: Int64 = -1
+    /// The timestamp of the newest key frame.
     private var keyFrameTimestamp: UInt32 = 0
-    /// Where the parameter sets are that the newest key frame lacks; empty where it lacks none.
+    /// The positions of the parameter sets that the newest key frame lacks; empty if it lacks none.
     private var keyFrameSets: Range<Int64> = 0..<0
 
-    /// The highest sequence number in the log.
+    /// The highest sequence number that was appended; nil before the first.
     public private(set) var newestSequence: Int64?
 
-    /// - Parameter capacity: packets, a power of two.
+    /// Creates an empty log.
+    ///
+    /// - Parameter capacity: The number of packets, a power of two.
     public init(capacity: Int) {
         precondition(capacity > 0 && capacity & (capacity - 1) == 0, "a log's capacity is a power of two")
         self.capacity = capacity
@@ -92,20 +102,23 @@ public struct PacketLog: ~Copyable {
         positions.deallocate()
     }
 
-    /// The position of the oldest packet that is still there.
+    /// The position of the oldest packet.
     public var start: Int64 { max(0, end - Int64(capacity)) }
 
+    /// Returns the memory of the payload at a position.
     private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {
         let offset = Int(position & mask) * Self.maximumPayloadSize
         return UnsafeMutableRawBufferPointer(start: payloads + offset, count: Self.maximumPayloadSize)
     }
 
-    /// The source started over: nobody may begin with a key frame from before.
+    /// Discards the newest key frame, because the source has restarted.
     public mutating func forgetKeyFrame() { keyFrame = -1 }
 
-    /// Notes that the newest key frame begins at `position`.
+    /// Marks the beginning of the newest key frame.
     ///
-    /// - Parameter sets: the parameter sets that it lacks, appended by `appendUnnumbered`.
+    /// - Parameters:
+    ///   - position: The position of its first packet.
+    ///   - sets: The positions of the parameter sets that it lacks, which were appended without a sequence number.
     mutating func noteKeyFrame(at position: Int64, sets: Range<Int64> = 0..<0) {
         precondition(position >= start && position < end, "no packet at that position")
         entries[Int(position & mask)].startsKeyFrame = true
@@ -114,15 +127,15 @@ public struct PacketLog: ~Copyable {
         keyFrameSets = sets
     }
 
-    /// The parameter sets that a viewer needs who begins with the key frame at `position`: they are sent before it. Nil where
-    /// it needs none, or where that is not the newest key frame.
+    /// Returns the positions of the parameter sets that are sent before the key frame at a position; nil if it needs
+    /// none or is not the newest one.
     func parameterSets(ofKeyFrameAt position: Int64) -> Range<Int64>? {
         guard position == keyFrame, !keyFrameSets.isEmpty, keyFrameSets.lowerBound >= start else { return nil }
         return keyFrameSets
     }
 
-    /// Appends something that is no packet of the source, and that nobody is sent unless asked for by its position. Answers the
-    /// position, and nil when it is too large.
+    /// Appends an entry that is not a packet of the source; streams only send it by its position. Returns the position;
+    /// nil if the payload is too large.
     public mutating func appendUnnumbered(
         timestamp: UInt32, arrival: Instant, payload: UnsafeRawBufferPointer
     ) -> Int64? {
@@ -132,17 +145,17 @@ public struct PacketLog: ~Copyable {
                 arrival: arrival), payload: payload)
     }
 
-    /// Whether a packet of that number may be appended: it is not there, and not so old that its being there once
-    /// could have been forgotten, as a number sent twice would be (SRTP1).
+    /// Returns whether a packet can be appended: its sequence number is not in the log, and not so old that it could
+    /// have been overwritten. SRTP forbids sending a number twice (RFC 3711, section 9.1).
     public func accepts(sequence: Int64) -> Bool {
         if let newestSequence, sequence <= newestSequence - Int64(capacity / 2) { return false }
         return position(ofSequence: sequence) == nil
     }
 
-    /// Room for the payload of the packet that is appended next; valid until then.
+    /// Returns the memory for the payload of the next packet, which is valid until that is appended.
     public func roomForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
 
-    /// Appends the packet whose payload was written to `roomForNext()`, and answers its position.
+    /// Appends a packet whose payload was written into ``roomForNext()``, and returns its position.
     @discardableResult
     public mutating func append(_ entry: Entry) -> Int64 {
         precondition(entry.length <= Self.maximumPayloadSize)
@@ -163,7 +176,7 @@ public struct PacketLog: ~Copyable {
         return position
     }
 
-    /// Appends a copy of `payload`; answers nil when it is too large.
+    /// Appends a packet with a copy of a payload, and returns its position; nil if the payload is too large.
     @discardableResult
     public mutating func append(_ entry: Entry, payload: UnsafeRawBufferPointer) -> Int64? {
         guard payload.count <= Self.maximumPayloadSize else { return nil }
@@ -173,35 +186,44 @@ public struct PacketLog: ~Copyable {
         return append(entry)
     }
 
-    /// Where an entry stands until the log changes: what is looked at for each packet and viewer is not copied.
+    /// Returns a pointer to the entry at a position, which is valid until the log changes. It avoids a copy per packet
+    /// and viewer.
     ///
-    /// - Precondition: `position` is in `start..<end`.
+    /// - Precondition: The position is in `start..<end`.
+    ///
+    /// - Parameter position: The position.
+    /// - Returns: The pointer.
     @inline(__always)
     public func address(of position: Int64) -> UnsafePointer<Entry> {
         precondition(position >= start && position < end, "no packet at that position")
         return UnsafePointer(entries + Int(position & mask))
     }
 
-    /// - Precondition: `position` is in `start..<end`.
+    /// The entry at a position.
+    ///
+    /// - Precondition: The position is in `start..<end`.
     public subscript(position: Int64) -> Entry {
         precondition(position >= start && position < end, "no packet at that position")
         return entries[Int(position & mask)]
     }
 
-    /// The payload of the packet at `position`; valid until the log changes.
+    /// Returns the payload of the packet at a position, which is valid until the log changes.
     public func payload(at position: Int64) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: slot(position)[..<address(of: position).pointee.length])
     }
 
-    /// Payload bytes of the packet at `position` and of all behind it.
+    /// Returns the size of the payloads from a position on in bytes.
     ///
-    /// - Precondition: `position` is in `start..<end`.
+    /// - Precondition: The position is in `start..<end`.
+    ///
+    /// - Parameter position: The position.
+    /// - Returns: The size.
     @inline(__always)
     public func payloadSize(from position: Int64) -> Int {
         Int(payloadTotal - address(of: position).pointee.payloadBefore)
     }
 
-    /// Where the packet with that (unwrapped) sequence number is, if it is still there.
+    /// Returns the position of the packet with an unwrapped sequence number; nil if it is not in the log.
     public func position(ofSequence sequence: Int64) -> Int64? {
         let position = positions[Int(sequence & mask)]
         guard position >= start, entries[Int(position & mask)].sequence == sequence else { return nil }

@@ -1,7 +1,8 @@
-/// A value in memory of its own, at a place that may be empty: a noncopyable one, as Swift cannot yet look into an `Optional` of
-/// such a value without taking it out; or a large one that most of those who could have it do not have.
+/// A box that gives a value its own memory.
 ///
-/// Whoever holds it is the only one who does.
+/// It holds a noncopyable value in a place that may be empty, because Swift cannot access a noncopyable value inside an
+/// `Optional` without consuming it. It also holds a large value that most instances do not have. A box must have one
+/// owner only, because exclusive access is not checked.
 final class Held<Value: ~Copyable> {
     @exclusivity(unchecked) var value: Value
 

@@ -1,16 +1,21 @@
 import PCastMedia
 import PCastRTP
 
-/// One track that this side makes: frames in, packets in a log out.
+/// The sending side of a local track: it packetizes encoded frames into a packet log.
 struct LocalTrack: ~Copyable {
+    /// The packets, from which the stream sends and retransmits.
     private(set) var log: PacketLog
     private let codec: Codec
+    /// The sequence number of the next packet, unwrapped.
     private var sequence: Int64
+    /// The random offset of RTP timestamps (RFC 3550, section 5.1).
     private let timestampOffset: UInt32
+    /// The VP8 picture ID of the next frame, 15 bits (RFC 7741, section 4.2).
     private var pictureID: UInt16
+    /// The mapping from RTP timestamps to wall-clock time at the last frame; nil before the first one.
     private(set) var captureClock: CaptureClock?
 
-    /// Frames that could not be put into packets.
+    /// The number of frames that were dropped because they are empty or have another codec.
     private(set) var framesRefused = 0
 
     init(codec: Codec, using generator: inout some RandomNumberGenerator) {
@@ -21,7 +26,8 @@ struct LocalTrack: ~Copyable {
         pictureID = UInt16.random(in: 0..<0x8000, using: &generator)
     }
 
-    /// Cuts a frame into packets.
+    /// Packetizes a frame and appends the packets to the log. `wallTime` is the capture time of a frame that does not
+    /// have one.
     mutating func append(_ frame: EncodedFrame, wallTime: WallTime, at now: Instant) {
         guard frame.codec == codec, !frame.bytes.isEmpty else {
             framesRefused += 1

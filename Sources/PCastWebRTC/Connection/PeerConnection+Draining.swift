@@ -1,16 +1,17 @@
 import PCastMedia
 import PCastRTP
 
-/// Pictures are left out while the path to the platform is emptied of those that it did not carry; sound goes on.
+/// Dropping of queued video while the path to the platform is congested. Audio continues.
 extension PeerConnection {
-    /// What the video of one path waits for.
+    /// The state while the link drains and no video is sent.
     struct VideoDrain {
         let link: LinkDrain
-        /// The layers that begin anew afterwards, as bits.
+        /// The layers that need a key frame afterwards, as a bit mask.
         var layers: UInt8
     }
 
-    /// Who lost something asks for a key frame: at once, or once the path that lost it has room for it.
+    /// Handles key-frame requests for layers, given as a bit mask. If the link is congested, the key frame is requested
+    /// from the encoder only after the link has drained.
     mutating func answerKeyFrameRequests(_ layers: UInt8, at now: Instant) {
         if drain != nil {
             drain!.layers |= layers
@@ -25,7 +26,7 @@ extension PeerConnection {
         }
     }
 
-    /// Leaves out what waits if that has waited for too long.
+    /// Drops the queued video if it has been queued too long.
     mutating func leaveOutStale(at now: Instant) {
         guard drain == nil, sender?.value.isCongested == true else { return }
         for layer in localLayers.indices {
@@ -37,6 +38,7 @@ extension PeerConnection {
         }
     }
 
+    /// Drops the queued packets of layers and of all others that have any, and waits until the link has drained.
     private mutating func leaveOutVideo(_ layers: UInt8, at now: Instant) {
         var layers = layers
         for layer in localLayers.indices {
@@ -44,7 +46,7 @@ extension PeerConnection {
             if sender?.value.layer(layer)?.pointee.stream.waiting(in: local.value.log) != nil {
                 layers |= 1 << UInt8(layer)
             }
-            // One of which nothing waits has nothing to leave out, and what it lost is sent again.
+            // A layer without queued packets has nothing to drop, and its losses are repaired by retransmission.
             guard layers & 1 << UInt8(layer) != 0 else { continue }
             sender?.value.layer(layer)?.pointee.stream.leaveOut(of: local.value.log)
             awaitsKeyFrame[layer] = true
@@ -52,7 +54,7 @@ extension PeerConnection {
         drain = VideoDrain(link: LinkDrain(since: now), layers: layers)
     }
 
-    /// Asks for key frames once there is room for them.
+    /// Requests key frames once the link has drained.
     mutating func followDrain(at now: Instant) {
         guard let waiting = drain, let estimate = sender?.value.estimate, waiting.link.isOver(estimate, at: now) else {
             return

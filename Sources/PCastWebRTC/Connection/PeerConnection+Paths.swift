@@ -1,14 +1,15 @@
 public import PCastMedia
 import PCastRTP
 
-/// Restarts of ICE, and addresses that come and go.
+/// ICE restarts and changes of network addresses.
 extension PeerConnection {
     // MARK: Restart
 
-    /// Another offer, with new ICE credentials and everything else as it was: what restarts ICE where the platform is
-    /// not heard any more. Nil before the first answer.
+    /// Returns a new offer that restarts ICE: it has new credentials and is otherwise the same. It is used when the
+    /// platform is not reachable. Returns nil before the first answer.
     ///
-    /// - Parameter generator: a secure one.
+    /// - Parameter generator: A cryptographically secure generator.
+    /// - Returns: The offer to send to the platform.
     public mutating func makeRestartOffer(using generator: inout some RandomNumberGenerator) -> SessionDescription? {
         guard transport != nil else { return nil }
         let credentials = ICECredentials.random(using: &generator)
@@ -17,10 +18,15 @@ extension PeerConnection {
         return offerMade.description
     }
 
-    /// Takes in the platform's answer to the last offer of a restart: its credentials and candidates. Keys, tracks and
-    /// packets' numbers go on, and until a check succeeds so does the present path (ICE12).
+    /// Applies the answer to the last restart offer, with its credentials and candidates.
     ///
-    /// - Throws: `SDPError` when the answer does not fit; nothing has changed then.
+    /// Keys, tracks and sequence numbers do not change, and media stays on the present path until a check succeeds (RFC
+    /// 8445, section 9).
+    ///
+    /// - Parameters:
+    ///   - answer: The answer of the platform.
+    ///   - now: The present time.
+    /// - Throws: `SDPError` if the answer does not match the offer. Nothing has changed then.
     public mutating func acceptRestart(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
         guard let local = restartCredentials, transport != nil else { throw .answerDoesNotMatchOffer }
         let remote = try offerMade.accept(answer).remoteTransport
@@ -36,37 +42,39 @@ extension PeerConnection {
         follow(at: now)
     }
 
-    /// The driver's sockets have these addresses from now on: a network is gone, or there is a new one.
+    /// Sets the addresses of the driver's sockets after a network has appeared or disappeared.
     public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
         configuration.addresses = addresses
         transport?.value.setLocalAddresses(addresses, at: now)
         follow(at: now)
     }
 
-    /// A tunnel to the platform (TURN) begins at this loopback address: it is tried where nothing else works.
+    /// Adds a TURN tunnel to the platform, which begins at a loopback address. It is used if no other path works.
     public mutating func addRelay(_ address: TransportAddress, at now: Instant) {
         guard let port = configuration.addresses.first?.port else { return }
         let local = TransportAddress(ip: address.ip, port: port)
         transport?.value.addRelay(address, from: local, at: now)
     }
 
-    /// The tunnel is gone.
+    /// Removes a TURN tunnel that is closed.
     public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
         transport?.value.removeRelay(address, at: now)
         follow(at: now)
     }
 
-    /// The driver could not open it.
+    /// Reports that the driver could not open the connection of an ``Event/openConnection(to:)`` event.
     public mutating func connectionFailed(to address: TransportAddress) {
         transport?.value.connectionFailed(to: address)
     }
 
+    /// Returns the next event; nil if there is none.
     public mutating func pollEvent() -> Event? { events.isEmpty ? nil : events.removeFirst() }
 
-    /// Says goodbye; what `poll` gives afterwards is the last.
+    /// Closes the connection. The caller still sends the datagrams that ``poll(into:at:)`` returns, which end with a
+    /// DTLS close_notify alert.
     public mutating func close(at now: Instant) { transport?.value.close(at: now) }
 
-    /// Counts and measures since the beginning, under WebRTC's own names.
+    /// Returns the statistics since the beginning under their names in W3C webrtc-stats.
     public func stats(at now: Instant) -> RTCStatsReport {
         var report = ConnectionStats(clock: configuration.clock, now: now)
         report.add(sender)
@@ -77,7 +85,7 @@ extension PeerConnection {
         return report.report
     }
 
-    /// Counts and measures since the beginning.
+    /// The statistics since the beginning.
     public var statistics: PeerConnectionStatistics {
         PeerConnectionStatistics(
             sender: sender, receiver: receiver, video: videoBuffer?.value.statistics,

@@ -1,10 +1,11 @@
 public import PCastMedia
 import PCastRTP
 
-/// What comes from the platform.
+/// Processing of datagrams from the platform.
 extension PeerConnection {
     // MARK: Receiving
 
+    /// Processes a datagram, which is decrypted in place.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
@@ -21,6 +22,7 @@ extension PeerConnection {
         follow(at: now)
     }
 
+    /// Processes an RTP packet, including earlier packets that its redundancy repeats (RFC 2198).
     mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, at now: Instant) {
         guard let media = receiver?.receive(packet, at: now) else { return }
         transport?.value.expectMedia()
@@ -28,6 +30,7 @@ extension PeerConnection {
         insert(media, of: packet, at: now)
     }
 
+    /// Inserts a packet into the jitter buffer of its track.
     mutating func insert(
         _ media: MediaReceiver.Packet, of packet: UnsafeRawBufferPointer, at now: Instant
     ) {
@@ -44,6 +47,7 @@ extension PeerConnection {
         }
     }
 
+    /// Processes a compound RTCP packet.
     mutating func receiveControl(_ packet: UnsafeRawBufferPointer, at now: Instant) {
         let bytes = Span<UInt8>(_unsafeBytes: packet)
         let wallTime = configuration.clock.wallTime(at: now)
@@ -65,6 +69,7 @@ extension PeerConnection {
         if localAudio != nil { sender?.value.resolveRequests(.audio, in: localAudio!.value.log, at: now) }
     }
 
+    /// Sets the time that the jitter buffers wait for retransmissions.
     mutating func setPatience(roundTrip: TimeSpan) {
         videoBuffer?.value.patience = RetransmissionPatience.video(roundTripTime: roundTrip)
         guard let media = receiver?.audio?.media, media.feedback.contains(.nack), media.rtxPayloadType != nil else {
@@ -73,7 +78,8 @@ extension PeerConnection {
         audioBuffer?.value.patience = RetransmissionPatience.audio(roundTripTime: roundTrip)
     }
 
-    /// Once for all who ask before it is told; a resumed video begins with a key frame anyway.
+    /// Emits one key-frame event for all requests before it is polled. A ``Event/resumed(_:)`` event that is queued has
+    /// the same effect.
     mutating func noteKeyFrameRequests(_ layers: UInt8) {
         if localLayers.count > 1 {
             for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 { noteKeyFrameRequest(of: layer) }
@@ -83,16 +89,18 @@ extension PeerConnection {
         if !isTold { events.append(.keyFrameRequested) }
     }
 
+    /// Emits a key-frame event for one of several layers, unless one is queued.
     mutating func noteKeyFrameRequest(of layer: Int) {
         let isTold = events.contains { $0 == .layerNeedsKeyFrame(layer) || $0 == .layerResumed(layer) }
         if !isTold { events.append(.layerNeedsKeyFrame(layer)) }
     }
 
+    /// Emits events for tracks that the platform has paused or resumed.
     mutating func followPauses() {
         while let event = sender?.value.pollPauseEvent() {
             switch event {
             case .paused(let type, let layer):
-                // What is not sent is not answered.
+                // Media that is not sent causes no feedback.
                 transport?.value.expectMedia(false)
                 events.append(isOneOfSeveral(type) ? .layerPaused(layer) : .paused(type))
             case .resumed(let type, let layer):
@@ -102,9 +110,10 @@ extension PeerConnection {
         }
     }
 
+    /// Whether events of a media type are reported for each layer.
     func isOneOfSeveral(_ type: MediaType) -> Bool { type == .video && localLayers.count > 1 }
 
-    /// The next frame that arrived whole, of either track; nil when none waits.
+    /// Returns the next complete frame or gap of either track; nil if there is none.
     public mutating func pollFrame(at now: Instant) -> Media? {
         if videoBuffer != nil, let output = videoBuffer!.value.poll(at: now) {
             return media(output, codec: videoBuffer!.value.codec, track: receiver?.video, at: now)
@@ -116,6 +125,7 @@ extension PeerConnection {
         return nil
     }
 
+    /// Converts an output of a jitter buffer.
     mutating func media(
         _ output: JitterBuffer.Output, codec: Codec, track: InboundTrack?, at now: Instant
     ) -> Media {
@@ -131,14 +141,15 @@ extension PeerConnection {
         }
     }
 
-    /// Asks the platform to send no more than that of the video; nil lifts the limit.
+    /// Requests that the platform send at most a bit rate of video (REMB); nil removes the limit.
     public mutating func setReceivingLimit(_ bitrate: Bitrate?, at now: Instant) {
         receiver?.setBitrateLimit(bitrate, at: now)
     }
 
-    /// Asks the publisher for a key frame, as a decoder that has lost its way must.
+    /// Requests a key frame from the publisher, e.g. because the decoder failed.
     public mutating func requestKeyFrame() { receiver?.requestKeyFrame() }
 
+    /// Ends the key-frame request that a frame fulfills.
     mutating func noteKeyFrame(_ frame: JitterBuffer.Frame, at now: Instant) {
         receiver?.keyFrameArrived(sequence: frame.sequenceNumbers.lowerBound, at: now)
     }

@@ -1,30 +1,33 @@
 public import PCastMedia
 public import PCastRTP
 
-/// The whole of a client's call with a platform: one stream published, or one viewed.
+/// A client's connection to a platform, which publishes or views one stream.
 ///
-/// It is made with an offer, told the answer, and driven as a `DatagramMachine`. Encoded frames go in by `send`, come
-/// out by `pollFrame`, and what there is to know comes out by `pollEvent`.
+/// It is created with an offer, receives the answer, and is driven as a `DatagramMachine`. Encoded frames go in through
+/// ``send(_:layer:at:)`` and come out of ``pollFrame(at:)``; events come out of ``pollEvent()``.
 public struct PeerConnection: ~Copyable, DatagramMachine {
-    /// What the call is for.
+    /// The direction and the media of a connection.
     public enum Purpose: Sendable {
-        /// To send: a video codec, nil for none, and sound; the video in several layers side by side where there are more
-        /// than one, three at most.
+        /// Send a stream with a video codec (nil for no video) and audio. The video has 1 to 3 simulcast layers.
         case publish(video: Codec?, audio: Bool, layers: Int = 1)
-        /// To receive.
+        /// Receive a stream.
         case view(video: Bool, audio: Bool)
     }
 
+    /// The parameters of a connection.
     public struct Configuration: Sendable {
+        /// The certificate for DTLS.
         public var certificate: DTLSCertificate
-        /// The addresses that the driver's sockets are bound to.
+        /// The addresses of the driver's sockets.
         public var addresses: [TransportAddress]
-        /// By which sender reports tell UTC.
+        /// The relation of monotonic time to UTC, for the NTP timestamps of sender reports.
         public var clock: WallClockReference
+        /// The codecs, header extensions and feedback to offer.
         public var capabilities: MediaCapabilities
-        /// Tells the streams of one end apart from others' in RTCP; random.
+        /// The canonical name in RTCP, which identifies this endpoint; random (RFC 7022).
         public var cname: String
 
+        /// Creates a configuration.
         public init(
             certificate: DTLSCertificate, addresses: [TransportAddress], clock: WallClockReference,
             capabilities: MediaCapabilities = MediaCapabilities(), cname: String
@@ -37,53 +40,69 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
+    /// A change of the connection, or a request to the application or the driver.
     public enum Event: Hashable, Sendable {
+        /// Keys are established and media can be sent.
         case connected(SRTPProfile)
-        /// Some viewer cannot go on without a key frame: the encoder shall make one.
+        /// A subscriber needs a key frame, so the encoder must create one.
         case keyFrameRequested
-        /// Nobody takes what is sent of this type: its frames are not sent, and need not be made (RFC 7728).
+        /// The platform has paused a track, because it has no subscriber. Its frames are not sent and need not be
+        /// encoded (RFC 7728).
         case paused(MediaType)
-        /// Somebody does again. Video begins anew: its first picture has to be a key frame, others before it are not
-        /// sent.
+        /// The platform has resumed a track. Video frames before the next key frame are not sent.
         case resumed(MediaType)
-        /// The same of one of several layers of video, of which the three above are never told.
+        /// A subscriber needs a key frame of a layer. With several layers, the layer events replace the three above for
+        /// video.
         case layerNeedsKeyFrame(Int)
+        /// The platform has paused a layer.
         case layerPaused(Int)
+        /// The platform has resumed a layer.
         case layerResumed(Int)
+        /// Nothing was received for 5 s, or something was received again.
         case away, back
-        /// The platform said goodbye.
+        /// The platform has closed the connection.
         case closed
+        /// The connection has failed.
         case failed(TransportFailure)
+        /// The driver must open a TCP connection and call ``pathOpened(_:at:)`` or ``connectionFailed(to:)``.
         case openConnection(to: TransportAddress)
+        /// The driver must close a TCP connection that is not used any more.
         case closeConnection(NetworkPath)
     }
 
-    /// What arrived.
+    /// Received media.
     public enum Media: Sendable {
+        /// A complete frame and the time at which its last packet arrived.
         case frame(EncodedFrame, arrival: Instant)
-        /// Sound that was lost: to be concealed.
+        /// A gap of lost audio that the decoder must conceal.
         case gap(JitterBuffer.Gap)
     }
 
+    /// The parameters, whose addresses may change.
     var configuration: Configuration
+    /// The last offer.
     var offerMade: Offer
+    /// The local ICE credentials in use.
     var credentials: ICECredentials
-    /// Of the offer of a restart that is not answered yet.
+    /// The local ICE credentials of a restart offer without an answer; nil if there is none.
     var restartCredentials: ICECredentials?
+    /// The tie-breaker of the ICE role (RFC 8445, section 16.1).
     let tieBreaker: UInt64
+    /// The seed for ICE transaction IDs.
     let seed: UInt64
     let isPublisher: Bool
 
     var transport: Held<SecureTransport>?
     var sender: Held<MediaSender>?
     var receiver: MediaReceiver?
-    /// The video's layers, as agreed on.
+    /// The negotiated video layers, the lowest first.
     var localLayers: [Held<LocalTrack>] = []
     var localAudio: Held<LocalTrack>?
-    /// After a pause nothing but a key frame may follow.
+    /// Whether each layer drops frames until the next key frame, as after a pause.
     var awaitsKeyFrame = [false, false, false]
-    /// While the path is emptied.
+    /// The state while the link drains; nil if video is sent.
     var drain: VideoDrain?
+    /// The last target bit rate that ``pollEstimate()`` returned.
     var targetTold: Bitrate?
     var videoBuffer: Held<JitterBuffer>?
     var audioBuffer: Held<JitterBuffer>?
@@ -91,7 +110,12 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     var traffic = TransportTraffic()
     var generator: TransactionIDGenerator
 
-    /// - Parameter generator: a secure one; it makes passwords.
+    /// Creates a connection and its offer.
+    ///
+    /// - Parameters:
+    ///   - purpose: The direction and the media.
+    ///   - configuration: The parameters.
+    ///   - generator: A cryptographically secure generator, because it creates passwords.
     public init(
         _ purpose: Purpose, configuration: Configuration, using generator: inout some RandomNumberGenerator
     ) {
@@ -104,7 +128,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         if case .publish = purpose { isPublisher = true }
         self.isPublisher = isPublisher
         var capabilities = configuration.capabilities
-        // What is watched is not paused; who does not want it any more leaves.
+        // A viewer does not pause what it watches; it disconnects instead.
         if !isPublisher { capabilities.feedback.subtract([.pause, .pauseWithoutWait]) }
         let transport = TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
@@ -114,6 +138,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
             originSessionID: generator.next() >> 1, transport: transport, capabilities: capabilities)
     }
 
+    /// Returns the media sections of the offer.
     static func sections(
         _ purpose: Purpose, cname: String, using generator: inout some RandomNumberGenerator
     ) -> [OfferSection] {
@@ -142,22 +167,28 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
-    /// What layers are called, the lowest first.
+    /// Returns the RIDs of simulcast layers, the lowest first. One layer has none.
     static func layerNames(_ count: Int) -> [String] {
         precondition((1...3).contains(count), "a stream has one to three layers")
         return [[], ["l", "h"], ["l", "m", "h"]][count - 1]
     }
 
+    /// Returns a random SSRC other than zero.
     static func ssrc(using generator: inout some RandomNumberGenerator) -> UInt32 {
         UInt32.random(in: 1...UInt32.max, using: &generator)
     }
 
-    /// What is sent to the platform.
+    /// The last offer, which is sent to the platform.
     public var offer: SessionDescription { offerMade.description }
 
-    /// Takes in the platform's answer, and begins to connect.
+    /// Applies the answer and begins to connect.
     ///
-    /// - Throws: `SDPError` when the answer does not fit the offer.
+    /// - Precondition: The offer has not been answered before.
+    ///
+    /// - Parameters:
+    ///   - answer: The answer of the platform.
+    ///   - now: The present time.
+    /// - Throws: `SDPError` if the answer does not match the offer.
     public mutating func accept(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
         precondition(transport == nil, "an offer is answered once")
         let session = try offerMade.accept(answer)
@@ -178,6 +209,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         prepareMedia(session.media)
     }
 
+    /// Creates the tracks that the answer accepts.
     mutating func prepareMedia(_ media: [NegotiatedMedia]) {
         if isPublisher {
             sender = Held(MediaSender(media, cname: configuration.cname, playoutDelay: nil, using: &generator))
@@ -202,10 +234,14 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     // MARK: Sending
 
-    /// Sends a frame; nothing happens to frames of a track that was not agreed on or that is paused, or before the
-    /// connection is up.
+    /// Sends a frame.
     ///
-    /// - Parameter layer: of video, its place among those agreed on.
+    /// A frame is dropped if its track was not negotiated or is paused, or if the connection is not established.
+    ///
+    /// - Parameters:
+    ///   - frame: The frame.
+    ///   - layer: The index of the video layer, the lowest first; ignored for audio.
+    ///   - now: The present time.
     public mutating func send(_ frame: EncodedFrame, layer: Int = 0, at now: Instant) {
         let type = frame.codec.mediaType
         guard transport?.value.isConnected == true, sender?.value.isPaused(type, layer: layer) == false else { return }
@@ -222,29 +258,28 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
-    /// The codec agreed on for a track that is sent; nil when the platform took none.
+    /// Returns the negotiated codec of a sent track; nil if the platform rejected it or has not answered.
     public func sendingCodec(_ type: MediaType) -> Codec? {
         (type == .video ? sender?.value.video : sender?.value.audio)?.pointee.media.codec
     }
 
-    /// How many layers of video the platform takes; none before its answer.
+    /// The number of negotiated video layers; 0 before the answer.
     public var sendingLayerCount: Int { sender?.value.layerCount ?? 0 }
 
-    /// The codec agreed on for a track that is received.
+    /// Returns the negotiated codec of a received track; nil if there is none.
     public func receivingCodec(_ type: MediaType) -> Codec? {
         (type == .video ? receiver?.video : receiver?.audio)?.media.codec
     }
 
-    /// What is known of the path that media is sent along; nil for who sends none.
-    /// Its target is no more than the platform asks for.
+    /// The bandwidth estimate of the sending path; nil if the connection does not send. Its target is at most the limit
+    /// that the platform requested (REMB).
     public var estimate: BandwidthEstimate? {
         guard var estimate = sender?.value.estimate else { return nil }
         if let limit = sender?.value.receiverLimit { estimate.target = min(estimate.target, limit) }
         return estimate
     }
 
-    /// The estimate, when what may be sent has changed since it was polled last: by a hundredth or more, or to or from
-    /// what is wanted; nil else.
+    /// Returns the bandwidth estimate if its target has changed by at least 1 % since the last call; nil otherwise.
     public mutating func pollEstimate() -> BandwidthEstimate? {
         guard let estimate, transport?.value.isConnected == true else { return nil }
         let target = estimate.target
@@ -256,25 +291,27 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return estimate
     }
 
-    /// What would be sent, all tracks together and on the wire, if the path carried it.
+    /// Sets the bit rate that would be sent if bandwidth were unlimited, for all tracks together and including headers.
     public mutating func setWantedBitrate(_ bitrate: Bitrate) { sender?.value.wantedBitrate = bitrate }
 
-    /// What the platform is told of what is sent, beside what the connection knows of itself; see `PublisherReport`.
+    /// Sets the values of the application that are reported to the platform in addition to those of the connection. See
+    /// `PublisherReport`.
     public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
         sender?.value.setPublisherReport(report, at: now)
     }
 
-    /// When something authentic came from the platform last; nil before the connection was up.
+    /// The time at which the last authenticated datagram arrived; nil if the connection is not established.
     public var lastHeard: Instant? { transport?.value.isConnected == true ? transport!.value.lastHeard : nil }
 
     // MARK: Time and output
 
+    /// Converts the events of the transport.
     mutating func follow(at now: Instant) {
         while let event = transport?.value.pollEvent() {
             switch event {
             case .connected(let profile):
                 events.append(.connected(profile))
-                // Until reports measure it.
+                // The round-trip time of the ICE check applies until reports measure it.
                 if let roundTrip = transport?.value.roundTrip {
                     receiver?.setRoundTrip(roundTrip)
                     setPatience(roundTrip: roundTrip)
@@ -293,6 +330,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
+    /// Processes a packet that arrived before the keys.
     mutating func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         defer { copy.deallocate() }
@@ -300,6 +338,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         handle(copy, from: path, at: now)
     }
 
+    /// Performs what is due: checks, retransmissions and timeouts.
     public mutating func advance(to now: Instant) {
         transport?.value.advance(to: now)
         sender?.value.advance(to: now)
@@ -307,6 +346,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         follow(at: now)
     }
 
+    /// The time at which ``advance(to:)`` and ``poll(into:at:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         mutating get {
             guard let transport else { return nil }
@@ -322,6 +362,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
+    /// Appends datagrams to a batch. Returns true if the batch is full and more are due.
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         let (packets, bytes) = (batch.count, batch.byteCount)
         defer {
@@ -331,6 +372,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return fill(&batch, at: now)
     }
 
+    /// Appends datagrams by priority: ICE and DTLS, audio, video, RTCP. Returns true if the batch is full.
     mutating func fill(_ batch: inout DatagramBatch, at now: Instant) -> Bool {
         guard transport != nil else { return false }
         if transport!.value.poll(into: &batch, at: now) { return true }
@@ -349,11 +391,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return receiver?.poll(through: &transport!.value, into: &batch, wallTime: wallTime, at: now) ?? false
     }
 
-    /// How old a key frame may be to go on with.
+    /// The maximum age of a key frame at which a stream may resume.
     static let keyFrameAge = TimeSpan.milliseconds(500)
 
-    /// After a time without a way to the platform the logs may have gone on past what was sent: then sound goes on with
-    /// what comes next, and video with the next key frame.
+    /// Restarts streams whose unsent packets have left the log, e.g. after a time without a path. Audio resumes with
+    /// the next packet, and video with the next key frame.
     mutating func catchUp(at now: Instant) {
         guard transport!.value.canSend else { return }
         if let localAudio, let track = sender?.value.audio, track.pointee.stream.hasFallenBehind(localAudio.value.log) {
@@ -362,6 +404,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         for layer in localLayers.indices { catchUp(layer: layer, at: now) }
     }
 
+    /// Restarts the stream of a layer at the newest key frame if that is recent, and otherwise requests one.
     mutating func catchUp(layer: Int, at now: Instant) {
         let local = localLayers[layer]
         guard let stream = sender?.value.layer(layer)?.pointee.stream else { return }
@@ -377,7 +420,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
-    /// Sends what waits of the video, the lowest layer first; true when the batch is full.
+    /// Sends the queued video packets, the lowest layer first. Returns true if the batch is full.
     mutating func sendVideo(_ batch: inout DatagramBatch, _ now: Instant) -> Bool {
         guard let first = localLayers.first else { return false }
         if localLayers.count > 1 {
@@ -392,6 +435,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return send(.video, from: first.value.log, first.value.captureClock, &batch, now)
     }
 
+    /// Sends the queued packets of a layer until the log is empty, the pacer stops it, or the batch is full.
     mutating func sendLayer(
         _ layer: Int, _ batch: inout DatagramBatch, _ now: Instant
     ) -> MediaSender.Sending {
@@ -404,7 +448,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         }
     }
 
-    /// Sends all that waits of a track; true when the batch is full.
+    /// Sends the queued packets of a track. Returns true if the batch is full.
     mutating func send(
         _ type: MediaType, from log: borrowing PacketLog, _ capture: CaptureClock?, _ batch: inout DatagramBatch,
         _ now: Instant
@@ -415,12 +459,13 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         return true
     }
 
+    /// Reports that a TCP connection was closed by the peer or an error.
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         transport?.value.pathClosed(path, at: now)
         follow(at: now)
     }
 
-    /// The driver opened the connection that an event asked for.
+    /// Reports that the driver opened the connection of an ``Event/openConnection(to:)`` event.
     public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
         transport?.value.pathOpened(path, at: now)
         follow(at: now)
@@ -428,7 +473,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 }
 
 extension InboundTrack {
-    /// The mapping of the last sender report; nil where that tells no time.
+    /// The mapping from RTP timestamps to wall-clock time in the last sender report; nil if there is none or it has no
+    /// time.
     public var captureClock: CaptureClock? {
         senderReport.flatMap { report in
             guard report.information.ntpTimestamp != 0 else { return nil }

@@ -1,31 +1,41 @@
 public import PCastMedia
 public import PCastRTP
 
-/// What a call has counted since it began (names after W3C webrtc-stats where it has them).
+/// The statistics of a connection since the beginning. Names follow W3C webrtc-stats where it defines them.
 public struct PeerConnectionStatistics: Sendable {
+    /// The number of RTP packets sent, including retransmissions.
     public var packetsSent = 0
+    /// The number of payload bytes sent.
     public var bytesSent = 0
+    /// The number of packets retransmitted.
     public var packetsRetransmitted = 0
+    /// The number of NACK messages received, or, if the connection receives media, of packets requested by NACK.
     public var nackCount = 0
+    /// The number of key-frame requests (PLI and FIR), received or sent.
     public var pliCount = 0
+    /// The number of RTP packets received.
     public var packetsReceived = 0
+    /// The number of payload bytes received, including retransmissions.
     public var bytesReceived = 0
-    /// Packets that never came, after repair.
+    /// The number of packets that were lost after repair.
     public var packetsLost = 0
-    /// Of the last 256 packets sent, how many the other side says it lost.
+    /// The fraction lost in the last receiver report, in 1/256; nil before the first report.
     public var fractionLost: UInt8?
-    /// The part of the sound's packets sent that the other side lately lost, before repair, 0 to 1.
+    /// The recent loss rate of sent audio packets before repair, from 0 to 1; nil if it is unknown.
     public var soundLoss: Double?
-    /// Packets of sound that were lost, and repeated by later ones (RFC 2198).
+    /// The number of lost audio packets that redundancy recovered (RFC 2198).
     public var packetsRepeated = 0
-    /// Our monotonic clock less the other side's wall clock, as its sender reports tell it; nil while unknown.
+    /// The local monotonic time minus the wall-clock time of the peer, from its sender reports; nil if it is unknown.
     public var senderClockOffset: TimeSpan?
-    /// How long pictures are to wait, as their sender asks; nil where it asks for nothing.
+    /// The playout delay that the sender requested; nil if it has not requested any.
     public var playoutDelay: PlayoutDelay?
-    /// Of video, or of sound where there is no video.
+    /// The interarrival jitter of video, or of audio if there is no video (RFC 3550, section 6.4.1).
     public var jitter: TimeSpan?
+    /// The round-trip time from RTCP, or else from the last ICE check; nil if it is unknown.
     public var roundTrip: TimeSpan?
+    /// The statistics of the video jitter buffer; nil if no video is received.
     public var video: JitterBufferStatistics?
+    /// The statistics of the audio jitter buffer; nil if no audio is received.
     public var audio: JitterBufferStatistics?
 
     init(

@@ -1,94 +1,109 @@
 public import PCastMedia
 import PCastRTP
 
-/// ICE, DTLS and SRTP of one peer: datagrams in, plaintext RTP and RTCP out, and the other way round.
+/// The ICE, DTLS and SRTP layers of one connection.
 ///
-/// Both ends stand on it: a client's `PeerConnection` with an agent that checks, a server's `Relay` with a lite one.
-/// Media is decrypted in the driver's buffer and encrypted into the driver's batch; only handshakes and checks, a few
-/// dozen datagrams in a peer's life, pass through a queue here.
+/// A client's `PeerConnection` uses it with a controlling agent, and the SFU uses it with a lite agent. Media is
+/// decrypted in the driver's buffer and encrypted into the driver's batch. Only handshakes and checks, which are few,
+/// are copied through a queue.
 public struct SecureTransport: ~Copyable {
-    /// What a datagram turned out to be.
+    /// The kind of a received datagram.
     public enum Received {
-        /// Dealt with here, or not authentic.
+        /// It was processed here, or is not authentic.
         case nothing
-        /// The buffer's first `length` bytes are an RTP packet in the clear.
+        /// The first `length` bytes of the buffer are a decrypted RTP packet.
         case rtp(length: Int)
-        /// The buffer's first `length` bytes are a compound RTCP packet in the clear.
+        /// The first `length` bytes of the buffer are a decrypted compound RTCP packet.
         case rtcp(length: Int)
     }
 
+    /// A change of the transport, or a request to the driver.
     public enum Event: Hashable, Sendable {
-        /// Keys are agreed: media can flow.
+        /// Keys are established and media can be sent.
         case connected(SRTPProfile)
-        /// The peer is reached by another path from now on.
+        /// Media is sent on another path from now on.
         case pathChanged(NetworkPath)
-        /// Silent for five seconds, and heard of again.
+        /// Nothing was received for 5 s, or something was received again.
         case away, back
-        /// The peer said goodbye (DTLS close_notify).
+        /// The peer has closed the connection (DTLS close_notify).
         case closed
+        /// The transport has failed.
         case failed(TransportFailure)
-        /// The driver is asked to open a connection (RFC 6544), and to tell `pathOpened`.
+        /// The driver must open a TCP connection (RFC 6544) and call ``pathOpened(_:at:)`` or
+        /// ``connectionFailed(to:)``.
         case openConnection(to: TransportAddress)
-        /// A connection that is not needed any more.
+        /// The driver must close a TCP connection that is not used any more.
         case closeConnection(NetworkPath)
     }
 
+    /// A datagram and its path.
     private struct Outgoing {
         let bytes: [UInt8]
         let path: NetworkPath
     }
 
-    /// Datagrams of checks and handshakes that wait; the oldest is dropped when full, for both are repeated.
+    /// The maximum number of queued checks and handshake datagrams. The oldest one is dropped, because both are
+    /// retransmitted.
     private static let outgoingLimit = 32
 
-    /// Protected packets that came before the keys (DTLS13); further ones are dropped and repaired later.
+    /// The maximum number of SRTP packets that are kept until the handshake has finished. Further ones are dropped and
+    /// repaired later.
     private static let earlyLimit = 16
 
-    // What each packet asks for, together; see `bringNear`.
-    /// To be looked at without being kept: counting a reference would wait for what is being brought near.
+    // The next properties are accessed for each packet; see `bringNear`. This one is for prefetching only: a retained
+    // reference would access the object, and thus wait for the memory that is being prefetched.
     private var nearSender: Unmanaged<SRTPSender>?
     private var sender: SRTPSender?
+    /// Whether the agent is a client's controlling agent.
     private let isControlling: Bool
     private var hasEnded = false
-    /// Where datagrams go at the moment; nil before the first valid check.
+    /// The path on which datagrams are sent; nil before the first valid check.
     public private(set) var path: NetworkPath?
 
-    // What each report of the peer's asks for as well.
+    // The next properties are also accessed for each report of the peer.
     private var receiver: SRTPReceiver?
     private var nearReceiver: Unmanaged<SRTPReceiver>?
-    /// A large one, of which a relay's viewers have none.
+    /// The agent of a client; nil in the SFU, where the box saves memory.
     private let controlling: Held<ICEControllingAgent>?
     private var isAway = false
+    /// Whether the peer has shown that it has the keys.
     private var isSettled = false
     private var hasStartedHandshake = false
-    /// When something authentic came last; nil before anything did.
+    /// The time at which the last authenticated datagram arrived; nil before the first.
     public private(set) var lastHeard: Instant?
+    /// The time of the last call of ``advance(to:)``.
     private var lastAdvance = Instant(nanoseconds: .min)
     private var outgoing: [Outgoing] = []
     private var events: [Event] = []
+    /// The agent of a server; nil in a client.
     private var lite: ICELiteAgent?
 
     private let handshake: any DTLSHandshake
     private var transactions: TransactionIDGenerator
+    /// The packets that arrived before the keys.
     private var early: [Outgoing] = []
 
-    /// Datagrams that were not authentic, or no datagrams of these protocols at all.
+    /// The number of datagrams that were not authentic or of none of the protocols.
     public private(set) var rejected = 0
 
-    /// Those of them that look like RTP or RTCP, and came when there were keys.
+    /// The number of rejected SRTP and SRTCP packets that arrived after the keys were established.
     public private(set) var rejectedPackets = 0
 
-    /// The keys' profile, once agreed.
+    /// The SRTP profile; nil before the keys are established.
     public var profile: SRTPProfile? { sender?.profile }
 
-    /// Whether media can be protected.
+    /// Whether keys are established and the transport has not ended.
     public var isConnected: Bool { sender != nil && !hasEnded }
 
-    /// Whether media can be protected, and there is a way to send it.
+    /// Whether media can be sent: keys are established and there is a path.
     public var canSend: Bool { mutating get { isConnected && path != nil } }
 
-    /// A server's end: answers checks.
-    /// - Parameter seed: for transaction ids; from a secure source.
+    /// Creates the transport of a server, which answers checks.
+    ///
+    /// - Parameters:
+    ///   - agent: The ICE agent.
+    ///   - handshake: The DTLS handshake.
+    ///   - seed: The seed for transaction IDs, from a secure source.
     public init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {
         lite = agent
         controlling = nil
@@ -97,7 +112,7 @@ public struct SecureTransport: ~Copyable {
         transactions = TransactionIDGenerator(seed: seed)
     }
 
-    /// A client's end: makes the checks.
+    /// Creates the transport of a client, which sends checks. `seed`, for transaction IDs, comes from a secure source.
     public init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
         controlling = Held(agent)
         isControlling = true
@@ -105,10 +120,12 @@ public struct SecureTransport: ~Copyable {
         transactions = TransactionIDGenerator(seed: seed)
     }
 
-    /// What there is to tell; nil when nothing more.
+    /// Returns the next event; nil if there is none.
     ///
-    /// With the last one the memory goes that they stood in: whether there is any is asked after each report, and of what
-    /// stands elsewhere it would have to be fetched.
+    /// The memory of the queue is released with the last event. It is checked after each report whether there are
+    /// events, and an empty array without its own memory avoids a cache miss.
+    ///
+    /// - Returns: The event.
     public mutating func pollEvent() -> Event? {
         guard !events.isEmpty else { return nil }
         defer { if events.isEmpty { events = [] } }
@@ -117,7 +134,7 @@ public struct SecureTransport: ~Copyable {
 
     // MARK: Receiving
 
-    /// Takes in a datagram; RTP and RTCP are left in the clear in the same memory.
+    /// Processes a datagram. RTP and RTCP packets are decrypted in place.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Received {
@@ -152,7 +169,8 @@ public struct SecureTransport: ~Copyable {
         return .rtp(length: length)
     }
 
-    /// The peer's first packet that the keys protect shows that it has them (DTLS6).
+    /// Lets the handshake release its resources: the peer's first SRTP packet shows that it has the keys, so the last
+    /// flight need not be retransmitted.
     private mutating func settle() {
         isSettled = true
         handshake.settle()
@@ -180,7 +198,8 @@ public struct SecureTransport: ~Copyable {
         return .rtcp(length: length)
     }
 
-    /// An authentic packet, and no replay, from an address that is not the selected one: the peer may have moved (ICE7).
+    /// Sends an ICE check to an unselected path on which an authentic packet arrived that is not a replay. The peer may
+    /// have changed its address.
     private mutating func probe(_ path: NetworkPath, at now: Instant) {
         guard lite != nil, receiver?.lastWasNewest == true else { return }
         let request = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
@@ -189,26 +208,28 @@ public struct SecureTransport: ~Copyable {
         if !request.isEmpty { enqueue(request, to: path) }
     }
 
-    /// Where the last question went whether the peer is there; its answer comes from nowhere known.
+    /// The path on which the last connectivity probe was sent; its response arrives on that path.
     public var probedPath: NetworkPath? { lite?.probedPath }
 
-    /// An SSRC of the peer's that none of its packets had before the last few; nil when no more.
+    /// Returns an SSRC that the peer has recently begun to use; nil if there is no other.
     public mutating func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
 
+    /// Keeps a packet that arrived before the keys, if there is room and its path is validated.
     private mutating func holdEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
         guard early.count < Self.earlyLimit, isValidated(path) else { return }
         early.append(Outgoing(bytes: Array(packet), path: path))
     }
 
-    /// A packet that came before the keys did, to be given to `handle` again after `connected`; nil when no more.
+    /// Returns a packet that arrived before the keys, which the caller passes to ``handle(_:from:at:)`` after
+    /// ``Event/connected(_:)``. Returns nil if there is no other.
     public mutating func takeEarlyPacket() -> (bytes: [UInt8], path: NetworkPath)? {
         guard isConnected, !early.isEmpty else { return nil }
         let packet = early.removeFirst()
         return (packet.bytes, packet.path)
     }
 
-    /// Whether the peer passed an authenticated check on this path; DTLS is taken from every such path, nominated or
-    /// not (ICE2).
+    /// Returns whether the peer has passed an authenticated check on a path. DTLS is accepted on each such path,
+    /// because the handshake may begin before nomination (RFC 8445, section 12.2).
     public func isValidated(_ path: NetworkPath) -> Bool {
         path == self.path || lite?.isValidated(path) == true || controlling?.value.isValidated(path) == true
     }
@@ -219,8 +240,7 @@ public struct SecureTransport: ~Copyable {
             return
         }
         var outcome = ICEOutcome()
-        // The reply is written by whichever agent there is; a closure may not capture the span, so the memory is
-        // taken first.
+        // The buffer is allocated here because a closure cannot capture the span.
         let reply = UnsafeMutableRawBufferPointer.allocate(byteCount: STUNMessage.maximumSize, alignment: 8)
         defer { reply.deallocate() }
         if lite != nil {
@@ -248,17 +268,19 @@ public struct SecureTransport: ~Copyable {
         followHandshake(at: now)
     }
 
-    // MARK: Following the two machines inside
+    // MARK: State of the agent and the handshake
 
+    /// Emits ``Event/back`` if the peer was away.
     private mutating func noteLife() {
         guard isAway else { return }
         isAway = false
         events.append(.back)
     }
 
+    /// Applies changes of the ICE agent, and starts the handshake on the first path.
     private mutating func followAgent(at now: Instant) {
         if let current = lite.map({ $0.sendingPath }) ?? controlling?.value.selectedPath, current != path {
-            // Also after a while without any: only the very first is no change.
+            // It is also a change after a time without a path; only the first path is none.
             if hasStartedHandshake { events.append(.pathChanged(current)) }
             path = current
         }
@@ -273,6 +295,7 @@ public struct SecureTransport: ~Copyable {
         }
     }
 
+    /// Applies changes of the handshake, and creates the SRTP contexts when keys are established.
     private mutating func followHandshake(at now: Instant) {
         drainHandshake()
         switch handshake.state {
@@ -291,6 +314,7 @@ public struct SecureTransport: ~Copyable {
         }
     }
 
+    /// Queues the datagrams of the handshake.
     private mutating func drainHandshake() {
         guard let path else { return }
         while handshake.hasDatagrams {
@@ -302,6 +326,7 @@ public struct SecureTransport: ~Copyable {
         }
     }
 
+    /// Ends the transport with its last event.
     private mutating func end(_ event: Event) {
         guard !hasEnded else { return }
         hasEnded = true
@@ -309,6 +334,7 @@ public struct SecureTransport: ~Copyable {
         events.append(event)
     }
 
+    /// Queues a datagram, and drops the oldest one if the queue is full.
     private mutating func enqueue(_ bytes: [UInt8], to path: NetworkPath) {
         if outgoing.count == Self.outgoingLimit { outgoing.removeFirst() }
         outgoing.append(Outgoing(bytes: bytes, path: path))
@@ -316,16 +342,20 @@ public struct SecureTransport: ~Copyable {
 
     // MARK: Time and output
 
-    /// Asked after each report, and so `mutating`, though it changes nothing: nothing is asked of a copy.
+    /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
+    ///
+    /// It is called after each report. The getter is `mutating` so that it does not copy the agent, though it changes
+    /// nothing.
     public var deadline: Instant? {
         mutating get {
             guard !hasEnded else { return nil }
             let checks = isControlling ? controlling?.value.deadline : lite?.deadline(after: lastAdvance)
-            // A handshake that came to its end waits for nothing.
+            // A handshake that has finished has no deadline.
             return Instant.earlier(checks, hasStartedHandshake && sender == nil ? handshake.deadline : nil)
         }
     }
 
+    /// Performs what is due: checks, retransmissions of the handshake, and timeouts.
     public mutating func advance(to now: Instant) {
         guard !hasEnded else { return }
         lastAdvance = now
@@ -336,6 +366,7 @@ public struct SecureTransport: ~Copyable {
         judgeLife(at: now)
     }
 
+    /// Checks whether the peer has expired, is away, or is back.
     private mutating func judgeLife(at now: Instant) {
         let expired = lite.map { $0.hasExpired(at: now) } ?? controlling.map { $0.value.state == .failed } ?? false
         if expired {
@@ -352,7 +383,7 @@ public struct SecureTransport: ~Copyable {
         }
     }
 
-    /// Appends what checks and handshakes have to send. Answers true when the batch was full and more waits.
+    /// Appends checks and handshake datagrams to a batch. Returns true if the batch is full and more are due.
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         while !outgoing.isEmpty {
             guard batch.append(outgoing[0].bytes, to: outgoing[0].path) else { return true }
@@ -367,7 +398,8 @@ public struct SecureTransport: ~Copyable {
         return true
     }
 
-    /// Protects a packet that lies in two places into one; see `SRTPSender`. Zero when it was refused.
+    /// Encrypts a packet, whose header and payload are in different buffers, into a third one. Returns its size in
+    /// bytes; 0 if it failed. See `SRTPSender`.
     public mutating func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         into destination: UnsafeMutableRawBufferPointer
@@ -375,19 +407,19 @@ public struct SecureTransport: ~Copyable {
         sender?.protectRTP(header: header, payload: payload, into: destination) ?? 0
     }
 
-    /// Protects in place a packet whose header takes `headerSize` bytes. Zero when it was refused.
+    /// Encrypts a packet in place, whose header has `headerSize` bytes. Returns its size in bytes; 0 if it failed.
     public mutating func protectRTP(
         _ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int
     ) -> Int {
         sender?.protectRTP(packet, length: length, headerSize: headerSize) ?? 0
     }
 
-    /// Protects a compound RTCP packet in place. Zero when it was refused.
+    /// Encrypts a compound RTCP packet in place. Returns its size in bytes; 0 if it failed.
     public mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         sender?.protectRTCP(packet, length: length) ?? 0
     }
 
-    /// See `Nearness`.
+    /// Prefetches the memory that sending a packet needs. See `Nearness`.
     @inline(__always)
     public mutating func bringNear(_ step: Nearness) {
         switch step {
@@ -397,7 +429,7 @@ public struct SecureTransport: ~Copyable {
         }
     }
 
-    /// Has brought near what a packet of the peer's needs. See `Nearness`.
+    /// Prefetches the memory that receiving a packet needs. See `Nearness`.
     @inline(__always)
     public mutating func bringReceivingNear(_ step: Nearness) {
         switch step {
@@ -409,63 +441,68 @@ public struct SecureTransport: ~Copyable {
         }
     }
 
-    /// Whether `poll` has anything to give, as far as that is known without asking.
+    /// Whether ``poll(into:at:)`` may append datagrams. It may be true although there is none.
     public var hasOutput: Bool { mutating get { !outgoing.isEmpty || isControlling } }
 
     // MARK: Paths and restarts
 
+    /// Reports that a TCP connection was closed. Media moves to another path, if there is one.
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         lite?.pathClosed(path)
         controlling?.value.pathClosed(path, at: now)
         guard self.path == path else { return }
         self.path = nil
-        // What was measured of the closed one is not of the other, now or when there is one.
+        // The event causes a reset of measurements, which belong to the closed path.
         if !hasEnded { followAgent(at: now) }
     }
 
-    /// The driver opened the connection that `openConnection` asked for.
+    /// Reports that the driver opened the connection of an ``Event/openConnection(to:)`` event.
     public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
         controlling?.value.connectionOpened(path, at: now)
     }
 
-    /// The connection that `openConnection` asked for could not be had.
+    /// Reports that the driver could not open the connection of an ``Event/openConnection(to:)`` event.
     public mutating func connectionFailed(to address: TransportAddress) {
         controlling?.value.connectionFailed(to: address)
     }
 
-    /// Whether media or reports come all the time from now on, so that silence of 300 ms means trouble.
+    /// Sets whether packets are expected continuously, so that a check is sent after 300 ms of silence.
     public mutating func expectMedia(_ isExpected: Bool = true) { controlling?.value.expectsMedia = isExpected }
 
-    /// The addresses of our sockets are these from now on.
+    /// Sets the addresses of the driver's sockets. It has an effect in a client only.
     public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
         controlling?.value.setLocalAddresses(addresses, at: now)
         followAgent(at: now)
     }
 
-    /// See `ICEControllingAgent.addRelay`.
+    /// Adds a TURN tunnel. See `ICEControllingAgent.addRelay`.
     public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
         controlling?.value.addRelay(address, from: local, at: now)
     }
 
+    /// Removes a TURN tunnel that is closed.
     public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
         controlling?.value.removeRelay(address, at: now)
         followAgent(at: now)
     }
 
+    /// Adds a candidate of the peer. It has an effect in a client only.
     public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
         controlling?.value.addRemoteCandidate(candidate, at: now)
     }
 
-    /// New credentials on both sides; the old ones hold until the new pair is nominated (ICE12).
+    /// Restarts ICE with new credentials on both sides. The old ones stay valid until a path is nominated with the new
+    /// ones (RFC 8445, section 9).
     public mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         lite?.restart(local: local, remote: remote)
         controlling?.value.restart(local: local, remote: remote, at: now)
     }
 
-    /// The round trip of the last check, where this side makes checks.
+    /// The round-trip time of the last check; nil in a server, and before the first check.
     public var roundTrip: TimeSpan? { controlling?.value.roundTrip }
 
-    /// Says goodbye; what `poll` gives afterwards is the last.
+    /// Closes the transport. The caller still sends the datagrams that ``poll(into:at:)`` appends, which end with a
+    /// DTLS close_notify alert.
     public mutating func close(at now: Instant) {
         guard !hasEnded else { return }
         handshake.close()

@@ -1,11 +1,11 @@
-/// Why a peer's transport ended without being asked to.
+/// The reason why a transport failed.
 public enum TransportFailure: Hashable, Sendable {
     /// No check of the peer arrived before the setup deadline.
     case setupTimeout
 
-    /// Nothing authenticated for 30 s (RFC 7675).
+    /// Nothing was authenticated for 30 s (RFC 7675, section 5.1).
     case consentExpired
 
-    /// The handshake failed; the text says why, for a log.
+    /// The DTLS handshake failed; the text is the reason, for a log.
     case handshake(String)
 }

@@ -1,21 +1,26 @@
-/// What is known of a client's last flight, which ends with its Finished.
+/// The state of a client's last flight, which ends with its Finished message.
 struct ClientFinalFlight {
-    /// OpenSSL's timer of all other flights, in microseconds: an hour, which no handshake lasts.
+    /// The duration of OpenSSL's timer for all other flights, in microseconds. It is one hour, which no handshake
+    /// lasts, because this module keeps the time.
     static let never: UInt32 = 3_600_000_000
 
-    /// OpenSSL's timer of this flight, in microseconds: run out whenever it is asked to repeat the flight, the first
-    /// time after 50 ms, and not while it reads what follows the flight's writing. Where less time has really passed, as
-    /// in a test, it writes nothing, and a copy has to do.
+    /// The duration of OpenSSL's timer for this flight, in microseconds.
+    ///
+    /// It has expired when OpenSSL is asked to retransmit the flight, which is after 50 ms at the earliest, but not
+    /// while OpenSSL reads the datagrams that arrive right after the flight. If less time has really passed, as in a
+    /// test, OpenSSL writes nothing and a copy is retransmitted.
     static let timer: UInt32 = 20_000
 
-    /// OpenSSL ends a handshake after twelve repetitions.
+    /// The maximum number of flights that OpenSSL writes anew; it aborts a handshake after twelve timeouts.
     private static let renewalLimit = 10
 
+    /// Whether OpenSSL has written the flight.
     var hasBegun = false
+    /// Whether OpenSSL is writing the flight anew at the moment.
     var isRenewing = false
     private var renewals = 0
 
-    /// Whether OpenSSL may be asked for the flight again.
+    /// Returns whether OpenSSL may write the flight anew, and counts it.
     mutating func claimRenewal() -> Bool {
         guard hasBegun, renewals < Self.renewalLimit else { return false }
         renewals += 1

@@ -1,19 +1,23 @@
 import COpenSSL
 
-/// What it takes to read the one record that still matters of a handshake that is over: the peer's goodbye (DTLS7).
+/// Decrypts the alerts of the peer after the handshake, so that the OpenSSL state can be released before.
 ///
-/// OpenSSL's own state for it is tens of kilobytes; this is the key of one direction (RFC 5246, section 6.3).
+/// Only alerts matter then. OpenSSL's state has tens of kilobytes; this needs only the key of one direction (RFC 5246,
+/// section 6.3).
 struct DTLSAlertReader {
+    /// The AEAD cipher of the negotiated suite.
     private enum Cipher {
         case gcm(keyLength: Int)
         case chaChaPoly
 
+        /// The size of the key in bytes.
         var keyLength: Int { if case .gcm(let length) = self { length } else { 32 } }
-        /// Bytes of nonce that come of the keys.
+        /// The number of nonce bytes that come from the key block.
         var vectorLength: Int { if case .gcm = self { 4 } else { 12 } }
-        /// Bytes of nonce in each record (RFC 5288, section 3).
+        /// The number of nonce bytes in each record (RFC 5288, section 3).
         var explicitLength: Int { if case .gcm = self { 8 } else { 0 } }
 
+        /// The cipher in OpenSSL.
         var implementation: OpaquePointer? {
             switch self {
             case .gcm(16): EVP_aes_128_gcm()
@@ -22,7 +26,7 @@ struct DTLSAlertReader {
             }
         }
 
-        /// Nil for the suites that are not authenticated encryption, which only the oldest peers need.
+        /// Creates the cipher of a suite. Returns nil if the suite is not AEAD, which only old peers need.
         init?(_ suite: OpaquePointer) {
             switch SSL_CIPHER_get_cipher_nid(suite) {
             case NID_aes_128_gcm: self = .gcm(keyLength: 16)
@@ -34,16 +38,16 @@ struct DTLSAlertReader {
     }
 
     private static let tagLength = 16
-    /// Level and description (RFC 5246, section 7.2).
+    /// The size of an alert: level and description (RFC 5246, section 7.2).
     private static let alertLength = 2
     private static let fatal: UInt8 = 2
     private static let closeNotify: UInt8 = 0
 
     private let cipher: Cipher
-    /// What the peer writes with, and behind it its part of the nonces.
+    /// The peer's write key, followed by its part of the nonces.
     private let keys: [UInt8]
 
-    /// Of a handshake that has finished; nil where its suite is none of those that are read here.
+    /// Derives the key of a finished handshake. Returns nil if the cipher suite is not supported here.
     init?(_ ssl: OpaquePointer, role: DTLSRole) {
         guard let suite = SSL_get_current_cipher(ssl), let cipher = Cipher(suite),
             let digest = SSL_CIPHER_get_handshake_digest(suite), let session = SSL_get_session(ssl)
@@ -65,7 +69,7 @@ struct DTLSAlertReader {
             pcast_tls12_expand(
                 EVP_MD_get0_name(digest), secret, secret.count, seed, seed.count, &block, block.count) == 1
         else { return nil }
-        // The client's key, the server's, the client's vector, the server's.
+        // The order is client key, server key, client IV, server IV (RFC 5246, section 6.3).
         let peer = role == .client ? 1 : 0
         let key = peer * keyLength
         let vector = 2 * keyLength + peer * vectorLength
@@ -73,7 +77,8 @@ struct DTLSAlertReader {
         keys = Array(block[key..<key + keyLength] + block[vector..<vector + vectorLength])
     }
 
-    /// Whether a datagram begins with an authentic alert after which nothing comes: a goodbye, or a fatal one.
+    /// Returns whether a datagram begins with an authentic alert that ends the connection, i.e. close_notify or a fatal
+    /// one.
     func endsConnection(_ datagram: UnsafeRawBufferPointer) -> Bool {
         let length = cipher.explicitLength + Self.alertLength + Self.tagLength
         guard datagram.count >= DTLSRecord.headerSize + length,
@@ -82,17 +87,18 @@ struct DTLSAlertReader {
         return alert[0] == Self.fatal || alert[1] == Self.closeNotify
     }
 
-    /// The content of the first record, which has the length of an alert's; nil when it is not authentic.
+    /// Decrypts the first record, whose length is that of an alert. Returns nil if it is not authentic.
     private func open(_ datagram: UnsafeRawBufferPointer) -> [UInt8]? {
         let record = UnsafeRawBufferPointer(rebasing: datagram[DTLSRecord.headerSize...])
         var nonce = Array(keys[cipher.keyLength...])
         if cipher.explicitLength > 0 {
             nonce += record[..<cipher.explicitLength]
         } else {
-            // Epoch and sequence number, padded to the left (RFC 7905, section 2).
+            // The nonce is the IV combined with epoch and sequence number, padded on the left (RFC 7905, section 2).
             for index in 0..<8 { nonce[4 + index] ^= datagram[3 + index] }
         }
-        // Epoch and sequence number, type, version, and the length of what is encrypted (RFC 5246, section 6.2.3.3).
+        // The additional data are epoch and sequence number, type, version and plaintext length (RFC 5246, section
+        // 6.2.3.3).
         let associated = Array(datagram[3..<11]) + Array(datagram[0..<3]) + [0, UInt8(Self.alertLength)]
         guard let context = EVP_CIPHER_CTX_new() else { return nil }
         defer { EVP_CIPHER_CTX_free(context) }

@@ -1,13 +1,13 @@
 import COpenSSL
 public import PCastMedia
 
-/// A self-signed certificate and the context of every handshake that shows it: one for a process (DTLS12).
+/// A self-signed certificate and the OpenSSL context of all handshakes that use it. A process needs only one.
 ///
-/// ECDSA on P-256, signed with SHA-256, a random serial number, valid from the day before for a year. Peers may show
-/// RSA certificates too (DTLS11).
+/// The key is ECDSA on P-256, the signature uses SHA-256, the serial number is random, and the validity is a year from
+/// the day before. Peers may also have RSA certificates.
 public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shared between threads by design
     let context: OpaquePointer
-    /// For descriptions.
+    /// The fingerprint for session descriptions.
     public let fingerprint: DTLSFingerprint
 
     private init(context: OpaquePointer, fingerprint: DTLSFingerprint) {
@@ -17,14 +17,24 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
 
     deinit { SSL_CTX_free(context) }
 
-    /// - Parameter now: the certificate is valid from the day before.
+    /// Generates a key and a certificate.
+    ///
+    /// - Parameter now: The present time; the certificate is valid from the day before.
+    /// - Returns: The certificate.
+    /// - Throws: ``DTLSError`` if OpenSSL fails.
     public static func generate(at now: WallTime) throws(DTLSError) -> DTLSCertificate {
         guard let key = pcast_evp_ec_gen("P-256") else { throw failure("making a key") }
         defer { EVP_PKEY_free(key) }
         return try make(key, at: now)
     }
 
-    /// Of a key that the caller keeps and frees.
+    /// Creates a certificate for a key, which the caller frees.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - now: The present time.
+    /// - Returns: The certificate.
+    /// - Throws: ``DTLSError`` if OpenSSL fails.
     static func make(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> DTLSCertificate {
         let certificate = try sign(key, at: now)
         defer { X509_free(certificate) }
@@ -33,6 +43,13 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
             context: context, fingerprint: DTLSFingerprint(.sha256, of: X509Certificate.der(certificate)))
     }
 
+    /// Returns a new X.509 certificate that is signed by its own key. The caller frees it.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - now: The present time.
+    /// - Returns: The X.509 object.
+    /// - Throws: ``DTLSError`` if OpenSSL fails.
     static func sign(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> OpaquePointer {
         guard let certificate = X509_new() else { throw failure("making a certificate") }
         let day = 86_400
@@ -52,25 +69,27 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
         return certificate
     }
 
+    /// Sets a random serial number.
     private static func setSerial(_ certificate: OpaquePointer) -> Bool {
         let number = BN_new()
         defer { BN_free(number) }
-        // 63 bits, the top one set: positive and never short.
+        // The number has 63 bits with the top one set, so it is positive and has a constant length.
         guard BN_rand(number, 63, 0, 0) == 1 else { return false }
         return BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil
     }
 
-    /// In order of preference. OpenSSL lets this list also decide on which curves a peer's certificate may be, and
-    /// FFmpeg 8 with GnuTLS makes its own on secp224r1.
+    /// The elliptic curves, in order of preference. OpenSSL also accepts only peer certificates on these curves, and
+    /// the certificates of FFmpeg 8 with GnuTLS are on secp224r1.
     static let groups = "X25519:P-256:P-384:P-521:secp224r1"
 
+    /// Returns a context with the certificate, the cipher suites and the SRTP profiles.
     private static func context(
         _ key: OpaquePointer, _ certificate: OpaquePointer
     ) throws(DTLSError) -> OpaquePointer {
         guard let context = SSL_CTX_new(DTLS_method()) else { throw failure("making a context") }
         pcast_ssl_ctx_configure_dtls(context)
         pcast_ssl_ctx_accept_unlisted_curve(context)
-        // A certificate is demanded, and its fingerprint decides, whoever signed it.
+        // The peer must send a certificate, and only its fingerprint is checked, not its issuer (RFC 5763, section 5).
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         SSL_CTX_set_cert_verify_callback(context, { chain, _ in OpenSSLHandshake.judge(chain) }, nil)
         let ciphers =
@@ -89,6 +108,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
         return context
     }
 
+    /// Returns the error of a step with OpenSSL's reason.
     private static func failure(_ step: String) -> DTLSError {
         .openSSL(step: step, reason: OpenSSLErrors.take())
     }

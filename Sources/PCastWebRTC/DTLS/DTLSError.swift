@@ -1,5 +1,5 @@
-/// What OpenSSL could not do when a certificate was made: a fault of the installation.
+/// A failure of OpenSSL to create a certificate, which is a fault of the installation.
 public enum DTLSError: Error, Hashable, Sendable {
-    /// The named step failed; OpenSSL's own words follow.
+    /// A step failed; `reason` is OpenSSL's message.
     case openSSL(step: String, reason: String)
 }

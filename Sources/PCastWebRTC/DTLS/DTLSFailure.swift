@@ -1,12 +1,14 @@
-/// Why a handshake came to nothing.
+/// The reason why a handshake failed.
 public enum DTLSFailure: Hashable, Sendable {
-    /// The peer's certificate is not the one that its description vouched for: no keys were derived (RFC 8122).
+    /// The certificate of the peer does not match the fingerprint in its session description, so no keys were derived
+    /// (RFC 8122).
     case fingerprintMismatch
+    /// The peer sent no certificate.
     case noCertificate
-    /// The two have no SRTP profile in common (RFC 5764, section 4.1).
+    /// The peers have no common SRTP profile (RFC 5764, section 4.1).
     case noProfile
-    /// The peer refused, or sent what no DTLS peer sends; OpenSSL's words.
+    /// The peer rejected the handshake or violated the protocol; the text is OpenSSL's message.
     case protocolError(String)
-    /// Nothing came of it for 30 seconds.
+    /// The handshake did not finish within 30 s.
     case timeout
 }

@@ -1,13 +1,14 @@
 import COpenSSL
 
-/// The hash of a certificate, by which a peer's description vouches for it (RFC 8122).
+/// The fingerprint of a certificate in a session description, which authenticates the peer (RFC 8122).
 public struct DTLSFingerprint: Hashable, Sendable {
+    /// The accepted hash functions. The raw values are those of the SDP attribute.
     public enum Algorithm: String, Sendable {
         case sha256 = "sha-256"
         case sha384 = "sha-384"
         case sha512 = "sha-512"
 
-        /// The bytes of the hash.
+        /// The size of the hash in bytes.
         fileprivate var size: Int {
             switch self {
             case .sha256: 32
@@ -16,6 +17,7 @@ public struct DTLSFingerprint: Hashable, Sendable {
             }
         }
 
+        /// The hash function in OpenSSL.
         fileprivate var digest: OpaquePointer? {
             switch self {
             case .sha256: EVP_sha256()
@@ -25,10 +27,13 @@ public struct DTLSFingerprint: Hashable, Sendable {
         }
     }
 
+    /// The hash function.
     public let algorithm: Algorithm
+    /// The hash of the certificate in DER.
     public let bytes: [UInt8]
 
-    /// What a description says; nil for a hash that is not trusted here, and for one that is not of its length.
+    /// Reads an SDP attribute. Returns nil if the hash function is not accepted, e.g. SHA-1, or the hash has the wrong
+    /// size.
     public init?(_ attribute: FingerprintAttribute) {
         guard let algorithm = Algorithm(rawValue: attribute.algorithm), attribute.bytes.count == algorithm.size else {
             return nil
@@ -37,7 +42,7 @@ public struct DTLSFingerprint: Hashable, Sendable {
         bytes = attribute.bytes
     }
 
-    /// Of a certificate in DER.
+    /// Computes the fingerprint of a certificate in DER.
     init(_ algorithm: Algorithm, of certificate: [UInt8]) {
         self.algorithm = algorithm
         bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
@@ -48,9 +53,9 @@ public struct DTLSFingerprint: Hashable, Sendable {
         }
     }
 
-    /// For a description.
+    /// The attribute for a session description.
     public var attribute: FingerprintAttribute { FingerprintAttribute(algorithm: algorithm.rawValue, bytes: bytes) }
 
-    /// Whether it is the hash of this certificate, in DER.
+    /// Returns whether the fingerprint is that of a certificate in DER.
     func matches(_ certificate: [UInt8]) -> Bool { DTLSFingerprint(algorithm, of: certificate) == self }
 }

@@ -1,39 +1,41 @@
 public import PCastMedia
 
-/// A handshake that ends with keys for SRTP (RFC 5764), driven like a machine.
+/// A DTLS handshake that results in SRTP keys (RFC 5764), driven like a machine.
 ///
-/// A protocol, so that seeded runs of the core can agree on keys without chance or OpenSSL.
+/// It is a protocol so that deterministic simulations can establish keys without OpenSSL.
 public protocol DTLSHandshake: AnyObject {
-    /// The first valid check has passed: a client may speak now, a server listens (DTLS10).
+    /// Starts the handshake after the first valid ICE check: a client sends its first flight, and a server waits for
+    /// it.
     func start(at now: Instant)
 
-    /// Takes in one datagram. The bytes are not kept.
+    /// Processes a datagram, whose bytes are not kept.
     func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant)
 
+    /// Retransmits flights that are due, and handles timeouts.
     func advance(to now: Instant)
 
-    /// Whether a datagram may wait to be sent: asked after every report that arrives, so that nothing is allocated for
-    /// the answer no.
+    /// Whether datagrams may be queued. It is checked after each report, and unlike ``poll(into:)`` needs no buffer.
     var hasDatagrams: Bool { get }
 
-    /// Writes the next datagram to be sent into the buffer, which holds 2048 bytes; nil when none waits.
+    /// Writes the next datagram into a buffer of 2048 bytes. Returns its size; nil if there is none.
     func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 
-    /// The peer has the keys, as something of it shows that is protected with them: what only the handshake needed can
-    /// go.
+    /// Releases what only the handshake needed, because the peer has shown by an SRTP packet that it has the keys.
     func settle()
 
-    /// Says goodbye to the peer, if it was ever reached.
+    /// Sends a close_notify alert, if the handshake has finished.
     func close()
 
+    /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
     var deadline: Instant? { get }
+    /// The progress of the handshake.
     var state: DTLSState { get }
 }
 
 extension DTLSHandshake {
-    /// A handshake that cannot tell is asked by `poll`.
+    /// True, for a handshake that does not track this.
     public var hasDatagrams: Bool { true }
 
-    /// One that holds little has nothing to let go of.
+    /// Does nothing, for a handshake that has nothing to release.
     public func settle() {}
 }

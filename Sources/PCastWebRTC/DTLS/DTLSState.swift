@@ -1,9 +1,13 @@
-/// How far a handshake is.
+/// The progress of a handshake.
 public enum DTLSState: Equatable, Sendable {
+    /// The handshake has not started.
     case new
+    /// Flights are being exchanged.
     case handshaking
+    /// The handshake has finished with keys.
     case established(SRTPKeyingMaterial)
+    /// The handshake has failed.
     case failed(DTLSFailure)
-    /// The peer said goodbye (close_notify).
+    /// The peer has closed the connection (close_notify), or this side has.
     case closed
 }

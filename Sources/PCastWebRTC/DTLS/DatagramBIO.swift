@@ -1,29 +1,32 @@
 import COpenSSL
 
-/// What OpenSSL reads and writes: one datagram a call, where a memory BIO would glue them together (DTLS5).
+/// An OpenSSL BIO that reads and writes whole datagrams. A memory BIO would concatenate them.
 final class DatagramBIO {
-    /// The datagram to be read; it lies in the caller's memory while `OpenSSLHandshake` feeds it.
+    /// The datagram to read, in the caller's memory; nil if there is none.
     var incoming: UnsafeRawBufferPointer?
 
-    /// Whether what is written now is thrown away.
+    /// Whether written datagrams are discarded.
     var isMuted = false
 
-    /// Datagrams written since they were taken last.
+    /// The datagrams that were written since ``takeOutgoing()`` was last called.
     private(set) var outgoing: [[UInt8]] = []
 
-    /// More than a handshake's largest flight; further ones are dropped, and sent again with their flight.
+    /// The maximum number of written datagrams, more than the largest flight has. Others are dropped, and are
+    /// retransmitted with their flight.
     private static let outgoingLimit = 16
 
+    /// Returns the written datagrams and clears them.
     func takeOutgoing() -> [[UInt8]] {
         defer { outgoing.removeAll() }
         return outgoing
     }
 
+    /// Appends a datagram that OpenSSL writes.
     fileprivate func write(_ bytes: UnsafeRawBufferPointer) {
         if !isMuted, outgoing.count < Self.outgoingLimit { outgoing.append(Array(bytes)) }
     }
 
-    /// A BIO that refers to this object without keeping it alive; the `SSL` that it is given to frees it.
+    /// Returns a BIO with an unretained reference to this object. The `SSL` that receives the BIO frees it.
     func makeBIO() -> OpaquePointer? {
         guard let bio = BIO_new(Self.method) else { return nil }
         BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
@@ -31,13 +34,14 @@ final class DatagramBIO {
         return bio
     }
 
+    /// Returns the object of a BIO.
     private static func of(_ bio: OpaquePointer?) -> DatagramBIO? {
         BIO_get_data(bio).map { Unmanaged<DatagramBIO>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Made once and never changed.
+    /// The BIO method, which is created once and never changed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {
-        // BIO_TYPE_SOURCE_SINK and a number of our own.
+        // The type is BIO_TYPE_SOURCE_SINK with a new index.
         let method = BIO_meth_new(BIO_get_new_index() | 0x0400, "datagram")
         BIO_meth_set_write(method) { bio, bytes, count in
             guard let owner = DatagramBIO.of(bio), let bytes, count > 0 else { return -1 }
@@ -57,7 +61,7 @@ final class DatagramBIO {
             return Int32(size)
         }
         BIO_meth_set_ctrl(method) { _, command, _, _ in
-            // Flushing succeeds; the path's size is what the handshake was told, and other questions have no answer.
+            // Flushing succeeds, the MTU is the configured datagram size, and other controls are not supported.
             switch command {
             case BIO_CTRL_FLUSH: 1
             case BIO_CTRL_DGRAM_QUERY_MTU, BIO_CTRL_DGRAM_GET_FALLBACK_MTU: OpenSSLHandshake.datagramSize

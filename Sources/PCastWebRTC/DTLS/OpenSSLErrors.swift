@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// OpenSSL's error queue.
+/// Access to OpenSSL's error queue of the current thread.
 enum OpenSSLErrors {
-    /// The oldest error's words; empties the queue of this thread.
+    /// Returns the message of the oldest error and clears the queue.
     static func take() -> String {
         let code = ERR_get_error()
         ERR_clear_error()

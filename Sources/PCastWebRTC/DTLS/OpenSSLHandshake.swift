@@ -1,61 +1,78 @@
 import COpenSSL
 public import PCastMedia
 
-/// DTLS 1.2 by OpenSSL on virtual time (RFC 6347).
+/// A DTLS 1.2 handshake by OpenSSL, with time as an input (RFC 6347).
 ///
-/// OpenSSL's own timer decides nothing. The last flight is kept here and sent again when the time that this machine is
-/// told says so, and the final flight whenever a late handshake record shows that the peer did not get it (DTLS2, DTLS6).
-/// Each datagram goes through the full handshake, which reassembles messages in any order; there is no cookie exchange,
-/// for ICE has verified the address (DTLS1).
+/// This class retransmits flights and does not use OpenSSL's timer. It keeps the last flight and retransmits it when
+/// `advance(to:)` is called after the timeout. The final flight is also retransmitted when a late handshake record
+/// shows that the peer did not receive it. OpenSSL reassembles messages in any order. There is no cookie exchange,
+/// because ICE has verified the address.
 ///
-/// A client's Finished is not repeated as a copy where that can be helped: a server that has it drops a copy as a replay
-/// (RFC 6347, section 4.1.2.6) and never learns that its own last flight was lost, so OpenSSL makes a new record of it.
+/// A client's Finished message is encrypted anew for a retransmission. A server that has received it drops a copy as a
+/// replay (RFC 6347, section 4.1.2.6), and then never retransmits its own final flight if that was lost.
 ///
-/// The `SSL` is kept until the peer is seen to have the keys. What is left of it then is the last flight, which a late
-/// handshake record asks for again, our goodbye as the record that it will be, and the keys of the peer's (DTLS7): some
-/// hundred bytes instead of tens of thousands (FAN3).
+/// The `SSL` object is released when the peer has shown that it has the keys. Only the last flight, the close_notify
+/// record and the peer's alert keys are kept, which have some hundred bytes instead of tens of thousands.
 public final class OpenSSLHandshake: DTLSHandshake {
-    /// The largest datagram made, in bytes (DTLS4).
+    /// The maximum size of a written datagram in bytes, which fits into the IPv6 minimum MTU of 1280 bytes with
+    /// headers.
     static let datagramSize = 1200
 
-    /// A handshake that leads nowhere is given up.
+    /// The time after which the handshake fails.
     private static let patience = TimeSpan.seconds(30)
+    /// The minimum time before the first retransmission, which doubles for each further one.
     private static let firstTimeout = TimeSpan.milliseconds(50)
+    /// The maximum time between retransmissions.
     private static let longestTimeout = TimeSpan.seconds(2)
 
-    /// Datagrams that wait; the oldest is dropped when full, and comes again with its flight.
+    /// The maximum number of queued datagrams. The oldest one is dropped, and is retransmitted with its flight.
     private static let queueLimit = 32
 
+    /// The progress of the handshake.
     public private(set) var state = DTLSState.new
 
-    /// The round trip to the peer where it is known: the first repetition waits for two of them.
+    /// The round-trip time to the peer; nil if it is unknown. The first retransmission waits for at least two of them.
     public var roundTrip: TimeSpan?
 
     private let certificate: DTLSCertificate
     private let role: DTLSRole
     private var fingerprints: [DTLSFingerprint]
-    /// Nil once it is not needed any more.
+    /// The OpenSSL object; nil after it was released.
     private var ssl: OpaquePointer?
     private let bio = DatagramBIO()
+    /// The data that is kept after the `SSL` object was released; nil before.
     private var farewell: Farewell?
 
-    /// What is left of the `SSL`.
+    /// The data that the end of the connection needs without an `SSL` object.
     private struct Farewell {
-        /// Our goodbye.
+        /// The close_notify alert of this side.
         let datagrams: [[UInt8]]
+        /// The decryption of alerts of the peer.
         let alerts: DTLSAlertReader
     }
 
+    /// The datagrams to send.
     private var queue: [[UInt8]] = []
+    /// The datagrams of the last flight, for retransmission.
     private var lastFlight: [[UInt8]] = []
+    /// The time of the next retransmission; nil if none is scheduled.
     private var nextRepetition: Instant?
+    /// The time between the last two transmissions of the flight.
     private var timeout = OpenSSLHandshake.firstTimeout
+    /// The time at which the handshake fails; nil before the start and after the end.
     private var giveUp: Instant?
+    /// Whether the peer's certificate matches no fingerprint.
     private var isMismatched = false
     private var recordNumbers = PlaintextRecordNumbers()
     private var finalFlight = ClientFinalFlight()
 
-    /// - Parameter expectedFingerprints: the peer's certificate has to match one (RFC 8122, section 5).
+    /// Creates a handshake.
+    ///
+    /// - Parameters:
+    ///   - certificate: The certificate of this side.
+    ///   - role: The role of this side.
+    ///   - expectedFingerprints: The fingerprints of the peer's certificate, of which one must match (RFC 8122, section
+    ///     5).
     public init(certificate: DTLSCertificate, role: DTLSRole, expectedFingerprints: [DTLSFingerprint]) {
         self.certificate = certificate
         self.role = role
@@ -75,6 +92,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     // MARK: Input
 
+    /// Starts the handshake; a client sends its first flight.
     public func start(at now: Instant) {
         guard state == .new else { return }
         state = .handshaking
@@ -83,11 +101,12 @@ public final class OpenSSLHandshake: DTLSHandshake {
         if role == .client { proceed(at: now) }
     }
 
+    /// Processes a datagram. Before the start it also starts the handshake.
     public func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
         guard !datagram.isEmpty else { return }
         switch state {
         case .new:
-            // The peer's first check was answered before ours was seen.
+            // The peer has sent DTLS after its check was answered, but before a check of this side has succeeded.
             start(at: now)
             feed(datagram, at: now)
         case .handshaking: feed(datagram, at: now)
@@ -96,14 +115,17 @@ public final class OpenSSLHandshake: DTLSHandshake {
         }
     }
 
+    /// Passes a datagram to OpenSSL.
     private func feed(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
-        // The server's flight again, which OpenSSL has had; ours is repeated when its time comes.
+        // It is a retransmission of the server's flight, which OpenSSL has processed. This side retransmits its own
+        // flight by timeout.
         if finalFlight.hasBegun, DTLSRecord.isPlaintextHandshake(datagram) { return }
         bio.incoming = datagram
         defer { bio.incoming = nil }
         proceed(at: now)
     }
 
+    /// Lets OpenSSL continue the handshake, and handles the result.
     private func proceed(at now: Instant) {
         guard let ssl else { return }
         ERR_clear_error()
@@ -121,12 +143,13 @@ public final class OpenSSLHandshake: DTLSHandshake {
         }
     }
 
+    /// Returns the reason for which OpenSSL rejected the peer's flight as a server.
     private func refusalReason() -> DTLSFailure {
         let reason = OpenSSLErrors.take()
         return reason.contains("peer did not return a certificate") ? .noCertificate : .protocolError(reason)
     }
 
-    /// What OpenSSL wrote in one go is one flight, which replaces the one before.
+    /// Queues the datagrams that OpenSSL wrote. They are one flight, which replaces the last one.
     private func collectFlight(at now: Instant) {
         let flight = bio.takeOutgoing()
         guard !flight.isEmpty else { return }
@@ -136,21 +159,23 @@ public final class OpenSSLHandshake: DTLSHandshake {
         enqueue(flight)
     }
 
+    /// Queues datagrams, and drops the oldest ones if the queue is full.
     private func enqueue(_ flight: [[UInt8]]) {
         queue.append(contentsOf: flight)
         if queue.count > Self.queueLimit { queue.removeFirst(queue.count - Self.queueLimit) }
     }
 
-    // MARK: The end
+    // MARK: Completion
 
+    /// The peer's certificate in DER; empty if there is none.
     private var peerCertificate: [UInt8] {
         guard let ssl, let certificate = SSL_get1_peer_certificate(ssl) else { return [] }
         defer { X509_free(certificate) }
         return X509Certificate.der(certificate)
     }
 
-    /// Called by OpenSSL when the peer shows its certificate: one that no fingerprint vouches for ends the handshake with
-    /// an alert, before there are keys (DTLS9).
+    /// Verifies the certificate of the peer, as OpenSSL's callback. If it matches no fingerprint, the handshake ends
+    /// with an alert before keys are derived (RFC 8122, section 5).
     static func judge(_ chain: OpaquePointer?) -> Int32 {
         let ssl = X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx())
         guard let handshake = of(ssl.map(OpaquePointer.init)), let certificate = X509_STORE_CTX_get0_cert(chain)
@@ -162,10 +187,12 @@ public final class OpenSSLHandshake: DTLSHandshake {
         return 0
     }
 
+    /// Returns the object of an `SSL`.
     private static func of(_ ssl: OpaquePointer?) -> OpenSSLHandshake? {
         SSL_get_ex_data(ssl, 0).map { Unmanaged<OpenSSLHandshake>.fromOpaque($0).takeUnretainedValue() }
     }
 
+    /// Derives the keys after the handshake has finished.
     private func finish() {
         nextRepetition = nil
         giveUp = nil
@@ -177,10 +204,11 @@ public final class OpenSSLHandshake: DTLSHandshake {
             return fail(.protocolError("no keying material"))
         }
         state = .established(keys)
-        // 35 kB of record buffers, which nothing but a goodbye needs again (FAN3).
+        // The record buffers have 35 kB, and only alerts need them again.
         SSL_free_buffers(ssl)
     }
 
+    /// Ends the handshake with a failure.
     private func fail(_ failure: DTLSFailure) {
         nextRepetition = nil
         giveUp = nil
@@ -188,8 +216,9 @@ public final class OpenSSLHandshake: DTLSHandshake {
         ERR_clear_error()
     }
 
-    // MARK: Afterwards
+    // MARK: After the handshake
 
+    /// Releases the `SSL` object and keeps the data for the end of the connection.
     public func settle() {
         guard case .established = state, let ssl, let alerts = DTLSAlertReader(ssl, role: role) else { return }
         farewell = Farewell(datagrams: sayGoodbye(ssl), alerts: alerts)
@@ -198,6 +227,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
         fingerprints = []
     }
 
+    /// Returns the datagrams of a close_notify alert.
     private func sayGoodbye(_ ssl: OpaquePointer) -> [[UInt8]] {
         ERR_clear_error()
         SSL_alloc_buffers(ssl)
@@ -205,18 +235,20 @@ public final class OpenSSLHandshake: DTLSHandshake {
         return bio.takeOutgoing()
     }
 
-    /// A handshake record after the end means that our final flight was lost. Of alerts, only encrypted ones count, for
-    /// anyone can send others (DTLS8).
+    /// Processes a datagram after the handshake. A handshake record means that the final flight was lost. Only
+    /// encrypted alerts are processed, because anyone can send others.
     private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
         switch DTLSRecord.contentType(datagram) {
         case .handshake, .changeCipherSpec:
-            // The server's flight ends a full handshake; a client that hears the server again did get it.
+            // The final flight of a full handshake is the server's. A client that receives the server's flight has
+            // received it already.
             if role == .server { enqueue(lastFlight) }
         case .alert where DTLSRecord.isEncrypted(datagram): readAlert(datagram)
         default: break
         }
     }
 
+    /// Processes an encrypted alert.
     private func readAlert(_ datagram: UnsafeRawBufferPointer) {
         guard let ssl else {
             if farewell?.alerts.endsConnection(datagram) == true { state = .closed }
@@ -234,6 +266,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
         if SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { state = .closed }
     }
 
+    /// Queues a close_notify alert.
     public func close() {
         guard case .established = state else { return }
         if let farewell { enqueue(farewell.datagrams) } else if let ssl { enqueue(sayGoodbye(ssl)) }
@@ -242,8 +275,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     // MARK: Time and output
 
+    /// The time of the next retransmission or of the failure; nil if nothing is scheduled.
     public var deadline: Instant? { Instant.earlier(nextRepetition, giveUp) }
 
+    /// Retransmits the last flight if it is due, or fails after 30 s.
     public func advance(to now: Instant) {
         guard state == .handshaking else { return }
         if let giveUp, now >= giveUp { return fail(.timeout) }
@@ -254,18 +289,19 @@ public final class OpenSSLHandshake: DTLSHandshake {
         nextRepetition = now + timeout
     }
 
-    /// Called by OpenSSL when it starts its timer; answers microseconds.
+    /// Returns the duration of a timer that OpenSSL starts, in microseconds, as its callback.
     private func startTimer() -> UInt32 {
         guard let ssl, role == .client, SSL_get_state(ssl) != TLS_ST_CW_CLNT_HELLO else {
             return ClientFinalFlight.never
         }
-        // It repeats the flight by itself when it finds the timer run out while it reads; that is not wanted.
+        // OpenSSL retransmits the flight by itself when its timer has expired while it reads. Its output is discarded
+        // then.
         if finalFlight.hasBegun, !finalFlight.isRenewing { bio.isMuted = true }
         finalFlight.hasBegun = true
         return ClientFinalFlight.timer
     }
 
-    /// Has OpenSSL write a client's final flight once more in new records, as long as it does.
+    /// Lets OpenSSL write a client's final flight in new records, within the limit of its retransmissions.
     private func renewFinalFlight() {
         guard let ssl, finalFlight.claimRenewal() else { return }
         ERR_clear_error()
@@ -277,8 +313,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
         ERR_clear_error()
     }
 
+    /// Whether datagrams are queued.
     public var hasDatagrams: Bool { !queue.isEmpty }
 
+    /// Writes the next datagram into a buffer and returns its size; nil if there is none.
     public func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard !queue.isEmpty else { return nil }
         var datagram = queue.removeFirst()

@@ -1,11 +1,13 @@
-/// The sequence numbers of the records sent before encryption begins (epoch 0; RFC 6347, section 4.1).
+/// Assigns the sequence numbers of unencrypted records (epoch 0; RFC 6347, section 4.1).
 ///
-/// A flight that is repeated as a copy has to leave under new numbers (RFC 6347, section 4.2.4): a peer may have dropped
-/// a ChangeCipherSpec that came too early, and would drop it again as a replay. Nothing authenticates these numbers.
+/// A flight that is retransmitted as a copy needs new sequence numbers (RFC 6347, section 4.2.4). A peer may have
+/// dropped a ChangeCipherSpec that arrived too early, and would drop a copy as a replay. The numbers are not
+/// authenticated, so they can be changed.
 struct PlaintextRecordNumbers {
+    /// The next sequence number, 48 bits.
     private var next: UInt64 = 0
 
-    /// Numbers each record of epoch 0 in a datagram of our own.
+    /// Assigns new numbers to all records of epoch 0 in a datagram.
     mutating func renumber(_ datagram: inout [UInt8]) {
         var offset = 0
         while offset + DTLSRecord.headerSize <= datagram.count {

@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension SRTPKeyingMaterial {
-    /// What a finished handshake exports for SRTP (RFC 5764, section 4.2); nil when OpenSSL can't.
+    /// Exports the keys of a finished handshake (RFC 5764, section 4.2). Returns nil if OpenSSL fails.
     init?(exportedBy ssl: OpaquePointer, profile: SRTPProfile, role: DTLSRole) {
         let label = "EXTRACTOR-dtls_srtp"
         var exported = [UInt8](repeating: 0, count: profile.keyingMaterialLength)

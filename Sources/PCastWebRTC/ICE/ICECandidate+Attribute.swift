@@ -1,12 +1,12 @@
 import PCastMedia
 
-/// The value of an SDP `candidate` attribute (RFC 8839, section 5.1): `candidate:` and the fields.
+/// The text form of a candidate, which is the value of the SDP `candidate` attribute (RFC 8839, section 5.1).
 extension ICECandidate: CustomStringConvertible {
-    /// Longer attributes are not read.
+    /// The maximum length of an attribute in bytes.
     private static let maximumSize = 1024
 
-    /// Reads `candidate:…`, also with `a=` before it or with the fields alone, as trickled ones come. Unknown
-    /// extensions are ignored; nil when the grammar is broken or the transport is neither UDP nor TCP.
+    /// Parses `candidate:…`, also with `a=` before it or without `candidate:`, as trickled candidates have it. Unknown
+    /// extensions are ignored. Returns nil if the grammar is violated or the transport is neither UDP nor TCP.
     public init?(_ attribute: String) {
         guard attribute.utf8.count <= Self.maximumSize else { return nil }
         var text = attribute[...]
@@ -36,6 +36,7 @@ extension ICECandidate: CustomStringConvertible {
         }
     }
 
+    /// Returns the related address and the TCP type, each nil if missing.
     private static func extensions(_ fields: ArraySlice<Substring>) -> (related: TransportAddress?, tcpType: Substring?)
     {
         var relatedIP: IPAddress?
@@ -56,6 +57,7 @@ extension ICECandidate: CustomStringConvertible {
         return (TransportAddress(ip: relatedIP, port: relatedPort), tcpType)
     }
 
+    /// The value of the SDP attribute, `candidate:…`.
     public var description: String {
         let host =
             switch address {

@@ -1,46 +1,64 @@
 public import PCastMedia
 
-/// One address at which an agent may be reached (RFC 8445, section 5.1; RFC 6544 for TCP).
+/// An ICE candidate: an address at which an agent may be reached (RFC 8445, section 5.1; RFC 6544 for TCP).
 public struct ICECandidate: Hashable, Sendable {
+    /// The type of a candidate. The raw values are those of SDP.
     public enum Kind: String, Hashable, Sendable {
+        /// An address of the host itself.
         case host
+        /// The address that a STUN server sees.
         case serverReflexive = "srflx"
+        /// The address that the peer sees in a check.
         case peerReflexive = "prflx"
+        /// An address of a TURN server.
         case relayed = "relay"
     }
 
-    /// Which end of a TCP candidate opens the connection (RFC 6544, section 4.1).
+    /// The side of a TCP candidate that opens the connection (RFC 6544, section 4.1).
     public enum TCPType: String, Hashable, Sendable {
+        /// The candidate opens the connection.
         case active
+        /// The candidate accepts the connection.
         case passive
+        /// Both sides open the connection at the same time.
         case simultaneousOpen = "so"
     }
 
+    /// The transport protocol.
     public enum Transport: Hashable, Sendable {
         case udp
         case tcp(TCPType)
     }
 
+    /// The address, or the name of one.
     public enum Address: Hashable, Sendable {
         case ip(IPAddress)
 
-        /// A name, mostly a browser's `.local` one (mDNS). It is kept for the log, and never resolved (ICE8).
+        /// A host name, usually an mDNS name (`.local`) of a browser. It is kept for logs and never resolved, because
+        /// the platform is in another network.
         case name(String)
     }
 
+    /// The foundation, which is the same for candidates of one type, base and transport (RFC 8445, section 5.1.1.3).
     public var foundation: String
 
-    /// 1 for RTP, and for RTCP too, since all is multiplexed here.
+    /// The component ID, 1 for RTP. RTCP has the same, because it is multiplexed (RFC 5761).
     public var component: Int
+    /// The transport protocol.
     public var transport: Transport
+    /// The priority (RFC 8445, section 5.1.2).
     public var priority: UInt32
+    /// The address or host name.
     public var address: Address
+    /// The port.
     public var port: UInt16
+    /// The type of the candidate.
     public var kind: Kind
 
-    /// The base of a reflexive candidate, as it says.
+    /// The related address in SDP, which is the base of a reflexive candidate; nil if missing.
     public var related: TransportAddress?
 
+    /// Creates a candidate.
     public init(
         foundation: String, component: Int = 1, transport: Transport, priority: UInt32, address: Address, port: UInt16,
         kind: Kind, related: TransportAddress? = nil
@@ -55,20 +73,22 @@ public struct ICECandidate: Hashable, Sendable {
         self.related = related
     }
 
-    /// Where to send to; nil for a name.
+    /// The address and port; nil for a host name.
     public var transportAddress: TransportAddress? {
         if case .ip(let ip) = address { return TransportAddress(ip: ip, port: port) }
         return nil
     }
 
-    /// A host candidate of ours. Addresses listed first are preferred: `preference` counts down from 65535.
+    /// Returns a local host candidate. `preference` is the local preference from 0 to 65535, which counts down for less
+    /// preferred addresses.
     public static func host(
         _ address: TransportAddress, transport: Transport = .udp, preference: UInt16 = 65535
     ) -> ICECandidate {
         local(.host, address, transport: transport, preference: preference, related: nil)
     }
 
-    /// A server-reflexive candidate of ours: `address` is what a STUN server or a mapping says of `base`.
+    /// Returns a local server-reflexive candidate. `address` is the public address of `base`, which a STUN server or
+    /// the configuration specifies.
     public static func serverReflexive(
         _ address: TransportAddress, base: TransportAddress, preference: UInt16 = 65535
     ) -> ICECandidate {
@@ -84,8 +104,8 @@ public struct ICECandidate: Hashable, Sendable {
             port: address.port, kind: kind, related: related)
     }
 
-    /// RFC 8445, section 5.1.2.1, with the type preferences recommended there. TCP stands below every kind of UDP of
-    /// its rank (RFC 6544, section 4.2; ICE14).
+    /// Returns the priority of a candidate (RFC 8445, section 5.1.2.1) with the recommended type preferences. TCP
+    /// candidates have lower ones than UDP candidates of the same type (RFC 6544, section 4.2).
     public static func priority(
         _ kind: Kind, transport: Transport, preference: UInt16 = 65535, component: Int = 1
     ) -> UInt32 {
@@ -121,7 +141,8 @@ public struct ICECandidate: Hashable, Sendable {
         return typePreference << 24 | localPreference << 8 | UInt32(256 - component)
     }
 
-    /// The same for candidates of one kind, base and transport (RFC 8445, section 5.1.1.3): FNV-1a of the three.
+    /// Returns the FNV-1a hash of type, base and transport, because the foundation must be the same if these are (RFC
+    /// 8445, section 5.1.1.3).
     private static func foundation(_ kind: Kind, base: IPAddress, transport: Transport) -> String {
         var hash: UInt32 = 0x811C_9DC5
         let isTCP = transport != .udp

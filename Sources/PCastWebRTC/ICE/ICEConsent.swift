@@ -1,33 +1,36 @@
 public import PCastMedia
 
-/// How long a peer has been silent (RFC 7675), counted from what it authenticated last.
+/// The time since the peer was last authenticated (consent freshness, RFC 7675).
 ///
-/// The clock stands still until the first success (ICE4).
+/// The time counts only after the first successful check, so that a peer that is still connecting does not expire.
 public struct ICEConsent: Sendable {
-    /// RFC 7675, section 5.1: consent ends after 30 s.
+    /// The time after which consent expires (RFC 7675, section 5.1).
     public static let lifetime = TimeSpan.seconds(30 as Int64)
 
-    /// A peer silent for so long is said to be away (ICE3).
+    /// The time after which the peer is considered away, though consent has not expired.
     public static let patience = TimeSpan.seconds(5 as Int64)
 
-    /// When the peer last showed that it is there; nil before the first success.
+    /// The time at which the peer was last authenticated; nil before the first successful check.
     public private(set) var lastAuthenticated: Instant?
 
+    /// Creates a value without consent.
     public init() {}
 
-    /// A successful check, ours or theirs: starts the clock.
+    /// Records a successful check of either side, which starts or extends consent.
     mutating func start(at now: Instant) { lastAuthenticated = max(lastAuthenticated ?? now, now) }
 
-    /// Any other authenticated word of the peer: does not start it.
+    /// Records another authenticated packet of the peer, which extends consent but does not start it.
     mutating func extend(at now: Instant) {
         if lastAuthenticated != nil { start(at: now) }
     }
 
+    /// Returns whether the peer has been silent for 5 s.
     public func isAway(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.patience } ?? false }
 
+    /// Returns whether consent has expired.
     public func hasExpired(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.lifetime } ?? false }
 
-    /// When the answer of `isAway` or `hasExpired` changes next.
+    /// Returns the time at which the result of ``isAway(at:)`` or ``hasExpired(at:)`` changes; nil if it does not.
     public func deadline(after now: Instant) -> Instant? {
         guard let lastAuthenticated, !hasExpired(at: now) else { return nil }
         return lastAuthenticated + (isAway(at: now) ? Self.lifetime : Self.patience)

@@ -3,7 +3,7 @@ public import PCastMedia
 // MARK: - Time
 
 extension ICEControllingAgent {
-    /// When `advance(to:)`, and `poll` after it, want to be called next; nil for a new agent and a failed one.
+    /// The time at which ``advance(to:)`` and then ``poll(into:at:)`` must be called; nil in a new and a failed agent.
     public var deadline: Instant? {
         mutating get {
             guard state != .new, state != .failed else { return nil }
@@ -23,11 +23,12 @@ extension ICEControllingAgent {
         }
     }
 
-    /// When the selected pair, which no check is under way on, is checked next.
+    /// The time of the next check of the selected pair while none is in progress.
     private var nextSelectedCheck: Instant? {
         Instant.earlier(nextKeepalive, expectsMedia ? quietSince.map { $0 + ICETimers.silence } : nil)
     }
 
+    /// Begins and ends checks that are due, and updates the state.
     public mutating func advance(to now: Instant) {
         guard state != .new, state != .failed else { return }
         endChecks(at: now)
@@ -41,6 +42,7 @@ extension ICEControllingAgent {
         updateState(at: now)
     }
 
+    /// Updates the state from the age of consent.
     private mutating func updateState(at now: Instant) {
         if consent.lastAuthenticated == nil {
             if let setupDeadline, setupDeadline <= now { state = .failed }
@@ -51,8 +53,8 @@ extension ICEControllingAgent {
         }
     }
 
-    /// Gives up checks that were sent often enough. The selected pair never fails by its own checks alone, since the
-    /// peer may show otherwise that it lives (ICE5): it is checked again.
+    /// Ends checks that have had their maximum number of transmissions. The selected pair does not fail by its checks
+    /// alone, because media may show that the peer is alive; a new check begins.
     private mutating func endChecks(at now: Instant) {
         for index in pairs.indices {
             guard let check = pairs[index].check, check.nextSend <= now, check.tries >= maximumTries(index) else {
@@ -69,6 +71,7 @@ extension ICEControllingAgent {
         }
     }
 
+    /// Returns the maximum number of transmissions of a check on a pair.
     private func maximumTries(_ index: Int) -> Int {
         index == selected || pairs[index].isTCP ? ICETimers.maximumConsentTries : ICETimers.maximumTries
     }
@@ -77,17 +80,18 @@ extension ICEControllingAgent {
 // MARK: - Checks
 
 extension ICEControllingAgent {
-    /// The selected pair leaves checks unanswered, and the peer says nothing else either.
+    /// Whether checks of the selected pair are unanswered and nothing else was received from the peer.
     var isSelectedSuspect: Bool {
         guard let selected, state != .disconnected else { return selected != nil }
         guard let check = pairs[selected].check, check.tries >= ICETimers.suspectTries else { return false }
         return consent.lastAuthenticated.map { $0 < check.firstSent } ?? true
     }
 
-    /// Whether other pairs than the selected one are checked.
+    /// Whether pairs other than the selected one are checked.
     var isChecking: Bool { selected == nil || isSelectedSuspect }
 
-    /// Begins a check: a new transaction, due at once. In control it nominates, so that a lite peer needs no second.
+    /// Begins a check, which is due at once. A controlling agent nominates with it, so that a lite peer needs no second
+    /// check.
     mutating func beginCheck(_ index: Int, at now: Instant) {
         let role: STUNMessage.Role =
             isControlling ? .controlling(tieBreaker: tieBreaker) : .controlled(tieBreaker: tieBreaker)
@@ -97,7 +101,7 @@ extension ICEControllingAgent {
         if pairs[index].state != .succeeded { pairs[index].state = .inProgress }
     }
 
-    /// Writes the next check that is due. Answers its size in bytes, and the way it goes.
+    /// Writes the next check that is due into a buffer. Returns its size in bytes and its path; nil if none is due.
     public mutating func poll(
         into buffer: UnsafeMutableRawBufferPointer, at now: Instant
     ) -> (length: Int, path: NetworkPath)? {
@@ -114,13 +118,15 @@ extension ICEControllingAgent {
         return (write(check, isTCP: pairs[index].isTCP, into: buffer), pairs[index].path)
     }
 
+    /// Returns the time until the next transmission of a check.
     private func timeout(afterTries tries: Int) -> TimeSpan {
-        // A long way must not be taken for loss: twice the measured round trip at least.
+        // The timeout is at least twice the measured round-trip time, so that a long path does not look like loss.
         let doubled = min(ICETimers.firstTimeout * (1 << Int64(tries)), ICETimers.longestTimeout)
         return max(doubled, (roundTrip ?? .zero) * 2)
     }
 
-    /// The selected pair goes first; then, in the order of priority, those sent least often.
+    /// Returns the index of the pair to check next: the selected one first, then those with the fewest transmissions,
+    /// by priority.
     private func nextDue(at now: Instant) -> Int? {
         if let selected, let check = pairs[selected].check, check.nextSend <= now,
             check.tries < maximumTries(selected)
@@ -140,19 +146,21 @@ extension ICEControllingAgent {
         return best
     }
 
+    /// Writes a check as a binding request and returns its size in bytes.
     private func write(
         _ check: ICECandidatePair.Check, isTCP: Bool, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
         var writer = STUNMessageWriter(.request, transactionID: check.transactionID, into: buffer)
         writer.addUsername(recipient: remote.ufragBytes, sender: local.ufragBytes)
-        // What a pair found by the check would have as its priority (RFC 8445, section 7.1.1).
+        // The PRIORITY attribute is that of a peer-reflexive candidate that the check may discover (RFC 8445, section
+        // 7.1.1).
         writer.addPriority(ICECandidate.priority(.peerReflexive, transport: isTCP ? .tcp(.active) : .udp))
         writer.addRole(check.role)
         if check.nominates { writer.addUseCandidate() }
         return writer.finish(key: remote.key)
     }
 
-    /// The selected pair seems dead: every other one gets another chance.
+    /// Begins checks on all other pairs, because the selected pair does not answer.
     mutating func checkOthers(at now: Instant) {
         fallback = now + ICETimers.fallback
         wantsConnections = false
@@ -165,7 +173,8 @@ extension ICEControllingAgent {
         }
     }
 
-    /// 0.8 to 1.2 of the period, so that clients do not fall into step (RFC 7675, section 5.1).
+    /// Schedules the next check of the selected pair after 0.8 to 1.2 of the interval, which avoids synchronization of
+    /// clients (RFC 7675, section 5.1).
     mutating func scheduleKeepalive(at now: Instant) {
         let fifth = ICETimers.keepalive.nanoseconds / 5
         let jitter = Int64.random(in: -fifth...fifth, using: &generator)

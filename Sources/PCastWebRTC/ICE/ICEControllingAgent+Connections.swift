@@ -1,7 +1,8 @@
 public import PCastMedia
 
-/// Stream connections (RFC 6544): a last resort, opened by the driver when datagrams lead to nothing.
+/// TCP connections (RFC 6544), which are tried only if UDP does not work.
 extension ICEControllingAgent {
+    /// Allows connections to be opened, if no pair works.
     mutating func openConnections() {
         guard isChecking else { return }
         for index in pairs.indices where pairs[index].isTCP && pairs[index].state == .failed {
@@ -10,7 +11,8 @@ extension ICEControllingAgent {
         wantsConnections = true
     }
 
-    /// Where to open a connection to; the driver answers by `connectionOpened` or `connectionFailed`.
+    /// Returns an address to which the driver must open a connection; nil if there is none. The driver then calls
+    /// ``connectionOpened(_:at:)`` or ``connectionFailed(to:)``.
     public mutating func pollConnection() -> TransportAddress? {
         guard wantsConnections, isChecking, state != .failed else { return nil }
         guard let index = pairs.firstIndex(where: { $0.state == .unopened }) else {
@@ -21,7 +23,7 @@ extension ICEControllingAgent {
         return pairs[index].path.remote
     }
 
-    /// A connection that was asked for is open; `path` bears its number and both ends.
+    /// Reports that a requested connection is open. `path` has its number and both addresses.
     public mutating func connectionOpened(_ path: NetworkPath, at now: Instant) {
         precondition(path.transport != .udp)
         guard let index = pairs.firstIndex(where: { $0.state == .opening && $0.path.remote == path.remote }),
@@ -35,13 +37,14 @@ extension ICEControllingAgent {
         beginCheck(index, at: now)
     }
 
+    /// Reports that a requested connection could not be opened.
     public mutating func connectionFailed(to remote: TransportAddress) {
         for index in pairs.indices where pairs[index].state == .opening && pairs[index].path.remote == remote {
             pairs[index].state = .failed
         }
     }
 
-    /// A connection was closed by the peer or by an error.
+    /// Reports that a connection was closed by the peer or an error.
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         if heldPath == path { heldPath = nil }
         guard path.transport != .udp, let index = pairs.firstIndex(where: { $0.isTCP && $0.matches(path) }) else {
@@ -56,17 +59,23 @@ extension ICEControllingAgent {
         checkOthers(at: now)
     }
 
-    /// A tunnel to the peer, such as one through TURN, begins at an address of this machine; what leaves for there from
-    /// `local` gets to the peer. The last resort of all: the driver opens one when nothing else has led to the peer.
+    /// Adds a tunnel to the peer, e.g. through TURN, that begins at a loopback address.
+    ///
+    /// It has the lowest priority. The driver opens it when no other path has led to the peer.
+    ///
+    /// - Parameters:
+    ///   - address: The address of the tunnel on this host.
+    ///   - local: The address of the socket that sends to the tunnel.
+    ///   - now: The present time.
     public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
         let priority = ICECandidate.priority(.relayed, transport: .udp)
         let path = NetworkPath(local: local, remote: address)
         guard let index = addPair(path, priority: priority, remotePriority: priority, at: now) else { return }
-        // What is there of an earlier tunnel by chance: the way is another.
+        // An earlier tunnel may have had the same address, so the check begins again.
         if isChecking, pairs[index].check == nil { beginCheck(index, at: now) }
     }
 
-    /// The tunnel is gone.
+    /// Removes a tunnel that is closed.
     public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
         guard let index = pairs.firstIndex(where: { !$0.isTCP && $0.path.remote == address }) else { return }
         let isCut = index == selected || heldPath?.remote == address
@@ -77,9 +86,10 @@ extension ICEControllingAgent {
         if isCut { checkOthers(at: now) }
     }
 
-    /// A connection that is not needed, to be closed by the driver (ICE14).
+    /// Returns a connection that is not needed and that the driver must close; nil if there is none.
     public mutating func takePathToClose() -> NetworkPath? { pathsToClose.popLast() }
 
+    /// Returns whether a pair has an open connection.
     func isOpenConnection(_ pair: ICECandidatePair) -> Bool {
         guard pair.isTCP else { return false }
         switch pair.state {
@@ -88,6 +98,7 @@ extension ICEControllingAgent {
         }
     }
 
+    /// Marks a connection for closing.
     mutating func closeLater(_ path: NetworkPath) {
         if pathsToClose.count < Self.maximumPairs { pathsToClose.append(path) }
     }

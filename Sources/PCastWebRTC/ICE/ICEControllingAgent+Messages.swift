@@ -1,8 +1,8 @@
 public import PCastMedia
 
 extension ICEControllingAgent {
-    /// Takes in a STUN message that came by `path`, and writes the answer into `reply`, which holds
-    /// `STUNMessage.maximumSize` bytes.
+    /// Processes a STUN message on a path and writes the response into `reply`, which has `STUNMessage.maximumSize`
+    /// bytes.
     public mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
         reply: UnsafeMutableRawBufferPointer
@@ -17,9 +17,16 @@ extension ICEControllingAgent {
         }
     }
 
-    /// Restarts with new credentials (RFC 8445, section 9): media stays on the present path, and the peer's old
-    /// checks are answered, until a check of the new kind succeeds (ICE12). Candidates of the peer are those of its new
-    /// description; the address in use is tried first in any case.
+    /// Restarts ICE with new credentials (RFC 8445, section 9).
+    ///
+    /// Media stays on the present path, and checks with the old credentials are answered, until a check with the new
+    /// ones succeeds. The peer's candidates are then those of its new description, but the address in use is checked
+    /// first.
+    ///
+    /// - Parameters:
+    ///   - local: The new local credentials.
+    ///   - remote: The new credentials of the peer.
+    ///   - now: The present time.
     public mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         let path = selectedPath
         for pair in pairs where isOpenConnection(pair) && pair.path != path { closeLater(pair.path) }
@@ -49,6 +56,7 @@ extension ICEControllingAgent {
 // MARK: - Requests
 
 extension ICEControllingAgent {
+    /// Processes a binding request of the peer, with the current or the previous credentials.
     private mutating func handleRequest(
         _ bytes: Span<UInt8>, _ request: STUNMessage, from path: NetworkPath, at now: Instant,
         reply: UnsafeMutableRawBufferPointer
@@ -77,7 +85,8 @@ extension ICEControllingAgent {
         return outcome
     }
 
-    /// RFC 8445, section 7.3.1.1: the larger tie-breaker keeps its role. False when the peer has to change.
+    /// Resolves a role conflict: the agent with the larger tie-breaker becomes controlling (RFC 8445, section 7.3.1.1).
+    /// Returns false if the peer must change its role.
     private mutating func resolveRoles(_ request: STUNMessage) -> Bool {
         switch request.role {
         case .controlling(let other) where isControlling:
@@ -91,7 +100,8 @@ extension ICEControllingAgent {
         return true
     }
 
-    /// The peer checked a pair: it is alive there, and worth a check of ours (RFC 8445, section 7.3.1.4).
+    /// Records a check of the peer on a pair and begins a triggered check (RFC 8445, section 7.3.1.4). Returns the path
+    /// if it is newly selected.
     private mutating func noteCheck(
         _ request: STUNMessage, from path: NetworkPath, isNomination: Bool, at now: Instant
     ) -> NetworkPath? {
@@ -115,17 +125,19 @@ extension ICEControllingAgent {
     }
 }
 
-// MARK: - Answers
+// MARK: - Responses
 
 extension ICEControllingAgent {
+    /// Returns the index of the pair whose check a response answers; nil if there is none.
     private func checkedPair(_ answer: STUNMessage, from path: NetworkPath) -> Int? {
         pairs.firstIndex { pair in
             guard let check = pair.check, check.tries > 0 else { return false }
-            // An answer from another address than the check went to means nothing (RFC 8445, section 7.2.5.2.1).
+            // A response from another address than that of the request is discarded (RFC 8445, section 7.2.5.2.1).
             return check.transactionID == answer.transactionID && pair.matches(path)
         }
     }
 
+    /// Processes a success response: the pair is valid, and may be selected.
     private mutating func handleSuccess(
         _ bytes: Span<UInt8>, _ answer: STUNMessage, from path: NetworkPath, at now: Instant
     ) -> ICEOutcome {
@@ -138,7 +150,8 @@ extension ICEControllingAgent {
         pairs[index].state = .succeeded
         pairs[index].check = nil
         reflexiveAddress = answer.mappedAddress ?? reflexiveAddress
-        // The answer to a check that was sent again may be that to any of the tries, so that it tells least.
+        // The response to a retransmitted check may belong to any transmission, so it does not measure the round-trip
+        // time.
         if check.tries == 1 || roundTrip == nil { roundTrip = now - check.firstSent }
         consent.start(at: now)
         quietSince = now
@@ -149,7 +162,7 @@ extension ICEControllingAgent {
         return outcome
     }
 
-    /// A check on the pair succeeded: selects it, or keeps what is selected.
+    /// Selects a pair whose check succeeded, or keeps the selected one. Returns the path if it is newly selected.
     private mutating func settle(
         _ index: Int, nominated: Bool, mayReplace: Bool, at now: Instant
     ) -> NetworkPath? {
@@ -159,11 +172,12 @@ extension ICEControllingAgent {
         }
         let mayBeSelected = isControlling ? nominated : pairs[index].isNominatedByPeer
         if mayBeSelected, mayReplace || !isControlling { return select(index, at: now) }
-        // A late answer: the peer, who follows the latest nomination, is told again which one counts.
+        // The response is late. The peer follows the latest nomination, so the selected pair is nominated again.
         if let selected, nominated { beginCheck(selected, at: now) }
         return nil
     }
 
+    /// Selects a pair and closes the connections of others. Returns the path if it has changed.
     mutating func select(_ index: Int, at now: Instant) -> NetworkPath? {
         let before = selectedPath
         selected = index
@@ -180,7 +194,8 @@ extension ICEControllingAgent {
         return before == pairs[index].path ? nil : pairs[index].path
     }
 
-    /// Only 487 says something that is acted on: the others may be forged, or the peer may not know us yet.
+    /// Processes an error response. Only 487 (role conflict) has an effect, because others may be forged or come before
+    /// the peer knows this agent.
     private mutating func handleError(
         _ bytes: Span<UInt8>, _ answer: STUNMessage, from path: NetworkPath, at now: Instant
     ) -> ICEOutcome {

@@ -1,76 +1,85 @@
 public import PCastMedia
 
-/// The client's end of ICE (RFC 8445): a full agent, in control, that needs one round trip against a lite server.
+/// The ICE agent of a client: a full, controlling agent (RFC 8445) that needs one round trip to connect to a lite
+/// server.
 ///
-/// Its very first check nominates, and the first pair that succeeds is selected. It trickles: candidates may come at
-/// any time. The driver's contract is that of `Machine`: after each call `poll(into:at:)`, `pollConnection()` and
-/// `takePathToClose()` until nil; `advance(to:)` when `deadline` has come.
+/// Its first checks nominate (aggressive nomination of RFC 5245, which a lite agent accepts), and the first pair that
+/// succeeds is selected. Candidates may be added at any time (trickle ICE, RFC 8838). The driver follows the rules of
+/// `Machine`: after each call it calls ``poll(into:at:)``, ``pollConnection()`` and ``takePathToClose()`` until each
+/// returns nil, and ``advance(to:)`` at the ``deadline``.
 public struct ICEControllingAgent: Sendable {
-    /// What an agent as a whole has come to, as in W3C WebRTC, section 5.6.4.
+    /// The state of the agent (RTCIceTransportState, W3C WebRTC, section 5.6.4).
     public enum State: Sendable { case new, checking, connected, disconnected, failed }
 
-    /// Candidates of the peer beyond these are ignored.
+    /// The maximum number of remote candidates; others are ignored.
     public static let maximumRemoteCandidates = 32
 
-    /// Pairs beyond these are ignored.
+    /// The maximum number of candidate pairs; others are ignored.
     public static let maximumPairs = 64
 
-    /// Our addresses beyond these are ignored.
+    /// The maximum number of local addresses; others are ignored.
     public static let maximumLocalAddresses = 8
 
+    /// The local credentials.
     public internal(set) var local: ICECredentials
+    /// The credentials of the peer.
     public internal(set) var remote: ICECredentials
+    /// The state of the agent.
     public internal(set) var state = State.new
 
-    /// The pair that everything is sent by; nil before the first success.
+    /// The path of the selected pair; nil before the first success.
     public var selectedPath: NetworkPath? { selected.map { pairs[$0].path } ?? heldPath }
 
-    /// Of the latest check that tells it.
+    /// The round-trip time of the last check that measured it; nil before the first.
     public internal(set) var roundTrip: TimeSpan?
 
-    /// Our address as the peer sees it, from the latest answer.
+    /// The local address as the peer sees it in the last check (XOR-MAPPED-ADDRESS); nil before the first response.
     public internal(set) var reflexiveAddress: TransportAddress?
 
+    /// The consent of the peer.
     public internal(set) var consent = ICEConsent()
 
-    /// Set while the call ought to hear something all the time, so that silence of 300 ms makes it check its pair at
-    /// once (ICE7).
+    /// Whether packets are expected continuously, so that the selected pair is checked after 300 ms of silence.
     public var expectsMedia = false
 
+    /// Whether the role is controlling, which a role conflict may change.
     var isControlling = true
+    /// The tie-breaker for role conflicts (RFC 8445, section 16.1).
     let tieBreaker: UInt64
     var generator: TransactionIDGenerator
     var localAddresses: [TransportAddress]
     var remoteCandidates: [ICECandidate] = []
     var pairs: [ICECandidatePair] = []
 
-    /// Index into `pairs`.
+    /// The index of the selected pair in `pairs`; nil if there is none.
     var selected: Int?
 
-    /// The path of before a restart, used until the first success of after it (ICE12).
+    /// The path before a restart, which is used until a check with the new credentials succeeds.
     var heldPath: NetworkPath?
 
-    /// Our credentials of before a restart: the peer's checks of then are still answered.
+    /// The local credentials before a restart, with which checks of the peer are still answered.
     var previousLocal: ICECredentials?
+    /// The connections that the driver must close.
     var pathsToClose: [NetworkPath] = []
 
-    /// When the next check of an unselected pair may be sent.
+    /// The time at which the next check of an unselected pair may be sent.
     var nextPaced: Instant?
 
-    /// When stream connections are tried, should datagrams have led to nothing.
+    /// The time at which TCP connections are tried if UDP has not worked; nil if none is scheduled.
     var fallback: Instant?
+    /// The time at which the agent fails without a successful check.
     var setupDeadline: Instant?
 
-    /// When the selected pair is checked again.
+    /// The time of the next regular check of the selected pair.
     var nextKeepalive: Instant?
 
-    /// Connections may be opened.
+    /// Whether connections may be opened.
     var wantsConnections = false
 
-    /// The moment from which silence is counted.
+    /// The time from which silence counts; nil before the first packet.
     var quietSince: Instant?
 
-    /// `seed` and `tieBreaker` are random numbers of the caller's; `addresses` are those our sockets are bound to.
+    /// Creates an agent. `tieBreaker` and `seed` are random numbers, and `addresses` are those of the driver's sockets.
     public init(
         local: ICECredentials, remote: ICECredentials, tieBreaker: UInt64, addresses: [TransportAddress], seed: UInt64
     ) {
@@ -81,15 +90,15 @@ public struct ICEControllingAgent: Sendable {
         localAddresses = Array(addresses.prefix(Self.maximumLocalAddresses))
     }
 
-    /// Whether the peer has authenticated itself on this path (ICE2).
+    /// Returns whether the peer was authenticated on a path.
     public func isValidated(_ path: NetworkPath) -> Bool {
         path == heldPath || pairs.contains { ($0.state == .succeeded || $0.hasHeardPeer) && $0.matches(path) }
     }
 
-    /// Any packet at all came by a path of the peer's: silence is counted from now on.
+    /// Records a media packet of the peer, which ends silence.
     public mutating func noteReceived(at now: Instant) { quietSince = now }
 
-    /// A packet that the peer authenticated came: consent is extended.
+    /// Records an authenticated packet of the peer, which extends consent.
     public mutating func noteAuthenticated(at now: Instant) {
         quietSince = now
         consent.extend(at: now)
@@ -100,8 +109,8 @@ public struct ICEControllingAgent: Sendable {
 // MARK: - Candidates
 
 extension ICEControllingAgent {
-    /// Adds a candidate of the peer's. Ignored are names (ICE8), components other than the first, TCP ones that
-    /// would connect to us, duplicates, and any above `maximumRemoteCandidates`.
+    /// Adds a candidate of the peer. It is ignored if it has a host name or another component, is a TCP candidate that
+    /// does not accept connections, is a duplicate, or exceeds ``maximumRemoteCandidates``.
     public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
         guard let address = candidate.transportAddress, candidate.component == 1, address.port != 0,
             remoteCandidates.count < Self.maximumRemoteCandidates, !remoteCandidates.contains(candidate)
@@ -114,8 +123,8 @@ extension ICEControllingAgent {
         pair(candidate, at: now)
     }
 
-    /// The addresses of our sockets are these from now on. Where the selected one is gone all others are tried at once,
-    /// and so is a new one where nothing is known to work.
+    /// Sets the addresses of the driver's sockets. If the selected address has disappeared, all other pairs are checked
+    /// at once.
     public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
         let addresses = Array(addresses.prefix(Self.maximumLocalAddresses))
         let gone = localAddresses.filter { !addresses.contains($0) }
@@ -126,7 +135,7 @@ extension ICEControllingAgent {
         if isCut { checkOthers(at: now) }
     }
 
-    /// Answers whether the way that was in use is among them.
+    /// Removes the pairs of addresses that have disappeared. Returns whether the selected path is among them.
     private mutating func dropPairs(of gone: [TransportAddress]) -> Bool {
         let isGone = { (path: NetworkPath) in gone.contains { $0.ip == path.local.ip } }
         let isCut = selectedPath.map(isGone) ?? false
@@ -143,6 +152,7 @@ extension ICEControllingAgent {
         return isCut
     }
 
+    /// Starts the agent with the first candidate.
     mutating func begin(at now: Instant) {
         guard state == .new else { return }
         state = .checking
@@ -150,10 +160,11 @@ extension ICEControllingAgent {
         fallback = now + ICETimers.fallback
     }
 
+    /// Forms the pairs of a remote candidate with all local addresses.
     private mutating func pair(_ candidate: ICECandidate, at now: Instant) {
         guard let address = candidate.transportAddress else { return }
         if case .tcp = candidate.transport {
-            // The driver picks the local end of a connection.
+            // The operating system chooses the local address of a connection.
             let any = address.ip.family == .v4 ? IPAddress.anyV4 : IPAddress(v6: 0, 0)
             let path = NetworkPath(
                 transport: .tcp(connection: 0), local: TransportAddress(ip: any, port: 0), remote: address)
@@ -168,7 +179,7 @@ extension ICEControllingAgent {
         }
     }
 
-    /// Answers the index of the new pair, or of the one that is there; nil when there are too many.
+    /// Adds a pair. Returns the index of the new or an equal pair; nil if there are too many.
     @discardableResult
     mutating func addPair(_ path: NetworkPath, priority: UInt32, remotePriority: UInt32, at now: Instant) -> Int? {
         let isTCP = path.transport != .udp

@@ -1,17 +1,21 @@
-/// A user name fragment and its password (RFC 8445, section 5.3; grammar in RFC 8839, section 5.4).
+/// An ICE username fragment and its password (RFC 8445, section 5.3; grammar in RFC 8839, section 5.4).
 ///
-/// The password is never shown: not by `print`, not by `dump`.
+/// Descriptions leave out the password, for `print` as well as for `dump`.
 public struct ICECredentials: Hashable, Sendable {
+    /// The username fragment.
     public let ufrag: String
+    /// The password.
     public let password: String
 
+    /// The username fragment in UTF-8.
     let ufragBytes: [UInt8]
 
-    /// The HMAC key of a short-term credential (RFC 8489, section 9.1.1).
+    /// The HMAC key, which is the password of a short-term credential (RFC 8489, section 9.1.1).
     let key: [UInt8]
 
-    /// Nil unless the fragment has 4 to 256 and the password 22 to 256 characters. Peers use more characters than
-    /// the grammar has, so that any visible one but the colon, which divides a USERNAME, will do.
+    /// Creates credentials. Returns nil unless the fragment has 4 to 256 and the password 22 to 256 characters. Each
+    /// visible ASCII character except the colon, which separates a USERNAME, is accepted, because some peers use
+    /// characters that the grammar lacks.
     public init?(ufrag: String, password: String) {
         guard (4...256).contains(ufrag.utf8.count), (22...256).contains(password.utf8.count),
             ufrag.utf8.allSatisfy(Self.isAcceptable), password.utf8.allSatisfy(Self.isAcceptable)
@@ -30,10 +34,14 @@ public struct ICECredentials: Hashable, Sendable {
         (0x21...0x7E).contains(byte) && byte != UInt8(ascii: ":")
     }
 
-    /// New credentials of 6 bits a character. A server, whose fragments must not repeat among its peers, asks for a
-    /// longer one.
+    /// Returns random credentials with 6 bits per character.
     ///
-    /// - Parameter mark: 0 to 63, for the fragment's first character to tell; nil leaves that to chance too.
+    /// - Parameters:
+    ///   - ufragLength: The length of the fragment, 4 to 256. A server needs a longer one, because its fragments must
+    ///     be unique among its peers.
+    ///   - mark: A number from 0 to 63 that the first character of the fragment encodes; nil for a random character.
+    ///   - generator: A cryptographically secure generator.
+    /// - Returns: The credentials.
     public static func random(
         ufragLength: Int = 8, mark: Int? = nil, using generator: inout some RandomNumberGenerator
     ) -> ICECredentials {
@@ -43,7 +51,8 @@ public struct ICECredentials: Hashable, Sendable {
         return ICECredentials(validUfrag: ufrag, password: randomCharacters(24, using: &generator))
     }
 
-    /// What the first character of a fragment tells (`random`); nil where it is none of ours.
+    /// Returns the number that the first character of a fragment encodes (see ``random(ufragLength:mark:using:)``); nil
+    /// if it is not in the alphabet.
     public static func mark(of character: UInt8) -> Int? { alphabet.firstIndex(of: character) }
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -54,8 +63,8 @@ public struct ICECredentials: Hashable, Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether USERNAME is that of a request to the owner of these credentials. While the remote fragment is not yet
-    /// known, any will do (RFC 8445, section 7.3).
+    /// Returns whether the USERNAME of a request belongs to these credentials. While the remote fragment is unknown,
+    /// any is accepted (RFC 8445, section 7.3).
     func accept(username: Range<Int>, of bytes: Span<UInt8>, from remote: ICECredentials?) -> Bool {
         let own = ufragBytes.count
         guard username.count > own, username.upperBound <= bytes.count,
@@ -71,7 +80,7 @@ public struct ICECredentials: Hashable, Sendable {
         return true
     }
 
-    /// Whether a request to the owner of these credentials is authentic.
+    /// Returns whether a request to the owner of these credentials is authentic.
     func authenticate(_ request: STUNMessage, _ bytes: Span<UInt8>, from remote: ICECredentials?) -> Bool {
         guard let username = request.usernameRange, accept(username: username, of: bytes, from: remote) else {
             return false
@@ -81,7 +90,10 @@ public struct ICECredentials: Hashable, Sendable {
 }
 
 extension ICECredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The username fragment without the password.
     public var description: String { "ICECredentials(\(ufrag))" }
+    /// The username fragment without the password.
     public var debugDescription: String { description }
+    /// A mirror that contains only the username fragment.
     public var customMirror: Mirror { Mirror(self, children: ["ufrag": ufrag]) }
 }

@@ -1,10 +1,8 @@
 public import PCastMedia
 
 extension ICELiteAgent {
-    /// Takes in a STUN message that came by `path`, and writes the answer into `reply`, which holds
-    /// `STUNMessage.maximumSize` bytes.
-    ///
-    /// Indications are never answered (RFC 8489, section 6.3.2).
+    /// Processes a STUN message on a path and writes the response into `reply`, which has `STUNMessage.maximumSize`
+    /// bytes. Indications get no response (RFC 8489, section 6.3.2).
     public mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
         reply: UnsafeMutableRawBufferPointer
@@ -17,6 +15,7 @@ extension ICELiteAgent {
         }
     }
 
+    /// Processes a binding request of the peer, with the current or the previous credentials.
     private mutating func handleRequest(
         _ bytes: Span<UInt8>, _ request: STUNMessage, from path: NetworkPath, at now: Instant,
         reply: UnsafeMutableRawBufferPointer
@@ -32,7 +31,7 @@ extension ICELiteAgent {
             return .rejected(.unknownAttributes, replyLength: length)
         }
         if case .controlled = request.role {
-            // A lite agent cannot control, so it is the other that has to change (RFC 8445, section 7.3.1.1).
+            // A lite agent cannot be controlling, so the peer must change its role (RFC 8445, section 7.3.1.1).
             let length = ICEReply.error(STUNErrorCode.roleConflict, to: request, key: key, into: reply)
             return .rejected(.roleConflict, replyLength: length)
         }
@@ -48,26 +47,34 @@ extension ICELiteAgent {
         return outcome
     }
 
-    /// The latest nomination counts, whatever was selected before (ICE1).
+    /// Selects a path, because the latest nomination counts. Returns the path if it has changed.
     private mutating func select(_ path: NetworkPath) -> NetworkPath? {
         guard selectedPath != path else { return nil }
         selectedPath = path
         return path
     }
 
-    /// How long an unanswered probe keeps others from being sent, and the same from being sent again.
+    /// The time before a probe is retransmitted or another path is probed.
     private static let probeInterval = TimeSpan.milliseconds(250)
 
-    /// How long a probe may be answered.
+    /// The time within which a probe may be answered.
     private static let probeLifetime = TimeSpan.seconds(4 as Int64)
 
-    /// Where the last probe went.
+    /// The path of the last probe; nil if none is outstanding.
     var probedPath: NetworkPath? { outstandingProbe?.path }
 
-    /// The peer's authenticated packet came from another address than the selected one: asks that address whether the
-    /// peer is there. Writes one binding request to be sent by `path`, and answers its size; 0 when there is nothing
-    /// to ask, or a probe is under way. The path is selected when the answer comes (ICE7). One that is repeated is the
-    /// same, so that the answer may take longer than until then.
+    /// Writes a binding request for a path on which an authenticated packet of the peer arrived, but which is not
+    /// selected.
+    ///
+    /// The path is selected when the response arrives, because the peer may have changed its address. A retransmission
+    /// has the same transaction ID, so that a late response still counts.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the packet.
+    ///   - now: The present time.
+    ///   - buffer: The buffer for the request.
+    ///   - generator: The generator for transaction IDs.
+    /// - Returns: The size in bytes; 0 if no request is necessary or another was sent recently.
     public mutating func probe(
         _ path: NetworkPath, at now: Instant, into buffer: UnsafeMutableRawBufferPointer,
         using generator: inout some RandomNumberGenerator
@@ -87,6 +94,7 @@ extension ICELiteAgent {
         return writer.finish(key: remote.key)
     }
 
+    /// Processes the response to a probe, and selects its path.
     private mutating func handleProbeAnswer(
         _ bytes: Span<UInt8>, _ answer: STUNMessage, from path: NetworkPath, at now: Instant
     ) -> ICEOutcome {

@@ -1,80 +1,91 @@
 public import PCastMedia
 
-/// The server's end of ICE: answers checks and follows the peer's nominations, and checks nothing of its own accord
-/// (RFC 8445, section 2.5).
+/// The ICE agent of a server: a lite agent, which answers checks and follows the peer's nominations (RFC 8445, section
+/// 2.5).
 ///
-/// It is always controlled. A peer that is lite itself needs an `ICEControllingAgent` here instead (ICE6).
+/// It is always controlled. A peer that is also lite cannot connect to it, because one agent must be full.
 public struct ICELiteAgent: Sendable {
-    /// Credentials before and after a restart. `remote` is nil until the peer's description is known.
+    /// The credentials before or after a restart. `remote` is nil until the peer's description is known.
     struct Generation: Sendable {
         var local: ICECredentials
         var remote: ICECredentials?
     }
 
-    /// A path on which the peer has authenticated itself.
+    /// A path on which the peer was authenticated.
     struct ValidatedPath: Sendable {
         let path: NetworkPath
         var lastAuthenticated: Instant
     }
 
-    /// A request that the agent sent to learn whether the peer moved (ICE7).
+    /// A request by which the agent checks whether the peer has changed its address.
     struct Probe: Sendable {
         let transactionID: STUNTransactionID
         let path: NetworkPath
+        /// The time of the first transmission.
         let begun: Instant
+        /// The time of the last transmission.
         var sent: Instant
     }
 
-    /// When full, the path that was silent longest makes room; never the selected one.
+    /// The maximum number of validated paths. The one that was silent longest is removed, but never the selected one.
     public static let maximumPaths = 8
 
+    /// The current credentials.
     var current: Generation
+    /// The credentials before a restart; nil after a nomination with the current ones.
     var previous: Generation?
     var paths: [ValidatedPath] = []
+    /// The last probe; nil if none is outstanding.
     var outstandingProbe: Probe?
+    /// The time at which a peer without a successful check expires; nil for never.
     let setupDeadline: Instant?
 
-    /// The path nominated last, by which everything is sent; nil before the first nomination.
+    /// The path that the peer nominated last; nil before the first nomination.
     public internal(set) var selectedPath: NetworkPath?
 
-    /// The peer's signs of life.
+    /// The consent of the peer.
     public internal(set) var consent = ICEConsent()
 
-    /// `setupDeadline` is when a peer that has not passed any check is given up.
+    /// Creates an agent. A peer without a successful check expires at `setupDeadline`; nil for never.
     public init(local: ICECredentials, remote: ICECredentials? = nil, setupDeadline: Instant? = nil) {
         current = Generation(local: local, remote: remote)
         self.setupDeadline = setupDeadline
         paths.reserveCapacity(Self.maximumPaths)
     }
 
+    /// The current local credentials.
     public var local: ICECredentials { current.local }
 
-    /// The peer's, from its description. Checks that come before it are accepted by our own credentials.
+    /// The current credentials of the peer; nil until its description is known. Until then checks are authenticated by
+    /// the local ones only.
     public var remote: ICECredentials? {
         get { current.remote }
         set { current.remote = newValue }
     }
 
+    /// The time at which the peer was last authenticated; nil before the first successful check.
     public var lastAuthenticated: Instant? { consent.lastAuthenticated }
 
-    /// No authenticated word of the peer for 5 s.
+    /// Returns whether the peer has been silent for 5 s.
     public func isAway(at now: Instant) -> Bool { consent.isAway(at: now) }
 
-    /// Consent is 30 s old, or the setup deadline passed without any success: the peer is gone.
+    /// Returns whether consent has expired, or the setup deadline has passed without a successful check.
     public func hasExpired(at now: Instant) -> Bool {
         if lastAuthenticated == nil, let setupDeadline { return now >= setupDeadline }
         return consent.hasExpired(at: now)
     }
 
-    /// Whether an authenticated check came by this path, so that DTLS and media are taken from it (ICE2).
+    /// Returns whether an authenticated check arrived on a path, so that DTLS and media are accepted on it.
     public func isValidated(_ path: NetworkPath) -> Bool { paths.contains { $0.path == path } }
 
-    /// Where to send to: the selected path, or before any nomination the one heard of last.
+    /// The path on which to send: the selected one, or before a nomination the one that was authenticated last. It is
+    /// nil before the first check.
     public var sendingPath: NetworkPath? {
         selectedPath ?? paths.max { $0.lastAuthenticated < $1.lastAuthenticated }?.path
     }
 
-    /// When the answer of `isAway`, `hasExpired` or `takePathToClose` may change next.
+    /// Returns the time at which the result of ``isAway(at:)``, ``hasExpired(at:)`` or ``takePathToClose(at:)`` may
+    /// change; nil if it does not.
     public mutating func deadline(after now: Instant) -> Instant? {
         var deadline = consent.deadline(after: now)
         if lastAuthenticated == nil, let setupDeadline, setupDeadline > now { deadline = setupDeadline }
@@ -84,28 +95,29 @@ public struct ICELiteAgent: Sendable {
         return deadline
     }
 
-    /// Both pairs of credentials are valid until the peer nominates with the new ones; paths, and what runs over
-    /// them, go on (ICE12; RFC 8445, section 9).
+    /// Restarts ICE with new credentials. Both old and new ones are valid until the peer nominates with the new ones,
+    /// and the paths stay valid (RFC 8445, section 9).
     public mutating func restart(local: ICECredentials, remote: ICECredentials?) {
         previous = current
         current = Generation(local: local, remote: remote)
         outstandingProbe = nil
     }
 
-    /// The peer sent authenticated media control (SRTCP) by `path`: it lives. A path that is not validated stays so;
-    /// `probe` it.
+    /// Records an authenticated SRTCP packet of the peer, which extends consent. It does not validate its path; see
+    /// ``probe(_:at:into:using:)``.
     public mutating func noteAuthenticated(path: NetworkPath, at now: Instant) {
         consent.extend(at: now)
         if let index = paths.firstIndex(where: { $0.path == path }) { paths[index].lastAuthenticated = now }
     }
 
-    /// Has brought near what `noteAuthenticated` looks at, with what an array has in front of its elements. See `Nearness`.
+    /// Prefetches the validated paths, which ``noteAuthenticated(path:at:)`` accesses. See `Nearness`.
     mutating func bringPathsNear() {
         paths.withUnsafeBufferPointer { paths in
             if let first = paths.baseAddress { Nearness.bring(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
         }
     }
 
+    /// Records a successful check on a path.
     mutating func validate(_ path: NetworkPath, at now: Instant) {
         consent.start(at: now)
         if let index = paths.firstIndex(where: { $0.path == path }) {
@@ -116,6 +128,7 @@ public struct ICELiteAgent: Sendable {
         paths.append(ValidatedPath(path: path, lastAuthenticated: now))
     }
 
+    /// Removes the unselected path that was silent longest.
     private mutating func dropOldestPath() {
         var oldest: Int?
         for index in paths.indices where paths[index].path != selectedPath {
@@ -128,21 +141,23 @@ public struct ICELiteAgent: Sendable {
 // MARK: - Stream connections (RFC 6544)
 
 extension ICELiteAgent {
-    /// Browsers check spare connections for a while before they nominate; one that is silent for so long is unused.
+    /// The time of silence after which an unselected connection is closed. Browsers check such connections for a while
+    /// before they nominate one.
     static let closingDelay = TimeSpan.seconds(10 as Int64)
 
+    /// Returns whether a path is a connection that is not selected although another path is.
     private func isClosable(_ entry: ValidatedPath) -> Bool {
         selectedPath != nil && entry.path != selectedPath && entry.path.transport != .udp
     }
 
-    /// A connection that is not used since another path was nominated, to be closed by the driver; the agent has
-    /// forgotten it (ICE14). Call until nil.
+    /// Returns a connection that the driver must close, because another path was nominated; the agent forgets it.
+    /// Returns nil if there is none; call until then.
     public mutating func takePathToClose(at now: Instant) -> NetworkPath? {
         let index = paths.firstIndex { isClosable($0) && now >= $0.lastAuthenticated + Self.closingDelay }
         return index.map { paths.remove(at: $0).path }
     }
 
-    /// The driver says that a connection is gone. If it was selected, `sendingPath` falls back to the others.
+    /// Reports that a connection was closed. If it was selected, ``sendingPath`` falls back to another path.
     public mutating func pathClosed(_ path: NetworkPath) {
         paths.removeAll { $0.path == path }
         if selectedPath == path { selectedPath = nil }

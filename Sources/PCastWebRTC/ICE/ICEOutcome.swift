@@ -1,35 +1,43 @@
 public import PCastMedia
 
-/// What became of a STUN message that an agent was given.
+/// The result of processing a STUN message.
 public struct ICEOutcome: Sendable {
-    /// Why a message was refused, for the counters.
+    /// The reason why a message was rejected, for metrics.
     public enum Rejection: Sendable {
+        /// FINGERPRINT is wrong.
         case badFingerprint
+        /// USERNAME or MESSAGE-INTEGRITY is missing.
         case badRequest
+        /// USERNAME or MESSAGE-INTEGRITY is wrong.
         case unauthenticated
+        /// The message has unknown attributes that must be understood.
         case unknownAttributes
+        /// Both agents have the same role.
         case roleConflict
 
-        /// An answer that belongs to no check of ours, or came another way than the check went.
+        /// The response matches no check, or arrived on another path than the check.
         case unexpectedAnswer
     }
 
-    /// Bytes of the answer in the buffer, to be sent back the way the message came; 0 for none.
+    /// The size of the response in the buffer in bytes, to be sent back on the path of the message; 0 for none.
     public var replyLength = 0
 
-    /// The message was the peer's, by MESSAGE-INTEGRITY.
+    /// Whether MESSAGE-INTEGRITY shows that the peer sent the message.
     public var isAuthenticated = false
 
-    /// It was an accepted request that nominates its path.
+    /// Whether the message is an accepted request with USE-CANDIDATE.
     public var isNomination = false
 
-    /// The path that is selected from now on; nil when the selection did not change.
+    /// The path that is newly selected; nil if the selection has not changed.
     public var newlySelectedPath: NetworkPath?
 
+    /// The reason why the message was rejected; nil if it was not.
     public var rejection: Rejection?
 
+    /// Creates the result of a message without effect.
     public init() {}
 
+    /// Returns the result of a rejected message.
     static func rejected(_ rejection: Rejection, replyLength: Int = 0) -> ICEOutcome {
         var outcome = ICEOutcome()
         outcome.rejection = rejection

@@ -1,9 +1,11 @@
 import PCastMedia
 
-/// The answers to binding requests (RFC 8445, section 7.3), none of which is larger than its request: an address that has
-/// been forged is never sent more than has been spent on it. Checks as RFC 8445 has them, with a priority and a role, are
-/// always larger than what answers them.
+/// Writes responses to binding requests (RFC 8445, section 7.3).
+///
+/// A response is never larger than its request, so that requests with a forged source address cause no amplification.
+/// Checks that conform to RFC 8445 have a priority and a role, and are always larger than the response.
 enum ICEReply {
+    /// Writes a success response. Returns its size in bytes; 0 if it would be larger than the request.
     static func success(
         to request: STUNMessage, at address: TransportAddress, key: [UInt8], into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -12,8 +14,10 @@ enum ICEReply {
         return bounded(writer.finish(key: key), request)
     }
 
+    /// Returns the length, or 0 if it is larger than the request.
     private static func bounded(_ length: Int, _ request: STUNMessage) -> Int { length <= request.size ? length : 0 }
 
+    /// Writes an error response. Returns its size in bytes; 0 if it would be larger than the request.
     static func error(
         _ code: Int, to request: STUNMessage, key: [UInt8], into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -23,8 +27,8 @@ enum ICEReply {
         return bounded(writer.finish(key: key), request)
     }
 
-    /// The answer to a request that is not authentic: never larger than the request, else none at all, so that a
-    /// forged source gains nothing (ICE11; RFC 8445, section 19).
+    /// Writes the response to a request that is not authentic, unless it would be larger than the request: a forged
+    /// source address must cause no amplification (RFC 8445, section 19).
     static func refuse(_ request: STUNMessage, into buffer: UnsafeMutableRawBufferPointer) -> ICEOutcome {
         let isIncomplete = request.integrityOffset == nil || request.usernameRange == nil
         let rejection: ICEOutcome.Rejection = isIncomplete ? .badRequest : .unauthenticated

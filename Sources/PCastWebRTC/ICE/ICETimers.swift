@@ -1,40 +1,46 @@
 import PCastMedia
 
-/// The times of a controlling agent.
+/// The timing of a controlling agent.
 enum ICETimers {
-    /// Between checks of different pairs. RFC 8445, section 14.2, says 50 ms as a default and 5 ms at least.
+    /// The time between checks of different pairs. The default of RFC 8445, section 14.2, is 50 ms, and the minimum is
+    /// 5 ms.
     static let pacing = TimeSpan.milliseconds(20)
 
-    /// Before a check is sent a second time; doubled after each, up to `longestTimeout`.
+    /// The time before the first retransmission of a check, which doubles for each further one up to
+    /// ``longestTimeout``.
     ///
-    /// RFC 8445, section 14.3, has 500 ms for the public at large; a join must not wait so long for one lost packet.
+    /// RFC 8445, section 14.3, has a minimum of 500 ms for the Internet. The shorter time reduces the delay that a lost
+    /// packet causes when joining.
     static let firstTimeout = TimeSpan.milliseconds(100)
 
-    /// The longest time between two sendings of one check over UDP, unless the way is longer.
+    /// The maximum time between transmissions of a check over UDP, unless the round-trip time is longer.
     static let longestTimeout = TimeSpan.milliseconds(800)
 
-    /// How often a check is sent, before the pair has failed: for 12.7 s.
+    /// The number of transmissions of a check before the pair fails, which take 12.7 s.
     static let maximumTries = 18
 
-    /// How often one of the selected pair is sent, before another is begun.
+    /// The number of transmissions of a check on the selected pair before another check begins.
     static let maximumConsentTries = 4
 
-    /// After so many unanswered tries the other pairs are checked too.
+    /// The number of unanswered transmissions on the selected pair after which other pairs are checked.
     static let suspectTries = 3
 
-    /// Between checks over a connection, which loses nothing (RFC 6544, section 7.1).
+    /// The time between checks over TCP, which is reliable (RFC 6544, section 7.1).
     static let streamTimeout = TimeSpan.seconds(2 as Int64)
 
-    /// Between checks of the selected pair, give or take a fifth (RFC 7675, section 5.1). Chrome's number (ICE3).
+    /// The mean time between checks of the selected pair, which varies by 20 % (RFC 7675, section 5.1). It is the value
+    /// of Chrome.
     static let keepalive = TimeSpan.milliseconds(2500)
 
-    /// Of silence, before the selected pair is checked out of turn.
+    /// The duration of silence after which the selected pair is checked, if media is expected.
     static let silence = TimeSpan.milliseconds(300)
 
-    /// How long datagrams are tried before connections are tried beside them: about as long as the first address of a
-    /// host gets before the second (RFC 8305, section 8, has 250 ms), with room for a way around the world.
+    /// The time after which TCP is tried in addition to UDP.
+    ///
+    /// It corresponds to the 250 ms before a second address is tried (RFC 8305, section 8), with a margin for long
+    /// round-trip times.
     static let fallback = TimeSpan.milliseconds(500)
 
-    /// How long a call is tried.
+    /// The time after which an attempt to connect fails.
     static let setup = TimeSpan.seconds(15 as Int64)
 }

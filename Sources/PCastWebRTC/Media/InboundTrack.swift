@@ -1,67 +1,81 @@
 public import PCastMedia
 public import PCastRTP
 
-/// One track that a peer sends: which SSRC it has, what was lost of it, and what to ask for again.
+/// The receiving state of a peer's track: its SSRC, its lost packets, and the requests for retransmissions and key
+/// frames.
 public struct InboundTrack: Sendable {
+    /// The negotiated media section.
     public let media: NegotiatedMedia
 
-    /// The layer's name, where the peer sends several (RFC 8852).
+    /// The RID of the simulcast layer (RFC 8852); nil if the peer sends only one.
     public let rid: RTPStreamIdentifier?
 
-    /// The SSRC it is heard under; announced, or learned from the first packet.
+    /// The SSRC of the track, announced in SDP or learned from the first packet; nil before.
     public private(set) var ssrc: UInt32?
 
-    /// The SSRC of a layer's retransmissions, learned from the first of them.
+    /// The SSRC of the retransmissions of a layer, learned from the first one.
     public internal(set) var retransmissionSSRC: UInt32?
 
+    /// The reception statistics of the SSRC; nil before the first packet.
     public internal(set) var statistics: ReceiveStatistics?
+    /// The missing packets and their retransmission requests.
     public internal(set) var missing = NACKRequester()
+    /// The state of key-frame requests.
     public internal(set) var keyFrame = KeyFrameRequest()
-    /// Nil where the sender does not pause, or could not be asked for the key frame that a pause of video ends with.
+    /// The state of pause requests; nil if the sender does not support them, or video cannot be resumed because key
+    /// frames cannot be requested.
     public internal(set) var pause: PauseRequest?
 
-    /// What its sender said last about time, and when that arrived.
+    /// The last sender report and its arrival time; nil if there is none.
     public internal(set) var senderReport: (information: SenderInformation, arrival: Instant)?
 
-    /// Payload bytes received, retransmissions included.
+    /// The number of payload bytes received, including retransmissions.
     public private(set) var bytesReceived = 0
+    /// The number of packets received, without retransmissions.
     public private(set) var packetsReceived = 0
-    /// Packets of sound that were missing, and that a later one repeated (RFC 2198).
+    /// The number of missing audio packets that a later one repeated (RFC 2198).
     public internal(set) var packetsRepeated = 0
 
+    /// The unwrapper of the current source's sequence numbers.
     private var unwrapper = SequenceUnwrapper()
-    /// Added to numbers after a restart of the source, so that they never go back.
+    /// The offset of sequence numbers after a restart of the source, so that they never decrease.
     private var sequenceOffset: Int64 = 0
+    /// The highest sequence number; nil before the first packet.
     private var newestSequence: Int64?
     private var newestTimestamp: UInt32 = 0
+    /// The time of the last packet; nil before the first.
     private var lastPacket: Instant?
 
-    /// The SSRCs before this one, the last four: packets of them may still be under way, or they send as well.
+    /// The last four SSRCs before the current one. Their packets may still arrive, or their sources may still send.
     private var formerSSRCs = SIMD4<UInt32>()
     private var formerCount = 0
+    /// The time of the last change of the SSRC by a packet.
     private var lastBinding: Instant?
-    /// Its source said that it leaves, and has sent nothing since.
+    /// Whether the source has sent BYE, and no packet since.
     private var hasLeft = false
-    /// The number of the first packet of this source: retransmissions of earlier ones are another source's.
+    /// The number of the first packet of the current source. Retransmissions of earlier ones belong to another source.
     private var firstSequence: Int64?
 
-    /// A source that changes its SSRC, and does not say by MID or RID whose it is, is believed when the old one has been silent
-    /// for so long: two sources may send at once.
+    /// The silence of the current source after which another SSRC is accepted without a matching MID or RID. Two
+    /// sources may send at the same time.
     private static let silence = TimeSpan.milliseconds(500)
-    /// A packet of a former SSRC is a late one until the new one has been silent for so long: some packets of audio, some
-    /// frames of video.
+    /// Returns the silence of the current SSRC after which a packet of a former one means that its source has returned.
+    /// It is the time of some packets; before that, the packet is just late.
     private static func formerSilence(_ type: MediaType) -> TimeSpan { .milliseconds(type == .audio ? 60 : 200) }
-    /// Two bindings by MID or RID are so far apart: each makes all viewers begin anew.
+    /// The minimum time between changes of the SSRC by MID or RID. Each change makes all subscribers resume at a key
+    /// frame.
     private static let bindingInterval = TimeSpan.milliseconds(100)
-    /// Numbers left free before a new source's first packet, for those that it overtook.
+    /// The number of sequence numbers that are left free before the first packet of a new source, for packets that it
+    /// overtook.
     private static let restartGap: Int64 = 64
 
-    /// In packets, five seconds of 20 ms.
+    /// The maximum gap of audio in packets; 250 packets of 20 ms are 5 s.
     private static let longestAudioHole: Int64 = 250
 
+    /// The maximum gap of video that is repaired.
     private static let longestVideoHole = TimeSpan.seconds(1 as Int64)
 
-    /// What is missing between the newest packet and one that is about to be received; nil where it is not the newest.
+    /// Returns the gap between the newest packet and one that is about to be received; nil if that is not newer.
     func hole(before header: RTPHeader) -> RedundantSequence.Hole? {
         guard header.ssrc == ssrc, let newestSequence else { return nil }
         let step = unwrapper.peek(header.sequenceNumber) + sequenceOffset - newestSequence
@@ -70,9 +84,10 @@ public struct InboundTrack: Sendable {
         return RedundantSequence.Hole(packetCount: Int(step - 1), ticks: Int64(ticks))
     }
 
-    /// The name of its section, as packets bear it.
+    /// The MID of the media section, as in RTP header extensions; nil if there is none.
     let mid: RTPStreamIdentifier?
 
+    /// Creates a track or one of its layers. A single announced SSRC is used from the start.
     init(_ media: NegotiatedMedia, rid: RTPStreamIdentifier? = nil) {
         self.media = media
         mid = media.mid.flatMap { RTPStreamIdentifier($0) }
@@ -82,12 +97,13 @@ public struct InboundTrack: Sendable {
         if rid == nil, media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
     }
 
-    /// One for each layer that was agreed on, or the one that has no name.
+    /// Returns a track for each negotiated layer, or one without a RID.
     static func layers(of media: NegotiatedMedia) -> [InboundTrack] {
         let layers = media.rids.compactMap { RTPStreamIdentifier($0) }.map { InboundTrack(media, rid: $0) }
         return layers.isEmpty ? [InboundTrack(media)] : layers
     }
 
+    /// Changes the SSRC of the track.
     private mutating func bind(_ ssrc: UInt32) {
         if let former = self.ssrc {
             formerSSRCs[formerCount & 3] = former
@@ -100,22 +116,29 @@ public struct InboundTrack: Sendable {
         restart()
     }
 
+    /// Continues the sequence numbers after a restart of the source.
     private mutating func restart() {
         unwrapper = SequenceUnwrapper()
         if let newestSequence { sequenceOffset = newestSequence + 1 - SequenceUnwrapper.origin }
         missing.restart()
     }
 
-    /// How a packet stands to the track; the number is the source's, unwrapped and never going back.
+    /// The result of receiving a packet. The sequence number is unwrapped and never decreases.
     enum Arrival {
         case accepted(sequence: Int64)
-        /// Accepted, and all before it belongs to another run of the source (RTP11).
+        /// The packet is accepted, and earlier ones belong to another source or to the time before a restart.
         case restarted(sequence: Int64)
         case refused
     }
 
-    /// - Parameter identification: whether the packet says that it is of this track (MID, RID); only that of an unknown SSRC
-    ///   matters.
+    /// Receives the header of a packet.
+    ///
+    /// - Parameters:
+    ///   - header: The header.
+    ///   - identification: Whether MID and RID name this track. It matters only for a new SSRC.
+    ///   - payloadSize: The size of the payload in bytes.
+    ///   - now: The present time.
+    /// - Returns: Whether the packet belongs to the track, and its sequence number.
     mutating func receive(
         _ header: RTPHeader, identification: SourceIdentification, payloadSize: Int, at now: Instant
     ) -> Arrival {
@@ -149,7 +172,7 @@ public struct InboundTrack: Sendable {
         } else {
             missing.received(sequence, at: now)
         }
-        // Sound that is so old nobody waits for.
+        // Older audio would arrive too late to be played.
         if media.type == .audio { missing.abandon(before: sequence - Self.longestAudioHole) }
         if newestSequence.map({ sequence >= $0 }) ?? true {
             newestSequence = sequence
@@ -158,8 +181,8 @@ public struct InboundTrack: Sendable {
         return isNewSource ? .restarted(sequence: sequence) : .accepted(sequence: sequence)
     }
 
-    /// Whether an SSRC becomes the track's. One whose packets name the track does at once (RFC 9143, section 9.2), as SSRCs may
-    /// change at any time (RFC 3550, section 8).
+    /// Returns whether a new SSRC may become that of the track. One whose packets name the track may do so at once (RFC
+    /// 9143, section 9.2), because an SSRC may change at any time (RFC 3550, section 8).
     private func mayBind(_ new: UInt32, _ identification: SourceIdentification, at now: Instant) -> Bool {
         if identification == .other { return false }
         guard ssrc != nil, let lastPacket, !hasLeft else { return true }
@@ -172,50 +195,52 @@ public struct InboundTrack: Sendable {
         return lastBinding.map { now - $0 >= Self.bindingInterval } ?? true
     }
 
-    /// Its source said that it leaves (RFC 3550, section 6.3.4): another one may take over at once.
+    /// Records a BYE of the source (RFC 3550, section 6.3.4), after which another source is accepted at once.
     mutating func goodbyeReceived() {
         hasLeft = true
         pause?.goodbyeReceived()
     }
 
-    /// Whether pictures of more than a second were lost at once, as in an outage: whoever watches goes on with the newest,
-    /// and what is asked for again would only come late (JB2).
+    /// Returns whether a gap has more than a second of video, as after an outage. Subscribers then resume with the
+    /// newest frames, and retransmissions of the gap would arrive too late.
     private func isLeap(to header: RTPHeader, _ sequence: Int64) -> Bool {
         guard media.type == .video, let newestSequence, sequence > newestSequence + 1 else { return false }
         let ticks = Int64(Int32(bitPattern: header.timestamp &- newestTimestamp))
         return ticks > media.format.clockRate.ticks(in: Self.longestVideoHole)
     }
 
-    /// Its sender said something about a pause of it.
+    /// Receives a pause message of the sender (RFC 7728).
     mutating func receive(_ message: PauseResume.Message, at now: Instant) {
         let newest = newestSequence.map { UInt16(truncatingIfNeeded: $0 - sequenceOffset) }
         pause?.messageReceived(message, newest: newest, at: now)
-        // What is missing of before the pause is of no use after it.
+        // Packets that are missing from before the pause are useless after it.
         if case .paused = message.kind, pause?.isResting == true { missing.abandon(before: .max) }
     }
 
-    /// When `pollPause` has something to ask.
+    /// The time at which ``pollPause(at:)`` has a message; nil if none is scheduled.
     var pauseDeadline: Instant? { ssrc == nil ? nil : pause?.deadline }
 
-    /// What to ask of its sender now; nil when nothing is.
+    /// Returns the pause message that is due; nil if there is none.
     mutating func pollPause(at now: Instant) -> PauseResume.Message? {
         guard let ssrc else { return nil }
         let roundTrip = missing.roundTrip
         return pause?.poll(ssrc: ssrc, roundTrip: roundTrip, at: now)
     }
 
+    /// Returns the sequence number without wraparounds and restarts.
     private mutating func unwrap(_ sequenceNumber: UInt16, isFirst: Bool) -> Int64 {
         let unwrapped = unwrapper.unwrap(sequenceNumber)
         if isFirst, let newestSequence { sequenceOffset = newestSequence + 1 + Self.restartGap - unwrapped }
         return unwrapped + sequenceOffset
     }
 
-    /// A retransmission of the packet with that number came; nil when the number means nothing here.
+    /// Receives a retransmission of the packet with a sequence number. Returns the unwrapped number; nil if it does not
+    /// belong to this source.
     mutating func receiveRetransmission(of sequenceNumber: UInt16, payloadSize: Int, at now: Instant) -> Int64? {
         guard unwrapper.last != nil else { return nil }
         let sequence = unwrapper.peek(sequenceNumber) + sequenceOffset
         guard let newestSequence, sequence <= newestSequence else { return nil }
-        // What is missing from before the first packet nobody asked for; it is of the former source.
+        // Packets before the first one of this source were not requested; they belong to the former source.
         if sequenceOffset != 0, let firstSequence, sequence < firstSequence { return nil }
         missing.received(sequence, isRetransmission: true, at: now)
         bytesReceived += payloadSize

@@ -1,47 +1,51 @@
 public import PCastMedia
 
-/// Whether a key frame is wanted of a source, and when to ask for it.
+/// Schedules key-frame requests to a source.
 ///
-/// Everyone who wants one is served by the next (KEY1). The request is repeated until the key frame comes, for a lost
-/// PLI would leave a black picture (KEY4), and a new one waits its turn after the last, so that key frames keep to a
-/// bounded share of the source's bitrate.
+/// One key frame serves all that need one. The request is repeated until a key frame arrives, because a lost PLI would
+/// leave a viewer without video. Requests are limited to one every 400 ms, so that key frames use a bounded share of
+/// the bit rate.
 public struct KeyFrameRequest: Sendable {
-    /// From one request that was granted to the next.
+    /// The minimum time from a received key frame to the next request.
     public static let spacing = TimeSpan.milliseconds(400)
 
-    /// From one repetition to the next, at least; a round trip more is added.
+    /// The minimum time before a request is repeated, to which the round-trip time is added.
     public static let patience = TimeSpan.milliseconds(150)
 
-    /// A source that grants none is asked so often, and then left alone until somebody wants one anew.
+    /// The maximum number of repetitions, after which a new need for a key frame starts again.
     public static let maximumAttempts = 20
 
+    /// The number of requests for the current need.
     private var attempts = 0
     private var lastSent: Instant?
+    /// The time at which the last key frame arrived after a request.
     private var lastGranted: Instant?
 
-    /// Somebody waits for a key frame.
+    /// Whether a key frame is needed.
     public private(set) var isWanted = false
 
-    /// Whether a request had to be repeated and no key frame has come yet.
+    /// Whether a request was repeated and no key frame has arrived yet.
     public var isUnanswered: Bool { isWanted && attempts > 1 }
 
-    /// Requests sent.
+    /// The number of requests sent.
     public private(set) var sentCount = 0
 
+    /// Creates a scheduler without a need.
     public init() {}
 
+    /// Records that a key frame is needed.
     public mutating func want() {
         if !isWanted || attempts >= Self.maximumAttempts { attempts = 0 }
         isWanted = true
     }
 
-    /// A key frame came.
+    /// Records that a key frame has arrived.
     public mutating func granted(at now: Instant) {
         isWanted = false
         lastGranted = now
     }
 
-    /// When to ask; nil while nothing is wanted.
+    /// Returns the time of the next request; nil if none is scheduled.
     public func deadline(roundTrip: TimeSpan) -> Instant? {
         guard isWanted, attempts < Self.maximumAttempts else { return nil }
         let next = lastSent.map { sent in attempts == 0 ? sent : sent + Self.patience + roundTrip }
@@ -49,7 +53,7 @@ public struct KeyFrameRequest: Sendable {
         return max(next ?? Instant(nanoseconds: .min), earliest ?? Instant(nanoseconds: .min))
     }
 
-    /// Whether to ask now; counts as asked when true.
+    /// Returns whether a request must be sent now, and counts it.
     public mutating func poll(roundTrip: TimeSpan, at now: Instant) -> Bool {
         guard let deadline = deadline(roundTrip: roundTrip), now >= deadline else { return false }
         lastSent = now

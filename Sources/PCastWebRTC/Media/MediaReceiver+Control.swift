@@ -1,12 +1,12 @@
 public import PCastMedia
 import PCastRTP
 
-/// The reports and requests that the peer gets.
+/// RTCP reports and requests to the peer.
 extension MediaReceiver {
-    // MARK: Control out
+    // MARK: RTCP output
 
-    /// Asks the peer to send no more than that, all tracks together; nil to let it send what it likes. It is said at once,
-    /// and again each second while it holds (REMB, draft-alvestrand-rmcat-remb-03).
+    /// Requests that the peer send at most a bit rate, all tracks together; nil removes the limit. The request is sent
+    /// at once and repeated each second while the limit holds (REMB, draft-alvestrand-rmcat-remb-03).
     public mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
         guard limit != bitrateLimit else { return }
         bitrateLimit = limit
@@ -14,6 +14,7 @@ extension MediaReceiver {
         limitDue = now
     }
 
+    /// Writes a REMB message, if one is due.
     mutating func writeLimit(into writer: inout RTCPWriter, at now: Instant) {
         guard let limitDue, now >= limitDue else { return }
         self.limitDue = bitrateLimit == nil && liftings <= 1 ? nil : now + Self.reportInterval
@@ -24,6 +25,7 @@ extension MediaReceiver {
             senderSSRC: reporterSSRC, bitrate: bitrateLimit ?? Self.noLimit, ssrcs: ssrcs.span)
     }
 
+    /// The time at which ``poll(through:into:wallTime:at:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         mutating get {
             var deadline = Instant.earlier(nextReport, limitDue)
@@ -48,7 +50,7 @@ extension MediaReceiver {
         }
     }
 
-    /// Writes what is due into one datagram; true when there was no room for it.
+    /// Appends a datagram with all RTCP packets that are due. Returns true if the batch is full.
     public mutating func poll(
         through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
@@ -71,10 +73,12 @@ extension MediaReceiver {
         return false
     }
 
-    /// What a compound packet may take: 1200 bytes of UDP payload without SRTCP's own (RTP9).
+    /// The maximum size of a compound packet in bytes, so that a UDP payload has at most 1200 bytes with the SRTCP
+    /// overhead.
     static let reportSize = 1200 - SRTPSender.maximumOverhead
 
-    /// A report each second; before it, an empty one, where the peer did not allow to leave it out (RFC 5506).
+    /// Writes a receiver report, which is due each second. If the peer does not support reduced-size RTCP (RFC 5506),
+    /// each datagram begins with one, which may be empty.
     mutating func writeReport(into writer: inout RTCPWriter, wallTime: WallTime, at now: Instant) {
         let isDue = nextReport.map { now >= $0 } ?? false
         let allowsReduced = (layers.first ?? audio)?.media.allowsReducedSizeRTCP ?? false
@@ -92,7 +96,8 @@ extension MediaReceiver {
         }
     }
 
-    /// First what is small and urgent, as a list of lost packets takes all the room that it can use.
+    /// Writes the requests that are due. Small urgent ones come first, because a list of lost packets uses all the
+    /// space that is left.
     mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
         if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
         for index in layers.indices { writeVideoRequests(of: index, into: &writer, at: now) }
@@ -103,22 +108,24 @@ extension MediaReceiver {
         }
     }
 
+    /// Writes pause and key-frame requests for a layer.
     mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
         if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
         let isResumed = writePause(of: layer, into: &writer, at: now)
         guard let ssrc = layers[layer].ssrc else { return }
-        // A sender that pauses is asked when it is asked to go on, and then when it does.
+        // A paused sender is asked for a key frame together with the request to resume, and again after it has resumed.
         guard isResumed || !rests(layer: layer) else { return }
         writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
     }
 
-    /// Answers whether the layer's sender is asked to go on, for the first time.
+    /// Writes a pause or resume request for a layer, if it is due. Returns whether it is the first request to resume.
     mutating func writePause(of layer: Int, into writer: inout RTCPWriter, at now: Instant) -> Bool {
         guard let message = layers[layer].pollPause(at: now) else { return false }
         writer.pauseResume(senderSSRC: reporterSSRC, message)
         return message.kind == .resume && layers[layer].pause?.isFirstRequest == true
     }
 
+    /// Writes a PLI, or a FIR if the peer does not support PLI, if it is due.
     mutating func writeKeyFrameRequest(
         of layer: Int, into writer: inout RTCPWriter, mediaSSRC: UInt32, at now: Instant
     ) {
@@ -133,12 +140,14 @@ extension MediaReceiver {
         }
     }
 
+    /// Writes the NACK of a layer, if packets are missing.
     mutating func writeLost(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
         guard let ssrc = layers[layer].ssrc, layers[layer].media.feedback.contains(.nack) else { return }
         layers[layer].missing.poll(into: &lost, at: now)
         writeLost(into: &writer, mediaSSRC: ssrc)
     }
 
+    /// Writes a NACK with the collected sequence numbers.
     mutating func writeLost(into writer: inout RTCPWriter, mediaSSRC: UInt32) {
         if !lost.isEmpty {
             _ = writer.negativeAcknowledgement(senderSSRC: reporterSSRC, mediaSSRC: mediaSSRC, lost: lost.span)

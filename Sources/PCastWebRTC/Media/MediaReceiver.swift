@@ -1,43 +1,49 @@
 public import PCastMedia
 public import PCastRTP
 
-/// The receiving half of a peer's media: sorts packets by track, and tells the sender what arrived, what is missing,
-/// and that a key frame is wanted.
+/// The receiving half of a peer's media. It assigns packets to tracks and sends reports, retransmission requests and
+/// key-frame requests.
 ///
-/// At most one audio track and one of video, which is what a stream is here; video may come in several layers
-/// (simulcast, RFC 8853), each a track of its own.
+/// It receives at most one audio track and one video track, of which the video may have several simulcast layers (RFC
+/// 8853) with a track each.
 ///
-/// What is asked for each packet is `mutating` though it changes nothing: nothing is asked of a copy, which would count
-/// the references of all that it has.
+/// Methods that are called for each packet are `mutating` even if they change nothing. A nonmutating call would copy
+/// the value and retain all its references.
 public struct MediaReceiver: Sendable {
-    /// A packet of media, or a retransmission put back in its place.
+    /// A received RTP packet, or a retransmitted or recovered one with its original properties.
     public struct Packet: Sendable {
+        /// The media type.
         public let type: MediaType
-        /// Which of `layers`; 0 for sound.
+        /// The index in `layers`; 0 for audio.
         public let layer: Int
+        /// The unwrapped sequence number, which never decreases when a source restarts.
         public let sequence: Int64
+        /// The RTP timestamp.
         public let timestamp: UInt32
-        /// The number on the wire, of the original packet.
+        /// The RTP sequence number of the original packet.
         public let sequenceNumber: UInt16
+        /// The marker bit.
         public let marker: Bool
-        /// Where the payload lies in the datagram; empty for padding.
+        /// The range of the payload in the datagram; empty for padding.
         public let payload: Range<Int>
+        /// The codec of the payload.
         public let codec: Codec
+        /// Whether the packet was retransmitted (RFC 4588) or recovered from redundancy (RFC 2198).
         public let isRetransmission: Bool
-        /// The source started over with this packet.
+        /// Whether the source has restarted with this packet.
         public let isRestart: Bool
-        /// The header extensions that a relay passes on.
+        /// The header extensions that the SFU forwards.
         public let forwarded: RTPExtensionValues
     }
 
-    /// What a payload type says; nothing whose references are counted, for it is looked up for each packet.
+    /// The meaning of a payload type. It has no references to count, because it is accessed for each packet.
     struct Route {
-        /// What stands behind the header: the payload, or something around it.
+        /// The encapsulation of the payload.
         enum Wrapping { case none, retransmission, redundancy }
 
         let type: MediaType
         let codec: Codec
-        /// Of what is not wrapped.
+        /// The payload type without encapsulation.
         let payloadType: UInt8
         let wrapping: Wrapping
 
@@ -49,58 +55,71 @@ public struct MediaReceiver: Sendable {
         }
     }
 
-    /// Video, in the order in which its layers were offered, which says nothing of their quality; one without a name
-    /// where there is no simulcast, none where there is no video.
+    /// The video layers, in the order of the offer, which is not that of their quality. There is one without a RID if
+    /// the peer sends no simulcast, and none if it sends no video.
     public internal(set) var layers: [InboundTrack] = []
+    /// The audio track; nil if the peer sends no audio.
     public internal(set) var audio: InboundTrack?
 
-    /// The first layer.
+    /// The first video layer; nil if the peer sends no video.
     public var video: InboundTrack? { layers.first }
 
-    /// Whether the peer understands requests for key frames at all (FFmpeg's WHIP does not).
+    /// Whether the peer supports PLI or FIR, which FFmpeg's WHIP does not.
     public internal(set) var canRequestKeyFrames = false
 
-    /// Packets of no negotiated payload type, or not acceptable to their track.
+    /// The number of packets that had no negotiated payload type or did not belong to their track.
     public internal(set) var refused = 0
 
-    /// Our own SSRC in what we report.
+    /// The SSRC of this side in RTCP packets.
     public let reporterSSRC: UInt32
     let cname: [UInt8]
     let measuresRoundTrip: Bool
 
+    /// The meaning of each payload type; nil if it was not negotiated.
     var routes = [Route?](repeating: nil, count: 128)
     var arrivals: TransportFeedbackRecorder?
+    /// The time of the next receiver report; nil before the first packet.
     var nextReport: Instant?
-    /// What the peer is asked to send at most, and when to say so again.
+    /// The bit rate limit that was requested of the peer; nil for none.
     var bitrateLimit: Bitrate?
+    /// The time of the next REMB message; nil if none is scheduled.
     var limitDue: Instant?
-    /// How often it is still to be said that there is none any more.
+    /// The number of messages still to send that remove the limit.
     var liftings = 0
+    /// The sequence numbers for a NACK, kept to reuse the memory.
     var lost: [UInt16] = []
-    /// Packets that were missing and that the last one repeated, the newest first.
+    /// The missing packets that the last packet repeated, the newest first.
     var recovered: [Packet] = []
+    /// The round-trip time from extended reports (RFC 3611).
     var delays = RoundTripTime()
+    /// The relation to the clock of the peer, from its sender reports.
     var clock = SenderClock()
-    /// What rests, where another asks the peer for it.
+    /// The paused tracks, if another receiver requests the pauses; nil if this one does.
     var told: RestingTracks?
 
-    /// The bounds of playout that the sender of the video asked for last (WebRTC's playout-delay header extension).
+    /// The playout delay that the sender of the video requested last (WebRTC's playout-delay header extension); nil if
+    /// it has not.
     public internal(set) var playoutDelay: PlayoutDelay?
 
-    /// As good as no limit.
+    /// The bit rate that a message which removes the limit contains.
     static let noLimit = Bitrate.kilobits(1_000_000)
-    /// The end of a limit is said so often, for each may be lost.
+    /// The number of messages that remove the limit, because each may be lost.
     static let liftingCount = 3
 
-    /// What the peer said last of what it publishes; nil for those that do not.
+    /// The last report of the publisher about itself; nil if it does not send any.
     public internal(set) var publisherReport: PublisherReport?
 
+    /// The interval of receiver reports.
     static let reportInterval = TimeSpan.seconds(Int64(1))
 
+    /// Creates a receiver.
+    ///
     /// - Parameters:
-    ///   - media: the sections in which the peer sends.
-    ///   - measuresRoundTrip: sends a receiver reference time with each report (RFC 3611), as an end that sends
-    ///     nothing of its own does.
+    ///   - media: The negotiated sections. Those that are not received are ignored.
+    ///   - reporterSSRC: The SSRC of this side.
+    ///   - cname: The canonical name of this side.
+    ///   - measuresRoundTrip: Whether to send a receiver reference time with each report (RFC 3611, section 4.4). It is
+    ///     needed if this side sends no media.
     public init(_ media: [NegotiatedMedia], reporterSSRC: UInt32, cname: String, measuresRoundTrip: Bool) {
         self.reporterSSRC = reporterSSRC
         self.cname = Array(cname.utf8.prefix(255))
@@ -119,6 +138,7 @@ public struct MediaReceiver: Sendable {
         canRequestKeyFrames = layers.first.map { !$0.media.feedback.isDisjoint(with: [.pli, .fir]) } ?? false
     }
 
+    /// Sets the meaning of a format's payload types.
     mutating func addRoutes(_ format: PayloadFormat, type: MediaType) {
         routes[Int(format.payloadType & 0x7F)] = Route(type, format)
         if let retransmission = format.rtxPayloadType {
@@ -129,17 +149,23 @@ public struct MediaReceiver: Sendable {
         }
     }
 
-    /// The time to the peer and back, as far as it is known.
+    /// The smoothed round-trip time; nil before it was measured.
     public var roundTrip: TimeSpan? { delays.smoothed }
 
-    /// Our monotonic clock less the peer's wall clock, as its sender reports tell it; nil before it can be known.
+    /// The local monotonic time minus the wall-clock time of the peer, from its sender reports; nil if it is unknown.
     public var senderClockOffset: TimeSpan? { delays.minimum.flatMap { clock.offset(roundTrip: $0) } }
 
-    // MARK: Packets in
+    // MARK: RTP input
 
-    /// Takes in a packet in the clear. Every one counts towards the transport's feedback, of whatever stream (RTP2).
+    /// Receives a decrypted RTP packet. Returns nil if it does not belong to a track. Packets of all streams count for
+    /// transport-wide feedback.
     ///
-    /// What came before it and is repeated in it, `takeRecovered` gives.
+    /// Earlier packets that it repeats are available from ``takeRecovered()``.
+    ///
+    /// - Parameters:
+    ///   - datagram: The packet.
+    ///   - now: The time of its arrival.
+    /// - Returns: The packet with its payload range.
     public mutating func receive(_ datagram: UnsafeRawBufferPointer, at now: Instant) -> Packet? {
         recovered.removeAll(keepingCapacity: true)
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
@@ -164,12 +190,12 @@ public struct MediaReceiver: Sendable {
         }
     }
 
-    /// The oldest packet that was missing and that the packet received last repeats, to be taken before that one; nil when
-    /// there is none more. Its payload lies in the same datagram.
+    /// Returns the oldest missing packet that the last one repeated, which must be processed before it; nil if there is
+    /// no other. Its payload is in the same datagram.
     public mutating func takeRecovered() -> Packet? { recovered.popLast() }
 
-    /// A packet that repeats those before it (RFC 2198). One that breaks the format, or is of another codec, fills its
-    /// number and no more, like padding.
+    /// Receives an audio packet with redundancy (RFC 2198). One that is malformed or has another codec counts as a
+    /// packet with an empty payload.
     mutating func receiveRedundant(
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ bytes: Span<UInt8>, at now: Instant
     ) -> Packet? {
@@ -202,21 +228,22 @@ public struct MediaReceiver: Sendable {
         return primary
     }
 
-    /// What an id means is a section's own affair, and not every section has transport numbers (Firefox numbers its
-    /// video and not its sound). A packet of no known section is a probe of either.
+    /// Returns the transport-wide sequence number of a packet; nil if it has none. Extension IDs belong to a section,
+    /// and Firefox numbers only video. A packet of an unknown section is a probe, for which the sections are tried.
     mutating func transportSequenceNumber(_ header: RTPHeader, of type: MediaType?, in bytes: Span<UInt8>) -> UInt16? {
         if let type { return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: type)) }
         return header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .video))
             ?? header.extensions.transportSequenceNumber(in: bytes, by: extensions(of: .audio))
     }
 
+    /// Returns the header extension IDs of a media type.
     mutating func extensions(of type: MediaType) -> RTPHeaderExtensionMap {
         if type == .audio { return audio == nil ? RTPHeaderExtensionMap() : audio!.media.extensionMap }
         return layers.isEmpty ? RTPHeaderExtensionMap() : layers[0].media.extensionMap
     }
 
-    /// By the source's number, once that is known; before, by the name that packets bear until our first report of them
-    /// arrives (RFC 8852, section 3.1). Nil for a packet of nobody known.
+    /// Returns the layer of a packet: by its SSRC, or if that is unknown, by its RID, which packets have until the
+    /// first report arrives at the sender (RFC 8852, section 3.1). Returns nil if neither is known.
     mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
         guard route.type == .video, layers[0].rid != nil else { return 0 }
         for index in layers.indices {
@@ -234,6 +261,7 @@ public struct MediaReceiver: Sendable {
         return index
     }
 
+    /// Receives a packet that is not a retransmission.
     mutating func receiveOriginal(
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
         at now: Instant
@@ -267,12 +295,12 @@ public struct MediaReceiver: Sendable {
             isRetransmission: false, isRestart: isRestart, forwarded: forwarded)
     }
 
-    /// What a packet of an unknown SSRC says of the track that it is of.
+    /// Returns whether a packet with an unknown SSRC names a track by its MID or RID.
     private static func identification(
         _ header: RTPHeader, _ track: InboundTrack?, in bytes: Span<UInt8>
     ) -> SourceIdentification {
         guard let track else { return .none }
-        // A layer of unknown SSRC was found by its RID.
+        // The layer of a packet with an unknown SSRC was found by its RID.
         let byRID = track.rid == nil ? SourceIdentification.none : .own
         guard let mid = track.mid, let range = header.extensions.mid(in: bytes, by: track.media.extensionMap) else {
             return byRID
@@ -280,6 +308,7 @@ public struct MediaReceiver: Sendable {
         return RTPStreamIdentifier(bytes: bytes.extracting(range)) == mid ? .own : .other
     }
 
+    /// Receives a retransmission (RFC 4588). Returns nil if it is padding or does not belong to the current source.
     mutating func receiveRetransmission(
         _ header: RTPHeader, _ payload: Range<Int>, _ route: Route, _ layer: Int, _ bytes: Span<UInt8>,
         at now: Instant
@@ -299,18 +328,23 @@ public struct MediaReceiver: Sendable {
             forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
     }
 
-    // MARK: Control in
+    // MARK: RTCP input
 
-    /// Takes in a control packet of the peer's, as far as it concerns what the peer sends.
+    /// Receives an RTCP packet, as far as it concerns the media that the peer sends.
     ///
-    /// - Returns: the track whose sender report this was.
+    /// - Parameters:
+    ///   - packet: The packet.
+    ///   - datagram: The bytes of the datagram.
+    ///   - wallTime: The wall-clock time of its arrival.
+    ///   - now: The time of its arrival.
+    /// - Returns: The track whose sender report the packet is; nil for other packets.
     @discardableResult
     public mutating func receive(
         _ packet: RTCPPacket, in datagram: Span<UInt8>, wallTime: WallTime, at now: Instant
     ) -> (type: MediaType, layer: Int)? {
         switch packet {
         case .senderReport(let information, _):
-            // A sender without a clock says 0 (RFC 3550, section 6.4.1).
+            // A sender without a wall clock sends 0 (RFC 3550, section 6.4.1).
             if information.ntpTimestamp != 0 { clock.received(information, at: now) }
             for index in layers.indices where layers[index].ssrc == information.ssrc {
                 layers[index].senderReport = (information, now)
@@ -343,12 +377,13 @@ public struct MediaReceiver: Sendable {
         return nil
     }
 
-    /// The time to the peer and back, measured elsewhere.
+    /// Sets the round-trip time for retransmission requests, if it was measured elsewhere.
     public mutating func setRoundTrip(_ roundTrip: TimeSpan) {
         for index in layers.indices { layers[index].missing.roundTrip = roundTrip }
         audio?.missing.roundTrip = roundTrip
     }
 
+    /// Receives the pause messages of the peer (RFC 7728).
     mutating func receive(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
         var reader = PauseResume.Reader(packet)
         while let message = reader.next(in: datagram) {
@@ -361,7 +396,8 @@ public struct MediaReceiver: Sendable {
 
     // MARK: Pauses
 
-    /// Says whether anybody takes a track. One that nobody does is asked to pause after a while, if its sender can.
+    /// Sets whether a track has subscribers. The sender of a track without any is asked to pause after a while, if it
+    /// supports this.
     public mutating func setWanted(_ type: MediaType, layer: Int = 0, _ isWanted: Bool, at now: Instant) {
         switch type {
         case .video where layers.indices.contains(layer): layers[layer].pause?.setWanted(isWanted, at: now)
@@ -370,10 +406,10 @@ public struct MediaReceiver: Sendable {
         }
     }
 
-    /// Tells what rests, where it is another receiver that asks the peer to.
+    /// Sets the paused tracks, if another receiver requests the pauses.
     public mutating func follow(_ resting: RestingTracks) { told = resting }
 
-    /// What rests.
+    /// The paused tracks.
     public var resting: RestingTracks {
         var resting = RestingTracks()
         for layer in layers.indices where isResting(.video, layer: layer) { resting.layers |= 1 << UInt8(layer) }
@@ -381,26 +417,26 @@ public struct MediaReceiver: Sendable {
         return resting
     }
 
-    /// Whether the track's sender was asked to pause and is not known to play again.
+    /// Returns whether the sender of a track was asked to pause and has not resumed.
     public func isResting(_ type: MediaType, layer: Int = 0) -> Bool {
         if let told { return type == .audio ? told.audio : told.layers & 1 << UInt8(layer) != 0 }
         if type == .audio { return audio?.pause?.isResting ?? false }
         return layers.indices.contains(layer) && layers[layer].pause?.isResting ?? false
     }
 
-    /// The same of a layer that there is, asked all the time.
+    /// Returns whether an existing layer is paused, without the checks of ``isResting(_:layer:)``.
     mutating func rests(layer: Int) -> Bool {
         told.map { $0.layers & 1 << UInt8(layer) != 0 } ?? (layers[layer].pause?.isResting ?? false)
     }
 
     // MARK: Key frames
 
-    /// Somebody cannot go on without a key frame of that layer.
+    /// Requests a key frame of a layer.
     public mutating func requestKeyFrame(layer: Int = 0) {
         if layers.indices.contains(layer) { layers[layer].keyFrame.want() }
     }
 
-    /// A key frame began to arrive with the packet of that number.
+    /// Records that a key frame begins with a sequence number, which ends the request for one.
     public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
         guard layers.indices.contains(layer) else { return }
         layers[layer].keyFrame.granted(at: now)

@@ -1,28 +1,28 @@
 public import PCastMedia
 public import PCastRTP
 
-/// What the path to the peer carries, and how what leaves follows it.
+/// The bandwidth estimation and pacing of the path to the peer.
 extension MediaSender {
-    /// What is known of the path to the peer. Asked of every viewer several times a second, and so `mutating`: nothing is asked
-    /// of a copy.
+    /// The bandwidth estimate of the path to the peer. It is read several times per second for each viewer, so the
+    /// getter is `mutating` to avoid a copy.
     public var estimate: BandwidthEstimate { mutating get { bandwidth.estimate } }
 
-    /// Whether more was sent than the path carries, and waits on it.
+    /// Whether more was sent than the path carries, so that packets are queued in the network.
     public var isCongested: Bool { mutating get { bandwidth.isCongested } }
 
-    /// What may be sent, all tracks together, on the wire.
+    /// The bit rate that may be sent, all tracks together, including headers.
     public var targetBitrate: Bitrate { mutating get { bandwidth.targetBitrate } }
 
-    /// What would be sent if the path carried it: the path is not asked for more than twice as much.
+    /// The bit rate that would be sent if bandwidth were unlimited. The estimate does not exceed twice this rate.
     public var wantedBitrate: Bitrate {
         get { bandwidth.wanted }
         set { bandwidth.wanted = newValue }
     }
 
-    /// Packets go another way from now on: what was known of the old path's rate says little of the new one's.
+    /// Resets the measurements of the path, because packets are sent on another one.
     public mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
 
-    /// See `Nearness`.
+    /// Prefetches the memory that sending a packet needs. See `Nearness`.
     @inline(__always)
     public mutating func bringNear(_ step: Nearness) {
         switch step {
@@ -31,26 +31,26 @@ extension MediaSender {
             bandwidth.bringNear { Nearness.bring($0, $1) }
         case .objects:
             if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
-            // Its place and its reports are looked at with each picture as well.
+            // Its stream and its reports are also accessed for each video frame.
             if let audio { Nearness.bring(audio, MemoryLayout<OutboundTrack>.size) }
         case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
         case .keys: if let next = bandwidth.nextRecord { Nearness.bring(next, 128) }
         }
     }
 
-    /// Has brought near what a report needs. See `Nearness`.
+    /// Prefetches the memory that processing a report needs. See `Nearness`.
     @inline(__always)
     public mutating func bringReportingNear(_ step: Nearness) {
         switch step {
         case .objects: if let video { Nearness.bring(video, MemoryLayout<OutboundTrack>.size) }
         case .tables: if let records = bandwidth.records { Nearness.bring(arrayAt: records) }
-        // A tenth of a second at 3 Mbit/s.
+        // The records cover a tenth of a second at 3 Mbit/s.
         case .keys: bandwidth.bringReportedNear(512) { Nearness.bring($0, $1) }
         case .own: break
         }
     }
 
-    /// Padding that a probe wants while no media waits.
+    /// Sends a padding packet or retransmission for a bandwidth probe, when no media is queued.
     mutating func sendProbe(
         from log: borrowing PacketLog, through transport: inout SecureTransport, into batch: inout DatagramBatch,
         at now: Instant
@@ -86,11 +86,12 @@ extension MediaSender {
         return .sent
     }
 
+    /// Begins a probe, if the estimator requests one.
     mutating func beginProbe(at now: Instant) {
         if let cluster = bandwidth.pollProbe() { pacer.begin(cluster, at: now) }
     }
 
-    /// The pacer follows the estimate.
+    /// Sets the rate of the pacer and the redundancy from the estimate.
     mutating func followEstimate(at now: Instant) {
         let pressure = bandwidth.pressure
         pacer.setTarget(

@@ -1,28 +1,29 @@
 public import PCastMedia
 public import PCastRTP
 
-/// Pauses that the peer asks for, and the reports that it gets.
+/// Pauses by the peer, and sender reports to it.
 extension MediaSender {
     // MARK: Pauses
 
-    /// Whether the peer has paused a track: what is made of it then is not to be sent.
+    /// Returns whether the peer has paused a track, whose packets are then not sent.
     public func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
         pauses.contains { $0.type == type && $0.layer == layer && $0.isPaused }
     }
 
-    /// Whether nothing is sent of the video.
+    /// Whether all video layers are paused.
     var isVideoPaused: Bool { pauses.count { $0.type == .video && $0.isPaused } == layerCount }
 
-    /// What the peer had tracks do; nil when nothing more.
+    /// Returns the next pause or resume by the peer; nil if there is none.
     public mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
 
-    /// Time for pauses that others could have objected to, and for probes.
+    /// Executes pauses to which other receivers have not objected, and begins probes that are due.
     public mutating func advance(to now: Instant) {
         if !pauses.isEmpty { changePauses { $0.advance(to: now) } }
         bandwidth.advance(to: now)
         if !pacer.isProbing { beginProbe(at: now) }
     }
 
+    /// Receives the pause messages of the peer (RFC 7728).
     mutating func read(_ packet: PauseResume, in datagram: Span<UInt8>, at now: Instant) {
         var reader = PauseResume.Reader(packet)
         let roundTrip = roundTrip
@@ -34,7 +35,7 @@ extension MediaSender {
         }
     }
 
-    /// Tells of what is paused or plays by it.
+    /// Changes the pause states and emits events for tracks that were paused or resumed by it.
     mutating func changePauses(_ change: (inout PauseState) -> Void) {
         for index in pauses.indices {
             let wasPaused = pauses[index].isPaused
@@ -47,7 +48,7 @@ extension MediaSender {
         }
     }
 
-    /// The messages that are due, behind a report.
+    /// Writes the pause messages that are due.
     mutating func writePauses(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
         for index in pauses.indices {
             let track = pauses[index].type == .video ? layer(pauses[index].layer) : audio
@@ -58,9 +59,10 @@ extension MediaSender {
         }
     }
 
-    // MARK: Control out
+    // MARK: RTCP output
 
-    /// What to say of ourselves from now on with each sender report; at once where what is withheld or cut has changed.
+    /// Sets the values that are sent with each sender report. They are sent at once if a value changed that says that
+    /// media is withheld or reduced.
     public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
         let isNews =
             publisherReport.map {
@@ -71,20 +73,21 @@ extension MediaSender {
         if isNews { publisherReportDue = now }
     }
 
-    /// When `poll`, `advance` or `send` want to be called.
+    /// The time at which reports, ``advance(to:)`` or sending must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         mutating get { Instant.earlier(unpacedDeadline, pacer.deadline) }
     }
 
-    /// When `poll` or `advance` want to be called.
+    /// The time at which reports or ``advance(to:)`` must be called; nil if nothing is scheduled.
     public var unpacedDeadline: Instant? {
         mutating get { Instant.earlier(reportDeadline, bandwidth.deadline) }
     }
 
-    /// When a packet that was held back may leave, or a probe goes on; nil where neither is.
+    /// The time at which a paced packet or a probe may be sent; nil if there is none.
     public var pacingDeadline: Instant? { mutating get { pacer.deadline } }
 
-    /// Whether `pollReports` has anything to write; asked whenever packets were sent, which a report goes with.
+    /// Returns whether ``pollReports(through:into:wallTime:at:)`` has a report. It is called after packets were sent,
+    /// which a report accompanies.
     public mutating func isReportDue(at now: Instant) -> Bool {
         if let due = video?.pointee.report.due, due <= now { return true }
         if let due = audio?.pointee.report.due, due <= now { return true }
@@ -94,7 +97,7 @@ extension MediaSender {
         return false
     }
 
-    /// When reports are to be written even if no packets leave.
+    /// The time at which reports must be sent even if no packets are; nil if none is scheduled.
     public var reportDeadline: Instant? {
         mutating get {
             var deadline = Instant.earlier(video?.pointee.report.deadline, audio?.pointee.report.deadline)
@@ -105,7 +108,7 @@ extension MediaSender {
         }
     }
 
-    /// Writes the sender reports that are due into one datagram; true when there was no room for it.
+    /// Appends a datagram with the reports that are due. Returns true if the batch is full.
     public mutating func pollReports(
         through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
@@ -120,7 +123,7 @@ extension MediaSender {
         if let report = audio?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         if !pauses.isEmpty || publisherReport != nil {
             let hasReport = writer.count > 0
-            // A datagram begins with a report, be it an empty one (RFC 3550, section 6.1).
+            // A compound packet begins with a report, which may be empty (RFC 3550, section 6.1).
             if !hasReport { writer.receiverReport(ssrc: reporterSSRC) }
             let head = writer.count
             writePauses(into: &writer, hasReport: hasReport, at: now)
@@ -140,6 +143,7 @@ extension MediaSender {
         return false
     }
 
+    /// Writes the report of the publisher about itself, if it is due or accompanies a sender report.
     mutating func writePublisherReport(into writer: inout RTCPWriter, hasReport: Bool, at now: Instant) {
         let isDue = publisherReportDue.map { now >= $0 } ?? false
         guard let report = publisherReport, hasReport || isDue else { return }
@@ -147,6 +151,7 @@ extension MediaSender {
         publisherReportDue = nil
     }
 
+    /// Writes a sender report and a CNAME.
     func write(_ report: SenderInformation, into writer: inout RTCPWriter) {
         writer.senderReport(report)
         writer.sourceDescription(ssrc: report.ssrc, cname: cname.span)

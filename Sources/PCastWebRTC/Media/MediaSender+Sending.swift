@@ -1,23 +1,29 @@
 public import PCastMedia
 public import PCastRTP
 
-/// Packets out: what waits of a track becomes datagrams of a batch.
+/// The sending of RTP packets from packet logs into datagrams.
 extension MediaSender {
-    /// What became of sending all that waits.
+    /// The result of sending the queued packets of a track.
     public struct Turn: Sendable {
-        /// Packets that left.
+        /// The number of packets sent.
         public var packets = 0
-        /// Those of them that were data, and not there to measure the path.
+        /// The number of packets sent that are not bandwidth probes.
         public var data = 0
-        /// Why no more left; `sent` where a frame ended.
+        /// The reason why sending ended; `sent` at the end of a frame.
         public var end = Sending.idle
     }
 
-    /// Sends what waits of a track, as far as the pacer lets it.
+    /// Sends the queued packets of a track, as far as the pacer allows.
     ///
     /// - Parameters:
-    ///   - capture: tells the wall time at which a source timestamp was captured, nil while nobody knows.
-    ///   - stopsAfterFrame: no more than up to the end of a frame.
+    ///   - type: The track; the first layer of video.
+    ///   - log: The packets.
+    ///   - transport: The transport that encrypts them.
+    ///   - batch: The batch to append datagrams to.
+    ///   - capture: The mapping from RTP timestamps to wall-clock time, for sender reports; nil if it is unknown.
+    ///   - stopsAfterFrame: Whether to stop at the end of a frame.
+    ///   - now: The present time.
+    /// - Returns: The number of packets sent and the reason why sending ended.
     public mutating func sendAll(
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false, at now: Instant
@@ -45,8 +51,7 @@ extension MediaSender {
         }
     }
 
-    /// Sends what waits of a track and was never sent, one packet behind the other: what concerns the peer and not the
-    /// packet is asked and noted once for all of them.
+    /// Sends the queued new packets of a track. State that concerns the peer is read and updated once for all of them.
     @inline(__always)
     private mutating func sendRun(
         _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: UnsafeMutablePointer<OutboundTrack>,
@@ -61,7 +66,7 @@ extension MediaSender {
             guard let grant else { return .paced }
             allowed = grant
         }
-        // What leaves in one message stands in one batch.
+        // All packets of one GSO send must be in the same batch.
         guard batch.hasRoom(forAll: min(waiting.count, Self.longestRun)) else { return .full }
         let sendTime = AbsoluteSendTime(now)
         var (bytes, packets) = (0, 0)
@@ -75,7 +80,7 @@ extension MediaSender {
             let packet = track.pointee.stream.nextNew(
                 in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
             guard let packet else {
-                // What waited was not for this peer.
+                // The queued packets are not for this peer.
                 if packets == 0 { end = .idle }
                 break
             }
@@ -98,7 +103,7 @@ extension MediaSender {
         return end
     }
 
-    /// Encrypts a packet whose header stands in the room already; answers its length, and zero when it was refused.
+    /// Encrypts a packet whose header is already in the buffer. Returns its size in bytes; 0 if it failed.
     @inline(__always)
     private static func protect(
         _ packet: OutboundStream.Packet, from log: borrowing PacketLog, in room: UnsafeMutableRawBufferPointer,
@@ -110,7 +115,7 @@ extension MediaSender {
             header: UnsafeRawBufferPointer(rebasing: room[..<packet.headerSize]), payload: payload, into: room)
     }
 
-    /// Sends the next packet of a track, or one that measures the path.
+    /// Sends the next packet of a track, or a bandwidth probe if no video is queued.
     @inline(__always)
     private mutating func send(
         _ type: MediaType, _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
@@ -128,7 +133,7 @@ extension MediaSender {
         }
         switch write(track, from: log, through: &transport, into: &batch, capture: capture, at: now) {
         case .idle:
-            // What waited was gone from the log, or not for this peer: a probe goes on without it.
+            // The queued packets have left the log or are not for this peer, so a probe continues without them.
             hasData = false
             guard type == .video, pacer.isProbing else { return .idle }
             return sendProbe(from: log, through: &transport, into: &batch, at: now)
@@ -136,7 +141,7 @@ extension MediaSender {
         }
     }
 
-    /// A datagram left, and bears the number if the counter went on.
+    /// Records a sent datagram. It has the transport-wide sequence number `number` if the counter has changed.
     @inline(__always)
     mutating func noteSent(_ length: Int, number: UInt16, cluster: UInt16, at now: Instant) {
         guard length > 0 else { return }
@@ -166,8 +171,8 @@ extension MediaSender {
         return .sent
     }
 
-    /// Copies the payload, which is not sent as it stands in the log or not alone: that takes less than to encrypt it in
-    /// parts.
+    /// Copies and encrypts a packet whose payload is modified or has a prefix or padding. Copying costs less than
+    /// encrypting in parts. Returns its size in bytes; 0 if it failed.
     static func protectCopy(
         _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in room: UnsafeMutableRawBufferPointer,
         by transport: inout SecureTransport
@@ -179,6 +184,7 @@ extension MediaSender {
         return transport.protectRTP(room, length: end + packet.paddingSize, headerSize: packet.headerSize)
     }
 
+    /// Records a sent packet for sender reports.
     @inline(__always)
     private static func note(
         _ track: UnsafeMutablePointer<OutboundTrack>, _ entry: UnsafePointer<PacketLog.Entry>, capture: CaptureClock?,

@@ -1,82 +1,97 @@
 public import PCastMedia
 public import PCastRTP
 
-/// The sending half of a peer's media: writes packets from the tracks' logs into datagrams, and answers what the peer
-/// reports, asks for again, or cannot go on without.
+/// The sending half of a peer's media. It writes packets from the logs of tracks into datagrams and processes the
+/// peer's reports and requests.
 ///
-/// It is never copied, and what is done for each packet is `mutating` even where nothing changes: Swift hands over a large
-/// value that is merely lent as a copy of its bits.
-public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are nobody else's
-    /// What the peer asks of whoever makes the media.
+/// It is noncopyable, and methods that are called for each packet are `mutating` even if they change nothing. Swift
+/// passes a large borrowed value as a bitwise copy otherwise.
+public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have no other owner
+    /// The requests of the peer that the encoder must fulfill.
     public struct Requests: Sendable {
-        /// Key frames of the video's layers, as bits.
+        /// The layers for which a key frame is requested, as a bit mask.
         public var layers: UInt8 = 0
 
+        /// Whether a key frame is requested of any layer.
         public var keyFrame: Bool { layers != 0 }
     }
 
-    /// What became of an attempt to send.
+    /// The result of sending.
     public enum Sending: Sendable {
+        /// A packet was sent.
         case sent
-        /// Nothing waits.
+        /// No packet is queued.
         case idle
-        /// Something waits, and may leave at the deadline.
+        /// A packet is queued and may be sent at the pacing deadline.
         case paced
         /// The batch is full.
         case full
     }
 
-    /// What the peer had a track do (RFC 7728).
+    /// The pause or resume of a track by the peer (RFC 7728).
     public enum PauseEvent: Hashable, Sendable {
+        /// The peer has paused a track or layer.
         case paused(MediaType, layer: Int)
+        /// The peer has resumed a track or layer.
         case resumed(MediaType, layer: Int)
     }
 
-    // What each packet asks for, together; see `bringNear`.
+    // The next properties are accessed for each packet; see `bringNear`.
 
+    /// The next transport-wide sequence number.
     var transportSequenceNumber: UInt16
-    /// The only layer, or the first; where it stands as long as the sender does.
+    /// The first or only video layer; nil if no video is sent. The address does not change.
     public let video: UnsafeMutablePointer<OutboundTrack>?
+    /// The audio track; nil if no audio is sent. The address does not change.
     public let audio: UnsafeMutablePointer<OutboundTrack>?
-    /// The layers after the first, where several are sent side by side.
+    /// The simulcast layers after the first one.
     public let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
-    /// Of the tracks that the peer may pause; empty for a relay's viewers, of which there are many.
+    /// The states of tracks that the peer may pause; empty for the viewers of the SFU.
     var pauses: [PauseState] = []
+    /// The time at which the report of the publisher is due; nil if it waits for a sender report.
     var publisherReportDue: Instant?
     var pacer: Pacer
-    /// What the path to the peer carries.
+    /// The bandwidth estimation of the path to the peer.
     var bandwidth: BandwidthEstimator
 
-    // What reports and requests ask for as well.
+    // The next properties are accessed for reports and requests.
 
+    /// The round-trip time from receiver reports.
     public internal(set) var roundTripTime = RoundTripTime()
-    /// What the peer wants to be sent at most, all tracks together (REMB): its estimate of the link, or its wish where
-    /// it reports arrivals.
+    /// The bit rate limit of the peer for all tracks together (REMB); nil for none. If the peer sends transport-wide
+    /// feedback it is a request, otherwise its estimate of the path.
     public internal(set) var receiverLimit: Bitrate?
-    /// Whether the peer reports when packets arrive, so that its link is estimated here.
+    /// Whether the peer sends transport-wide feedback, so that the bandwidth is estimated here.
     public var reportsArrivals: Bool {
         mutating get { (video ?? audio)?.pointee.media.feedback.contains(.transportCC) ?? false }
     }
-    /// Sequence numbers asked for in the datagram that is being read, `NegativeAcknowledgement.maximumCountPerDatagram`
-    /// at most. Most viewers ask for none in all their life, so no memory is set aside.
+    /// The sequence numbers that the current datagram requests, at most
+    /// `NegativeAcknowledgement.maximumCountPerDatagram`. No memory is reserved, because most viewers never request
+    /// any.
     var asked: [(type: MediaType, layer: Int, sequenceNumber: UInt16)] = []
-    /// The peer's receiver reference time, to be answered with the next report (RTCP5).
+    /// The last receiver reference time of the peer, to be answered with the next report (RFC 3611, section 4.5).
     var referenceTime: (ssrc: UInt32, compact: UInt32, arrival: Instant)?
+    /// The events that have not been polled.
     var pauseEvents: [PauseEvent] = []
+    /// The SSRC of this side in RTCP packets without a sender report.
     let reporterSSRC: UInt32
     let cname: [UInt8]
-    /// What is said beside sender reports; nil for who says nothing, as a relay does to its viewers.
+    /// The report of the publisher about itself, sent with sender reports; nil in the SFU.
     var publisherReport: PublisherReport?
 
-    /// The round trip assumed before any report.
+    /// The round-trip time that is assumed before the first report.
     static let assumedRoundTrip = TimeSpan.milliseconds(50)
 
+    /// Creates a sender.
+    ///
     /// - Parameters:
-    ///   - media: the sections in which we send.
-    ///   - playoutDelay: asked of video receivers; nil leaves it to them.
-    ///   - startBitrate: what the path is taken to carry before anything is known of it.
-    ///   - wantedBitrate: what is sent when the path carries it; see `wantedBitrate`.
-    ///   - evensSizes: whether packets of a picture are filled up to one size, so that they leave in one system call.
+    ///   - media: The negotiated sections. Those that are not sent are ignored.
+    ///   - cname: The canonical name of this side.
+    ///   - playoutDelay: The playout delay to request of video receivers; nil for none.
+    ///   - startBitrate: The bandwidth that is assumed before the first feedback.
+    ///   - wantedBitrate: The bit rate that would be sent if bandwidth were unlimited (see ``wantedBitrate``).
+    ///   - evensSizes: Whether packets of a frame are padded to one size, so that one GSO send can transmit them.
+    ///   - generator: The generator for SSRCs and sequence numbers.
     public init(
         _ media: [NegotiatedMedia], cname: String, playoutDelay: PlayoutDelay?,
         startBitrate: Bitrate = Self.assumedBitrate, wantedBitrate: Bitrate = Self.assumedBitrate,
@@ -129,38 +144,40 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         }
     }
 
+    /// Moves a track to its own memory.
     private static func place(_ track: OutboundTrack) -> UnsafeMutablePointer<OutboundTrack> {
         let address = UnsafeMutablePointer<OutboundTrack>.allocate(capacity: 1)
         address.initialize(to: track)
         return address
     }
 
-    /// The tracks that are sent, video first.
+    /// The sent tracks, video first.
     public var tracks: [UnsafeMutablePointer<OutboundTrack>] { ([video] + moreLayers + [audio]).compactMap { $0 } }
 
-    /// What a path is taken to carry before anything is known of it: a usual stream, so that joining is not slower
-    /// for it (CC12).
+    /// The bandwidth that is assumed before any feedback. It is that of a typical stream, so that joining is not
+    /// delayed.
     public static let assumedBitrate = Bitrate.kilobits(2_500)
 
-    /// Packets that are looked ahead for room: as many as leave in one message (IO4).
+    /// The maximum number of packets for which space in a batch is required, as many as one GSO send transmits.
     static let longestRun = 64
 
-    /// How fast the first picture leaves, before the peer reports anything.
+    /// The pacing rate of the first frame, before the first feedback.
     static let openingPace = Bitrate.kilobits(25_000)
 
+    /// The smoothed round-trip time, or 50 ms before the first report.
     public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
 
     // MARK: Layers
 
-    /// How many layers of video are sent side by side.
+    /// The number of sent video layers.
     public var layerCount: Int { video == nil ? 0 : 1 + moreLayers.count }
 
-    /// A layer's track; nil where it is not sent.
+    /// Returns the track of a layer; nil if it is not sent.
     public func layer(_ index: Int) -> UnsafeMutablePointer<OutboundTrack>? {
         index == 0 ? video : moreLayers.indices.contains(index - 1) ? moreLayers[index - 1] : nil
     }
 
-    /// Which layer has that source; nil for none.
+    /// Returns the layer with an SSRC; nil if there is none.
     func layer(of ssrc: UInt32) -> Int? {
         if ssrc == video?.pointee.stream.parameters.ssrc { return 0 }
         for index in moreLayers.indices where moreLayers[index]?.pointee.stream.parameters.ssrc == ssrc {
@@ -169,7 +186,8 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         return nil
     }
 
-    /// Sends the next packet of one of several layers; never a probe, which goes by `sendAll` when no layer has anything.
+    /// Sends the next packet of one of several layers. It never sends a probe, which
+    /// ``sendAll(_:from:through:into:capture:stopsAfterFrame:at:)`` does when no layer has packets.
     public mutating func send(
         layer index: Int, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
@@ -180,8 +198,8 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         return write(track, from: log, through: &transport, into: &batch, capture: capture, at: now)
     }
 
-    /// Goes on with another layer of the video at a key frame of it; see `OutboundStream.change`. Reports begin anew,
-    /// for they tell the times of what is sent now (RTCP1).
+    /// Switches the video to another layer at a key frame (see `OutboundStream.change`). The mapping of timestamps in
+    /// sender reports restarts, because the layers have different clocks (RFC 3550, section 6.4.1).
     public mutating func changeVideo(
         to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, alignment: UInt32?,
         repairsFormer: Bool
@@ -193,7 +211,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         video.pointee.reportsAnew = true
     }
 
-    /// Sends again what the peer lacks of the layer that was left, one packet each time.
+    /// Sends the next retransmission of the layer before the last switch.
     public mutating func resend(
         from former: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, at now: Instant
@@ -214,13 +232,18 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         return .sent
     }
 
-    // MARK: Control in
+    // MARK: RTCP input
 
-    /// Takes in a control packet of the peer's, as far as it concerns what we send.
+    /// Receives an RTCP packet, as far as it concerns the media that this side sends.
     ///
     /// - Parameters:
-    ///   - wallTime: when it came.
-    ///   - waited: how long before `now` that was.
+    ///   - packet: The packet.
+    ///   - datagram: The bytes of the datagram.
+    ///   - budget: The number of retransmission requests that the datagram may still make; it is decreased.
+    ///   - wallTime: The wall-clock time of the arrival.
+    ///   - waited: The time from the arrival to `now`.
+    ///   - now: The present time.
+    /// - Returns: The requests that the encoder must fulfill.
     public mutating func receive(
         _ packet: RTCPPacket, in datagram: Span<UInt8>, budget: inout Int, wallTime: WallTime,
         waited: TimeSpan = .zero, at now: Instant
@@ -257,6 +280,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         return requests
     }
 
+    /// Reads report blocks: losses and round-trip time.
     mutating func read(_ blocks: ReportBlocks, in datagram: Span<UInt8>, _ wallTime: WallTime, at now: Instant) {
         for index in 0..<blocks.count {
             let block = blocks.block(index, in: datagram)
@@ -283,6 +307,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         followEstimate(at: now)
     }
 
+    /// Collects the sequence numbers of a NACK.
     mutating func read(_ nack: NegativeAcknowledgement, in datagram: Span<UInt8>, budget: inout Int) {
         let type: MediaType
         var layer = 0
@@ -299,7 +324,8 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         nack.forEach(in: datagram, budget: &budget) { number in asked.append((type, layer, number)) }
     }
 
-    /// Answers the layers of which something new is requested, as bits.
+    /// Returns the layers for which a FIR requests a new key frame, as a bit mask. A repeated request has the same
+    /// sequence number (RFC 5104, section 4.3.1.2).
     mutating func read(_ request: FullIntraRequest, in datagram: Span<UInt8>) -> UInt8 {
         var layers: UInt8 = 0
         for index in 0..<request.count {
@@ -314,15 +340,17 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks are n
         return layers
     }
 
-    /// Looks the numbers asked for up in the track's log. To be called for each type after a datagram was read.
+    /// Schedules the retransmissions that the last datagram requested of a track. It must be called for each track
+    /// after a datagram was read.
     public mutating func resolveRequests(
         _ type: MediaType, layer: Int = 0, in log: borrowing PacketLog, at now: Instant
     ) {
         guard !asked.isEmpty else { return }
-        // The shortest measured: no request can be about a packet that left later, and one that took less than usual
-        // is not refused.
+        // The minimum round-trip time is used: a request cannot concern a packet that was sent later than that, and
+        // faster requests than usual are not rejected.
         let roundTrip = roundTripTime.minimum ?? .zero
-        // A link that is full loses more sound the more of it is sent again, and what waits there comes too late (NACK3).
+        // Retransmission of audio on a congested link causes more audio loss, and retransmitted packets would arrive
+        // too late.
         if type == .audio, isCongested {
             asked.removeAll { $0.type == .audio }
             return

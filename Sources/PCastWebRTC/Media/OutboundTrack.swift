@@ -1,34 +1,45 @@
 import PCastMedia
 public import PCastRTP
 
-/// One track that a peer is sent: its stream, its sender reports, and what the peer said of it.
+/// The sending state of a track: its stream, its sender reports, and the reports of the peer.
 public struct OutboundTrack: Sendable {
+    /// The negotiated media section, with the SSRCs.
     public let media: NegotiatedMedia
+    /// The stream of packets.
     public var stream: OutboundStream
+    /// The schedule and counters of sender reports.
     public internal(set) var report: SenderReportSource
 
-    /// What the peer reported last.
+    /// The last report block of the peer; nil before the first.
     public internal(set) var receiverReport: ReportBlock?
+    /// The number of NACK messages received.
     public internal(set) var nackCount = 0
+    /// The number of key-frame requests received (PLI and FIR).
     public internal(set) var pliCount = 0
-    /// How many packets of sound each one repeats, by what the peer loses.
+    /// The number of packets that each audio packet repeats, depending on the loss.
     public private(set) var redundancy = RedundancyLevel()
 
-    /// With the next packet reports begin as at the start: what lies behind a pause may be of another clock's time.
+    /// Whether the mapping of timestamps in sender reports restarts with the next packet, because the clock of the
+    /// source may be another after a pause.
     var reportsAnew = false
 
-    /// The number of the last full intra request; its repetition is no new one (RTCP7).
+    /// The sequence number of the last FIR; a request with the same number is a repetition (RFC 5104, section 4.3.1.2).
     var lastIntraRequest: UInt8?
 
+    /// Creates a track. Returns nil if the section is not sent.
+    ///
     /// - Parameters:
-    ///   - generator: for the first sequence numbers.
-    ///   - layer: by its name, one of several, whose sources are not announced; nil for the only one.
+    ///   - media: The negotiated section.
+    ///   - layer: The RID of one of several layers, whose SSRCs are not announced; nil for the only one.
+    ///   - evensSizes: Whether packets of a frame are padded to one size.
+    ///   - generator: The generator for SSRCs and sequence numbers.
+    ///   - playoutDelay: The playout delay to request; nil for none.
     init?(
         _ media: NegotiatedMedia, layer: RTPStreamIdentifier? = nil, evensSizes: Bool = false,
         using generator: inout some RandomNumberGenerator, playoutDelay: PlayoutDelay?
     ) {
         var media = media
-        // A layer's sources are not announced, nor that of the only one where the peer takes no layers.
+        // The SSRCs of a layer are not announced, nor those of a single layer if the peer rejected simulcast.
         if layer != nil || media.localSSRC == nil {
             media.localSSRC = UInt32.random(in: 1...UInt32.max, using: &generator)
             media.localRTXSSRC =
@@ -53,13 +64,13 @@ public struct OutboundTrack: Sendable {
         report = SenderReportSource(ssrc: ssrc, clockRate: media.format.clockRate)
     }
 
-    /// The most packets of sound that each one may repeat, 0 to 2: none where the path has no room for them.
+    /// Limits the number of packets that each audio packet repeats, from 0 to 2, when bandwidth is low.
     public mutating func limitRedundancy(to maximum: Int) {
         redundancy.maximum = maximum
         stream.redundancy = redundancy.count
     }
 
-    /// Takes in what the peer says it lost.
+    /// Adapts the redundancy to the loss in a report of the peer.
     mutating func followLoss(_ block: ReportBlock) {
         redundancy.received(block)
         stream.redundancy = redundancy.count

@@ -1,64 +1,72 @@
 public import PCastMedia
 public import PCastRTP
 
-/// Whether a stream is wanted of its sender, and when to ask for a pause or for its end (RFC 7728).
+/// Schedules the requests to the sender of a stream to pause and resume (RFC 7728).
 ///
-/// A request is repeated until its effect is seen: packets stop, or come. The sender says in each of its reports that it
-/// pauses, so that what is lost on either way is made up for.
+/// A request is repeated until it has an effect: packets stop or arrive. The sender repeats its paused state with each
+/// report, so that the loss of messages in either direction has no lasting effect.
 public struct PauseRequest: Sendable {
-    /// A stream that nobody takes is left running for so long: who reloads a page or comes back after a lost connection
-    /// finds it as it was, and neither encoder nor camera goes off and on for those who look in for a moment.
+    /// The time without a subscriber after which a pause is requested. A viewer that reloads a page or reconnects finds
+    /// the stream running, and encoder and camera are not switched for short visits.
     public static let patience = TimeSpan.seconds(2 as Int64)
 
-    /// From one request to resume to the next, at least, beside a round trip: about a picture's interval.
+    /// The minimum time between requests to resume, to which the round-trip time is added; about the interval of a
+    /// frame.
     private static let pictureInterval = TimeSpan.milliseconds(50)
-    /// From one request to pause to the next, at least; two round trips count where they are longer (section 8.1).
+    /// The minimum time between requests to pause; it is two round-trip times if these are longer (RFC 7728, section
+    /// 8.1).
     private static let shortestPauseInterval = TimeSpan.milliseconds(100)
-    /// So many requests go out quickly, the others as often as reports do (section 8.5).
+    /// The number of requests at short intervals, after which they are as frequent as reports (RFC 7728, section 8.5).
     private static let quickRequests = 10
     private static let regularInterval = TimeSpan.seconds(1 as Int64)
-    /// For so long a request is not repeated that was refused for what it asks (sections 8.1 and 8.3).
+    /// The time after a refused request before it is repeated (RFC 7728, sections 8.1 and 8.3).
     private static let patienceAfterRefusedPause = TimeSpan.seconds(5 as Int64)
     private static let patienceAfterRefusedResume = TimeSpan.seconds(2 as Int64)
-    /// Whatever the sender answers, requests are this far apart.
+    /// The minimum time between any two requests.
     private static let shortestInterval = TimeSpan.milliseconds(20)
 
-    /// What is known of the sender.
+    /// The known state of the sender.
     private enum Phase {
-        /// It sends.
+        /// It sends packets.
         case playing
-        /// It was asked to pause, and has not said that it does.
+        /// It was asked to pause, but has not reported that it did.
         case pausing
-        /// It said that it does.
+        /// It has reported that it paused.
         case paused
-        /// It was to be asked to go on, and nothing came yet that was sent since.
+        /// It must resume, and no packet has arrived that was sent since.
         case resuming
     }
 
     private var phase = Phase.playing
-    /// The current one, as far as known; a refusal tells it.
+    /// The current PauseID, as far as known; a REFUSED message contains it.
     private var pauseID: UInt16 = 0
-    /// The number of the last packet before the pause, as the sender told it; nil when it told of none since it last
-    /// played.
+    /// The sequence number of the last packet before the pause, which the sender reported; nil if it has not reported a
+    /// pause since it last sent.
     public private(set) var lastSequenceNumber: UInt32?
-    /// Before its first packet a stream is not paused, so that everyone can see that it works.
+    /// Whether a packet has arrived. Before the first one a stream is not paused, so that the publisher can see that it
+    /// works.
     private var hasStarted = false
     private var hasEnded = false
+    /// The number of requests of the current kind.
     private var requests = 0
     private var lastRequest: Instant?
-    /// When packets mean that a request was lost, or what answers one to resume has come.
+    /// The time after which arriving packets show that a request to pause was lost or a request to resume had its
+    /// effect.
     private var effectExpected: Instant?
 
+    /// Whether the stream has a subscriber.
     public private(set) var isWanted = true
 
-    /// When to ask; nil when there is nothing to ask.
+    /// The time of the next request; nil if none is scheduled.
     public private(set) var deadline: Instant?
 
+    /// Creates the state of a stream that is wanted and sent.
     public init() {}
 
-    /// Whether the sender was asked to pause and is not known to play again.
+    /// Whether the sender was asked to pause and has not resumed.
     public var isResting: Bool { phase != .playing }
 
+    /// Sets whether the stream has a subscriber. A pause is requested only after ``patience``.
     public mutating func setWanted(_ isWanted: Bool, at now: Instant) {
         guard self.isWanted != isWanted else { return }
         self.isWanted = isWanted
@@ -72,6 +80,7 @@ public struct PauseRequest: Sendable {
         }
     }
 
+    /// Begins requests of another kind.
     private mutating func begin(_ phase: Phase, at now: Instant) {
         self.phase = phase
         requests = 0
@@ -79,13 +88,18 @@ public struct PauseRequest: Sendable {
         deadline = soon(now)
     }
 
+    /// Returns the earliest time of another request.
     private func soon(_ now: Instant) -> Instant { max(now, lastRequest.map { $0 + Self.shortestInterval } ?? now) }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// What to ask for now, if anything; counts as asked.
+    /// Returns the request to send now, and counts it; nil if none is due.
     ///
-    /// - Parameter roundTrip: to the sender and back.
+    /// - Parameters:
+    ///   - ssrc: The SSRC of the stream.
+    ///   - roundTrip: The round-trip time to the sender.
+    ///   - now: The present time.
+    /// - Returns: The message.
     public mutating func poll(ssrc: UInt32, roundTrip: TimeSpan, at now: Instant) -> PauseResume.Message? {
         guard let deadline, now >= deadline else { return nil }
         lastRequest = now
@@ -97,59 +111,66 @@ public struct PauseRequest: Sendable {
             return PauseResume.Message(ssrc: ssrc, kind: .resume, pauseID: pauseID)
         }
         phase = .pausing
-        // Packets bring the next request forth, and none is needed when they stop.
+        // Arriving packets cause the next request, and none is needed if they stop.
         self.deadline = nil
         effectExpected =
             now + (isRegular ? Self.regularInterval : max(roundTrip * 2, Self.shortestPauseInterval))
         return PauseResume.Message(ssrc: ssrc, kind: .pause, pauseID: pauseID)
     }
 
-    /// Whether the request to resume that `poll` gave was the first of its kind.
+    /// Whether the last request was the first of its kind.
     public var isFirstRequest: Bool { requests == 1 }
 
-    // MARK: What is seen
+    // MARK: Observations
 
-    /// A packet of the stream came; a retransmission is none.
+    /// Records a packet of the stream that is not a retransmission.
     public mutating func packetReceived(sequenceNumber: UInt16, at now: Instant) {
         if !hasStarted { start(at: now) }
         guard phase != .playing, !hasEnded, isSincePause(sequenceNumber) else { return }
         switch phase {
         case .playing: break
         case .resuming:
-            // Where the sender did not say how far it came, what is still under way proves nothing for a round trip.
+            // If the sender has not reported its last packet, packets within a round-trip time may have been sent
+            // before it resumed.
             guard lastSequenceNumber != nil || effectExpected.map({ now >= $0 }) ?? false else { return }
             notePlaying()
             if isWanted { deadline = nil }
         case .pausing:
             if deadline == nil, effectExpected.map({ now >= $0 }) ?? true { deadline = now }
         case .paused:
-            // It plays for reasons of its own.
+            // The sender has resumed by itself.
             notePlaying()
             begin(.pausing, at: now)
         }
     }
 
+    /// Records that the stream has started.
     private mutating func start(at now: Instant) {
         hasStarted = true
         if !isWanted, phase == .playing, !hasEnded { deadline = now + Self.patience }
     }
 
+    /// Returns whether a packet was sent after the pause that the sender reported.
     private func isSincePause(_ sequenceNumber: UInt16) -> Bool {
         guard let last = lastSequenceNumber else { return true }
         return Int16(bitPattern: sequenceNumber &- UInt16(truncatingIfNeeded: last)) > 0
     }
 
+    /// Records that the sender has resumed.
     private mutating func notePlaying() {
-        // Each pause that took place uses up a number (section 6.1).
+        // Each pause that took effect uses one PauseID (RFC 7728, section 6.1).
         if lastSequenceNumber != nil { pauseID &+= 1 }
         lastSequenceNumber = nil
         phase = .playing
         requests = 0
     }
 
-    /// The sender said something about the stream.
+    /// Processes a message of the sender about the stream.
     ///
-    /// - Parameter newest: the stream's newest packet that came.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - newest: The sequence number of the stream's newest packet; nil before the first.
+    ///   - now: The present time.
     public mutating func messageReceived(_ message: PauseResume.Message, newest: UInt16?, at now: Instant) {
         guard !hasEnded else { return }
         switch message.kind {
@@ -160,7 +181,7 @@ public struct PauseRequest: Sendable {
     }
 
     private mutating func pausedReceived(_ pauseID: UInt16, _ last: UInt32, newest: UInt16?, at now: Instant) {
-        // Packets sent since have overtaken it.
+        // Packets that were sent later have arrived before the message.
         if let newest, Int16(bitPattern: newest &- UInt16(truncatingIfNeeded: last)) > 0 { return }
         let isKnown = pauseID == self.pauseID
         self.pauseID = pauseID
@@ -174,6 +195,7 @@ public struct PauseRequest: Sendable {
         }
     }
 
+    /// Processes a REFUSED message, which contains the current PauseID.
     private mutating func refusedReceived(_ pauseID: UInt16, at now: Instant) {
         let isAsking = phase == .pausing || phase == .resuming
         if pauseID != self.pauseID {
@@ -185,13 +207,13 @@ public struct PauseRequest: Sendable {
         }
     }
 
-    /// The stream's source said goodbye: it is asked for nothing any more (section 6.3.1).
+    /// Ends all requests, because the source has sent BYE (RFC 7728, section 6.3.1).
     public mutating func goodbyeReceived() {
         hasEnded = true
         deadline = nil
     }
 
-    /// Another source took the stream over, or the same began anew; it plays, and its pauses are counted from zero.
+    /// Resets the state for a new source or a restart of the source. It sends, and its PauseIDs begin with zero.
     public mutating func restart(at now: Instant) {
         let isWanted = isWanted
         self = PauseRequest()

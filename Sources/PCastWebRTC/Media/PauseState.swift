@@ -1,17 +1,17 @@
 import PCastMedia
 import PCastRTP
 
-/// What becomes of a stream that is sent, when its receiver asks for pauses (RFC 7728, section 6).
+/// The state of a sent stream whose receiver may pause it (RFC 7728, section 6).
 ///
-/// A pause that lasts is told in every report, not in the first two alone: where the network lost the first ones, or the
-/// receiver forgot, it knows a second later what it may ask for.
+/// The paused state is repeated in each report, not only in the first two, so that it reaches the receiver even if
+/// messages are lost.
 ///
-/// A receiver that has been silent for long is not taken for gone, as section 6.3.2 has it, for the sake of others that
-/// may listen: there is one receiver, and with it the call ends.
+/// A silent receiver is not considered gone as in section 6.3.2, which concerns several receivers. There is only one
+/// here, and the connection ends with it.
 struct PauseState: Sendable {
     private enum Phase: Equatable {
         case playing
-        /// Others may still object.
+        /// The pause is executed at `until`, unless another receiver objects.
         case pausing(until: Instant)
         case paused
     }
@@ -19,18 +19,20 @@ struct PauseState: Sendable {
     let type: MediaType
     let layer: Int
     let ssrc: UInt32
-    /// Whether others have to be waited for (`nowait` was not agreed on).
+    /// Whether objections of other receivers must be awaited, because `nowait` was not negotiated.
     private let holdsOff: Bool
 
     private var phase = Phase.playing
     private var pauseID: UInt16 = 0
-    /// Who asked for the pause.
+    /// The SSRC of the receiver that requested the pause.
     private var asker: UInt32?
+    /// The time of the next PAUSED message; nil if none is scheduled.
     private var nextIndication: Instant?
+    /// The time of the next REFUSED message; nil if none is scheduled.
     private var nextRefusal: Instant?
     private var lastRefusal: (pauseID: UInt16, instant: Instant)?
 
-    /// As often as reports are sent.
+    /// The interval of repeated messages, which is that of reports.
     private static let regularInterval = TimeSpan.seconds(1 as Int64)
 
     init(type: MediaType, layer: Int = 0, ssrc: UInt32, holdsOff: Bool) {
@@ -40,11 +42,12 @@ struct PauseState: Sendable {
         self.holdsOff = holdsOff
     }
 
+    /// Whether the stream is paused.
     var isPaused: Bool { phase == .paused }
 
     // MARK: Requests
 
-    /// Heeds a request about this stream; `isPaused` tells what came of it.
+    /// Processes a request for this stream; ``isPaused`` shows the result.
     mutating func receive(_ message: PauseResume.Message, from sender: UInt32, roundTrip: TimeSpan, at now: Instant) {
         let isCurrent = message.pauseID == pauseID
         switch message.kind {
@@ -60,7 +63,7 @@ struct PauseState: Sendable {
         }
     }
 
-    /// Half of the numbers come before the current one (section 8).
+    /// Returns whether a PauseID is one of the half of all numbers that precede the current one (RFC 7728, section 8).
     private func isPast(_ other: UInt16) -> Bool { (1...0x8000).contains(pauseID &- other) }
 
     private mutating func pause(at now: Instant) {
@@ -68,6 +71,7 @@ struct PauseState: Sendable {
         nextIndication = now
     }
 
+    /// Ends a pause; the next one has another PauseID.
     private mutating func resume() {
         phase = .playing
         pauseID &+= 1
@@ -75,7 +79,7 @@ struct PauseState: Sendable {
         nextIndication = nil
     }
 
-    /// The first refusal of its kind goes at once, further ones as often as reports (section 8.5).
+    /// Schedules a REFUSED message: the first one at once, and repetitions as often as reports (RFC 7728, section 8.5).
     private mutating func refuse(at now: Instant) {
         guard nextRefusal == nil else { return }
         nextRefusal = now
@@ -84,26 +88,33 @@ struct PauseState: Sendable {
         }
     }
 
-    /// Whoever asked for the pause leaves, and with it the reason (section 6.3.1).
+    /// Resumes the stream if the receiver that requested the pause has sent BYE (RFC 7728, section 6.3.1).
     mutating func goodbyeReceived(from sender: UInt32) {
         if asker == sender, phase != .playing { resume() }
     }
 
     // MARK: Time and output
 
+    /// The time at which ``advance(to:)`` or ``poll(lastSequenceNumber:hasReport:at:)`` must be called; nil if nothing
+    /// is scheduled.
     var deadline: Instant? {
         var deadline = Instant.earlier(nextIndication, nextRefusal)
         if case .pausing(let end) = phase { deadline = Instant.earlier(deadline, end) }
         return deadline
     }
 
+    /// Executes a pause to which nobody has objected.
     mutating func advance(to now: Instant) {
         if case .pausing(let end) = phase, now >= end { pause(at: now) }
     }
 
-    /// What is to be said now; nil when nothing is.
+    /// Returns the message to send now; nil if none is due.
     ///
-    /// - Parameter hasReport: a report of the stream goes with it.
+    /// - Parameters:
+    ///   - lastSequenceNumber: The sequence number of the last packet that was sent.
+    ///   - hasReport: Whether a report of the stream is sent with the message.
+    ///   - now: The present time.
+    /// - Returns: The message.
     mutating func poll(
         lastSequenceNumber: UInt32, hasReport: Bool, at now: Instant
     ) -> PauseResume.Message? {
@@ -112,7 +123,7 @@ struct PauseState: Sendable {
             lastRefusal = (pauseID, now)
             return PauseResume.Message(ssrc: ssrc, kind: .refused, pauseID: pauseID)
         }
-        // A report that is sent anyway takes the next indication along.
+        // The PAUSED message is sent early if a report is sent anyway.
         if let nextIndication, now >= (hasReport ? nextIndication - Self.regularInterval / 2 : nextIndication) {
             self.nextIndication = now + Self.regularInterval
             return PauseResume.Message(

@@ -1,8 +1,10 @@
-/// Which tracks of a stream were asked to pause and are not known to play again.
+/// The tracks of a stream that were asked to pause and have not resumed.
 public struct RestingTracks: Hashable, Sendable {
-    /// Of the video, as bits.
+    /// The video layers, as a bit mask.
     public var layers: UInt8 = 0
+    /// Whether audio is paused.
     public var audio = false
 
+    /// Creates a value without paused tracks.
     public init() {}
 }

@@ -1,7 +1,9 @@
-/// What a packet says of the track that it is of.
+/// The track that a packet names by MID or RID.
 enum SourceIdentification {
-    /// Nothing.
+    /// No track.
     case none
+    /// The track in question.
     case own
+    /// Another track.
     case other
 }

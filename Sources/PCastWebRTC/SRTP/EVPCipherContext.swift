@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// An OpenSSL cipher context whose key is set seldom and whose initialization vector is set for every packet.
+/// An OpenSSL cipher context. The key is set rarely, and the initialization vector for each packet.
 ///
-/// About 1.2 kB in OpenSSL's heap for GCM (FAN3); freed with its owner.
+/// OpenSSL allocates about 1.2 kB for GCM. The context is freed with its owner.
 struct EVPCipherContext: ~Copyable {
-    /// The ciphers of SRTP, looked up once in a process.
+    /// The ciphers of SRTP, which are fetched once per process.
     enum Algorithm {
         case aes128CTR, aes256CTR, aes128GCM, aes256GCM
 
@@ -13,6 +13,7 @@ struct EVPCipherContext: ~Copyable {
         private nonisolated(unsafe) static let gcm128 = EVP_CIPHER_fetch(nil, "AES-128-GCM", nil)
         private nonisolated(unsafe) static let gcm256 = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
+        /// The cipher in OpenSSL.
         fileprivate var cipher: OpaquePointer? {
             switch self {
             case .aes128CTR: Self.ctr128
@@ -23,6 +24,7 @@ struct EVPCipherContext: ~Copyable {
         }
     }
 
+    /// The operation. The raw values are those of OpenSSL.
     enum Direction: Int32 {
         case decrypt = 0
         case encrypt = 1
@@ -41,26 +43,29 @@ struct EVPCipherContext: ~Copyable {
 
     deinit { EVP_CIPHER_CTX_free(context) }
 
+    /// Sets the key, which must have the length of the cipher's.
     func setKey(_ key: [UInt8]) {
         let keyed = EVP_CipherInit_ex(context, nil, nil, key, nil, direction.rawValue)
         precondition(keyed == 1, "a key of the cipher's length")
     }
 
+    /// Begins a packet with its initialization vector, 12 bytes for GCM and 16 bytes for counter mode.
     func begin(initializationVector: UnsafePointer<UInt8>) {
         let begun = EVP_CipherInit_ex(context, nil, nil, nil, initializationVector, -1)
         precondition(begun == 1)
     }
 
-    /// Authenticates without encrypting.
+    /// Adds additional authenticated data, which is not encrypted.
     func associate(_ bytes: UnsafeRawBufferPointer) {
         update(bytes, output: nil)
     }
 
-    /// Encrypts or decrypts into as many bytes, which may be the same ones.
+    /// Encrypts or decrypts bytes into an output of the same size, which may be the same memory.
     func update(_ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) {
         update(bytes, output: output.assumingMemoryBound(to: UInt8.self))
     }
 
+    /// Processes bytes; without output they are additional data.
     private func update(_ bytes: UnsafeRawBufferPointer, output: UnsafeMutablePointer<UInt8>?) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
         var written: Int32 = 0
@@ -69,7 +74,7 @@ struct EVPCipherContext: ~Copyable {
         precondition(updated == 1)
     }
 
-    /// Ends an encryption and writes its tag.
+    /// Ends an encryption and writes the tag.
     func seal(tag: UnsafeMutableRawPointer, count: Int) {
         var written: Int32 = 0
         var nothing: UInt8 = 0
@@ -79,7 +84,7 @@ struct EVPCipherContext: ~Copyable {
         precondition(sealed)
     }
 
-    /// Ends a decryption; false when the tag is not the bytes' own, which then mean nothing.
+    /// Ends a decryption. Returns false if the tag is wrong; the decrypted bytes are then invalid.
     func open(tag: UnsafeMutableRawPointer, count: Int) -> Bool {
         var written: Int32 = 0
         var nothing: UInt8 = 0

@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// HMAC-SHA1 (RFC 2104) with the key's two blocks hashed beforehand: nothing is allocated for a key or a message.
+/// HMAC-SHA1 (RFC 2104). The two key blocks are hashed in advance, and no memory is allocated for a key or message.
 struct HMACSHA1 {
     static let digestLength = 20
 
     private var inner = SHA_CTX()
     private var outer = SHA_CTX()
 
-    /// The longest key, in bytes; a longer one would be hashed first.
+    /// The maximum length of a key in bytes, for which RFC 2104 needs no hash of the key.
     static let maximumKeyLength = 64
 
     init(key: [UInt8]) {
@@ -23,7 +23,7 @@ struct HMACSHA1 {
         }
     }
 
-    /// Writes the first `count` bytes of the code of `message` followed by `trailer` in network order.
+    /// Writes the first `count` bytes of the code of `message`, followed by `trailer` in network byte order.
     func authenticate(
         _ message: UnsafeRawBufferPointer, trailer: UInt32?, into tag: UnsafeMutableRawPointer, count: Int
     ) {
@@ -39,7 +39,7 @@ struct HMACSHA1 {
         }
     }
 
-    /// Whether `tag` begins the code of `message` and `trailer`, in a time that does not tell where it differs.
+    /// Returns whether `tag` is the beginning of the code of `message` and `trailer`, in constant time.
     func isAuthentic(
         _ message: UnsafeRawBufferPointer, trailer: UInt32?, tag: UnsafeRawPointer, count: Int
     ) -> Bool {

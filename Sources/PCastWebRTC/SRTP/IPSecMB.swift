@@ -1,9 +1,9 @@
 import CIPSecMB
 
-/// The functions of libipsec-mb for this processor.
+/// The AES-GCM functions of libipsec-mb for this processor.
 struct IPSecMB {
-    /// Nil where the library is not there, or the processor lacks what makes it faster than OpenSSL, or where it does not
-    /// do the same as OpenSSL.
+    /// The library; nil if it is not installed, the processor lacks the instructions that make it faster than OpenSSL,
+    /// or its results differ from OpenSSL's.
     nonisolated(unsafe) static let loaded: IPSecMB? = {
         var library = pcast_imb_library()
         guard pcast_imb_load(&library) == 1 else { return nil }
@@ -15,16 +15,16 @@ struct IPSecMB {
 
     private init(_ library: pcast_imb_library) { self.library = library }
 
-    /// Of the library, as it says.
+    /// The version that the library reports.
     var version: String { library.version.map { String(cString: $0) } ?? "" }
 
-    /// For the keys of a profile of GCM.
+    /// Returns the functions for a GCM profile.
     func functions(_ profile: SRTPProfile) -> pcast_imb_gcm {
         profile == .aeadAES256GCM ? library.gcm256 : library.gcm128
     }
 
-    /// Whether it seals as OpenSSL does, and opens what it sealed. That a function of the same name does something else
-    /// would be found out by every peer at once.
+    /// Returns whether the library encrypts as OpenSSL does, and decrypts what it has encrypted. An incompatible
+    /// version of the library would otherwise break all connections.
     private func agrees(_ profile: SRTPProfile) -> Bool {
         let keys = SRTPSessionKeys(
             encryption: (0..<UInt8(profile.keyLength)).map { $0 &* 31 }, authentication: [],

@@ -1,9 +1,11 @@
-/// Which of the last 64 SRTCP indexes of a sender have been seen (RFC 3711, section 3.3.2).
+/// The replay window for the last 64 SRTCP indexes of a sender (RFC 3711, section 3.3.2).
 struct SRTCPIndexWindow {
+    /// The highest index that was marked.
     private(set) var highest: UInt32 = 0
-    /// Bit n: `highest - n` was seen; zero before the first.
+    /// The marked indexes: bit n is that of `highest - n`. It is zero before the first.
     private var seen: UInt64 = 0
 
+    /// Returns whether an index is neither marked nor too old.
     func isFresh(_ index: UInt32) -> Bool {
         if seen == 0 || index > highest { return true }
         let age = highest - index

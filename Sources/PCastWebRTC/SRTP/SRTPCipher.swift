@@ -1,10 +1,11 @@
-/// What encrypts and authenticates one direction of a peer: the seam behind which AES-GCM is OpenSSL's or libipsec-mb's.
-/// It knows nothing of replay or roll-over: indexes are given.
+/// The encryption and authentication of one direction, with AES-GCM by OpenSSL or libipsec-mb, or in counter mode.
+/// Replay protection and rollover are not its task; indexes are parameters.
 enum SRTPCipher {
     case gcm(SRTPGCMCipher)
     case vectorGCM(SRTPIPSecMBCipher)
     case counterMode(SRTPCounterModeCipher)
 
+    /// Creates a cipher, whose session keys are derived from the master key.
     init(
         profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], direction: EVPCipherContext.Direction,
         library: SRTPCipherLibrary = .preferred
@@ -15,6 +16,7 @@ enum SRTPCipher {
         self.init(profile: profile, rtp: keys(.rtp), rtcp: keys(.rtcp), direction: direction, library: library)
     }
 
+    /// Creates a cipher from session keys. `library` must be available.
     init(
         profile: SRTPProfile, rtp: SRTPSessionKeys, rtcp: SRTPSessionKeys, direction: EVPCipherContext.Direction,
         library: SRTPCipherLibrary = .preferred
@@ -33,11 +35,11 @@ enum SRTPCipher {
         }
     }
 
-    /// libipsec-mb's, if it is that.
+    /// The cipher of libipsec-mb; nil if it is another one.
     var vector: SRTPIPSecMBCipher? { if case .vectorGCM(let cipher) = self { cipher } else { nil } }
 
-    /// Encrypts `payload` behind the header that `packet` begins with, which it may already follow, and appends the
-    /// tag; `packet` has exactly that size.
+    /// Encrypts `payload` after the header at the beginning of `packet`, and appends the tag. The payload may already
+    /// be at its place. `packet` has exactly the resulting size.
     func sealRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
         ssrc: UInt32, index: UInt64
@@ -52,7 +54,7 @@ enum SRTPCipher {
         }
     }
 
-    /// Decrypts a whole packet in place; false, and the payload unspecified, when it is not authentic.
+    /// Decrypts a whole packet in place. Returns false if it is not authentic; the payload is then unspecified.
     func openRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -63,7 +65,7 @@ enum SRTPCipher {
         }
     }
 
-    /// Undoes what `openRTP` did to the payload of a packet that it refused, so that another index can be tried.
+    /// Reverts the decryption of a packet that was not authentic, so that another index can be tried.
     func restoreRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
     ) {
@@ -74,7 +76,8 @@ enum SRTPCipher {
         }
     }
 
-    /// Encrypts the compound packet that fills `packet` but for its last `SRTCP.overhead(profile)` bytes.
+    /// Encrypts a compound packet in place, which fills `packet` except for its last `SRTCPTrailer.overhead(profile)`
+    /// bytes.
     func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
         switch self {
         case .gcm(let cipher): cipher.sealRTCP(packet, ssrc: ssrc, index: index)
@@ -83,7 +86,8 @@ enum SRTPCipher {
         }
     }
 
-    /// Decrypts a whole compound packet in place; false, and its content unspecified, when it is not authentic.
+    /// Decrypts a whole compound packet in place. Returns false if it is not authentic; its content is then
+    /// unspecified.
     func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         switch self {
         case .gcm(let cipher): cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer)

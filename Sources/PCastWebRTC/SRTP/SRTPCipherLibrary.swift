@@ -1,17 +1,19 @@
 import COpenSSL
 
-/// Whose AES-GCM protects media.
+/// The library for AES-GCM of media.
 ///
-/// OpenSSL's runs everywhere. libipsec-mb takes about a quarter of the time on processors with VAES and AVX-512, where
-/// OpenSSL before 3.1 does not use them (FAN2); it is used where it is installed and says that it has what it needs.
+/// OpenSSL is always available. libipsec-mb takes about a quarter of the time on processors with VAES and AVX-512,
+/// which OpenSSL uses only since version 3.1. It is used if it is installed and supports the processor.
 public enum SRTPCipherLibrary: Sendable, CaseIterable {
+    /// OpenSSL.
     case openSSL
+    /// Intel's libipsec-mb.
     case ipsecMB
 
-    /// What is used unless something else is asked for: chosen once, by what there is.
+    /// The default library, which is selected once per process.
     public static let preferred: SRTPCipherLibrary = ipsecMB.isAvailable ? .ipsecMB : .openSSL
 
-    /// Whether it is there and runs on this processor.
+    /// Whether the library is installed and supports this processor.
     public var isAvailable: Bool {
         switch self {
         case .openSSL: true
@@ -19,7 +21,7 @@ public enum SRTPCipherLibrary: Sendable, CaseIterable {
         }
     }
 
-    /// Its name and version, for people; nil where it is not there.
+    /// The name and version; nil if the library is not available.
     public var name: String? {
         switch self {
         case .openSSL: OpenSSL_version(OPENSSL_VERSION).map { String(cString: $0) }

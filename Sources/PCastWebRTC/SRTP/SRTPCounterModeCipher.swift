@@ -1,5 +1,5 @@
-/// AES-128 in counter mode with HMAC-SHA1 and 80-bit tags (RFC 3711, sections 4.1.1 and 4.2.1), one context for RTP and
-/// RTCP as with GCM.
+/// AES-128 in counter mode with HMAC-SHA1 and 80-bit tags (RFC 3711, sections 4.1.1 and 4.2.1). RTP and RTCP share one
+/// cipher context.
 final class SRTPCounterModeCipher {
     static let tagLength = 10
     private static let rtcpHeaderSize = 8
@@ -23,6 +23,7 @@ final class SRTPCounterModeCipher {
         rtcpCode = HMACSHA1(key: rtcp.authentication)
     }
 
+    /// Encrypts an RTP packet. See ``SRTPCipher``.
     func sealRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
         ssrc: UInt32, index: UInt64
@@ -35,6 +36,7 @@ final class SRTPCounterModeCipher {
             into: packet.baseAddress! + end, count: Self.tagLength)
     }
 
+    /// Authenticates and decrypts an RTP packet in place. A packet that is not authentic stays unchanged.
     func openRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -49,6 +51,7 @@ final class SRTPCounterModeCipher {
         return true
     }
 
+    /// Encrypts a compound RTCP packet in place. See ``SRTPCipher``.
     func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
         let end = packet.count - Self.tagLength
         let trailerOffset = end - SRTCPTrailer.size
@@ -61,6 +64,7 @@ final class SRTPCounterModeCipher {
             count: Self.tagLength)
     }
 
+    /// Authenticates and decrypts a compound RTCP packet in place. A packet that is not authentic stays unchanged.
     func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         let end = packet.count - Self.tagLength
         let isAuthentic = rtcpCode.isAuthentic(
@@ -74,15 +78,18 @@ final class SRTPCounterModeCipher {
         return true
     }
 
+    /// Encrypts or decrypts a part of a packet in place.
     private func crypt(_ packet: UnsafeMutableRawBufferPointer, from start: Int, to end: Int) {
         context.update(UnsafeRawBufferPointer(rebasing: packet[start..<end]), into: packet.baseAddress! + start)
     }
 
+    /// Sets the key and the counter of an RTP packet.
     private func beginRTP(ssrc: UInt32, index: UInt64) {
         if keyed != .rtp { rekey(.rtp) }
         rtpSalt.counter(ssrc: ssrc, index: index).withBytes { context.begin(initializationVector: $0) }
     }
 
+    /// Sets the key and the counter of an RTCP packet.
     private func beginRTCP(ssrc: UInt32, index: UInt32) {
         if keyed != .rtcp { rekey(.rtcp) }
         rtcpSalt.counter(ssrc: ssrc, index: UInt64(index)).withBytes { context.begin(initializationVector: $0) }

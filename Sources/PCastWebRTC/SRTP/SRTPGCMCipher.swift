@@ -1,8 +1,10 @@
-/// AES-GCM over EVP (RFC 7714). One context serves RTP and RTCP, for a peer's RTCP is a few packets a second and a
-/// new key costs less than a packet, while a second context would cost every viewer 1.2 kB (FAN3).
+/// AES-GCM by OpenSSL (RFC 7714).
+///
+/// RTP and RTCP share one cipher context. A new key costs less time than a packet, and RTCP has only a few packets per
+/// second, whereas a second context would cost 1.2 kB per viewer.
 final class SRTPGCMCipher {
     static let tagLength = 16
-    /// What is never encrypted of RTCP: the first header and the SSRC of its sender.
+    /// The bytes of RTCP that are never encrypted: the first header and the SSRC of its sender.
     private static let rtcpHeaderSize = 8
 
     private let context: EVPCipherContext
@@ -23,6 +25,7 @@ final class SRTPGCMCipher {
         rtcpSalt = SRTPInitializationVector(salt: rtcp.salt)
     }
 
+    /// Encrypts an RTP packet. See ``SRTPCipher``.
     func sealRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
         ssrc: UInt32, index: UInt64
@@ -33,6 +36,7 @@ final class SRTPGCMCipher {
         context.seal(tag: packet.baseAddress! + headerSize + payload.count, count: Self.tagLength)
     }
 
+    /// Decrypts an RTP packet in place. Returns false if it is not authentic.
     func openRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -44,6 +48,7 @@ final class SRTPGCMCipher {
         return context.open(tag: packet.baseAddress! + end, count: Self.tagLength)
     }
 
+    /// Encrypts a compound RTCP packet in place. See ``SRTPCipher``.
     func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
         let end = packet.count - Self.tagLength - SRTCPTrailer.size
         let trailerOffset = packet.count - SRTCPTrailer.size
@@ -58,6 +63,7 @@ final class SRTPGCMCipher {
         context.seal(tag: packet.baseAddress! + end, count: Self.tagLength)
     }
 
+    /// Decrypts a compound RTCP packet in place. Returns false if it is not authentic.
     func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         let trailerOffset = packet.count - SRTCPTrailer.size
         let end = trailerOffset - Self.tagLength
@@ -70,11 +76,13 @@ final class SRTPGCMCipher {
         return context.open(tag: packet.baseAddress! + end, count: Self.tagLength)
     }
 
+    /// Sets the key and the initialization vector of an RTP packet.
     private func beginRTP(ssrc: UInt32, index: UInt64) {
         if keyed != .rtp { rekey(.rtp) }
         rtpSalt.gcm(ssrc: ssrc, index: index).withBytes { context.begin(initializationVector: $0) }
     }
 
+    /// Sets the key and the initialization vector of an RTCP packet.
     private func beginRTCP(ssrc: UInt32, index: UInt32) {
         if keyed != .rtcp { rekey(.rtcp) }
         rtcpSalt.gcm(ssrc: ssrc, index: UInt64(index)).withBytes { context.begin(initializationVector: $0) }

@@ -1,16 +1,15 @@
 import CIPSecMB
 import COpenSSL
 
-/// AES-GCM over libipsec-mb (RFC 7714).
+/// AES-GCM by libipsec-mb (RFC 7714).
 ///
-/// The round keys and hash keys, 1 kB, are made with the first packet that needs them and kept: those for RTP, and those for
-/// RTCP that is received, as a viewer reports ten times a second. Those for RTCP that is sent, once a second, are made for
-/// each packet.
+/// The round keys and hash keys, 1 kB, are expanded with the first packet and kept, for RTP and for received RTCP,
+/// which viewers send ten times per second. Those for sent RTCP, once per second, are expanded for each packet.
 final class SRTPIPSecMBCipher {
     private static let tagLength = SRTPGCMCipher.tagLength
-    /// What is never encrypted of RTCP: the first header and the SSRC of its sender.
+    /// The bytes of RTCP that are never encrypted: the first header and the SSRC of its sender.
     private static let rtcpHeaderSize = 8
-    /// The longest compound packet whose content is authenticated alone.
+    /// The maximum size of a compound packet that is authenticated but not encrypted.
     private static let maximumClearSize = 2048
 
     private let functions: pcast_imb_gcm
@@ -40,6 +39,7 @@ final class SRTPIPSecMBCipher {
         expandedRTCP?.deallocate()
     }
 
+    /// Encrypts an RTP packet. See ``SRTPCipher``.
     func sealRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
         ssrc: UInt32, index: UInt64
@@ -50,6 +50,7 @@ final class SRTPIPSecMBCipher {
             associated: UnsafeRawBufferPointer(rebasing: packet[..<headerSize]), tag: output + payload.count)
     }
 
+    /// Decrypts an RTP packet in place. Returns false if it is not authentic.
     func openRTP(
         _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -62,6 +63,7 @@ final class SRTPIPSecMBCipher {
         }
     }
 
+    /// Encrypts a compound RTCP packet in place. See ``SRTPCipher``.
     func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
         let end = packet.count - Self.tagLength - SRTCPTrailer.size
         let trailerOffset = packet.count - SRTCPTrailer.size
@@ -70,6 +72,7 @@ final class SRTPIPSecMBCipher {
         cryptRTCP(packet, clearEnd: Self.rtcpHeaderSize, end: end, ssrc, index, tag: packet.baseAddress! + end)
     }
 
+    /// Decrypts a compound RTCP packet in place. Returns false if it is not authentic.
     func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         let end = packet.count - SRTCPTrailer.size - Self.tagLength
         let clearEnd = trailer.isEncrypted ? Self.rtcpHeaderSize : end
@@ -79,7 +82,7 @@ final class SRTPIPSecMBCipher {
         }
     }
 
-    /// What is authenticated alone is what stands before `clearEnd`, and the packet's last word behind it.
+    /// Encrypts or decrypts RTCP. The additional data are the bytes before `clearEnd` and the last word of the packet.
     private func cryptRTCP(
         _ packet: UnsafeMutableRawBufferPointer, clearEnd: Int, end: Int, _ ssrc: UInt32, _ index: UInt32,
         tag: UnsafeMutableRawPointer
@@ -96,25 +99,26 @@ final class SRTPIPSecMBCipher {
         }
     }
 
-    /// See `Nearness`; not before the first packet.
+    /// Prefetches the keys for RTP, if they are expanded. See `Nearness`.
     func bringKeysNear() {
         if let expandedRTP { Nearness.bring(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
     }
 
-    /// What a control packet of 250 bytes or less needs of its keys: the round keys, and the last of the hash keys.
+    /// Prefetches the keys that an RTCP packet of at most 250 bytes needs: the round keys and the last hash keys.
     func bringControlKeysNear() {
         guard let expandedRTCP else { return }
         Nearness.bring(expandedRTCP, Self.roundKeysSize)
         Nearness.bring(expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.nearHashKeysSize), Self.nearHashKeysSize)
     }
 
-    /// Bytes that it takes itself, about.
+    /// The approximate size of the object in bytes.
     static let size = 128
 
-    /// Eleven of sixteen bytes for AES-128.
+    /// The size of the eleven round keys of AES-128 in bytes.
     private static let roundKeysSize = 176
     private static let nearHashKeysSize = 256
 
+    /// Returns the expanded keys for RTP.
     private func rtpKeys() -> UnsafeRawPointer {
         if let expandedRTP { return UnsafeRawPointer(expandedRTP) }
         let keys = expand(rtpKey)
@@ -122,7 +126,7 @@ final class SRTPIPSecMBCipher {
         return UnsafeRawPointer(keys)
     }
 
-    /// Nil where they are made for each packet.
+    /// Returns the expanded keys for RTCP; nil if they are expanded for each packet.
     private func rtcpKeys() -> UnsafeRawPointer? {
         if let expandedRTCP { return UnsafeRawPointer(expandedRTCP) }
         guard direction == .decrypt else { return nil }
@@ -131,6 +135,7 @@ final class SRTPIPSecMBCipher {
         return UnsafeRawPointer(keys)
     }
 
+    /// Expands a key into new memory.
     private func expand(_ key: [UInt8]) -> UnsafeMutableRawPointer {
         let keys = UnsafeMutableRawPointer.allocate(
             byteCount: Int(PCAST_IMB_KEY_SIZE), alignment: Int(PCAST_IMB_KEY_ALIGNMENT))
@@ -138,6 +143,7 @@ final class SRTPIPSecMBCipher {
         return keys
     }
 
+    /// Returns whether a tag equals the computed one, in constant time.
     private func isAuthentic(
         _ tag: UnsafeMutableRawPointer, _ compute: (_ computed: UnsafeMutableRawPointer) -> Void
     ) -> Bool {
@@ -147,7 +153,7 @@ final class SRTPIPSecMBCipher {
         }
     }
 
-    /// - Parameter keys: nil has them made of the key for RTCP.
+    /// Encrypts or decrypts bytes and computes the tag. Without `keys` it expands the key for RTCP.
     private func apply(
         _ keys: UnsafeRawPointer?, _ vector: SRTPInitializationVector, _ input: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer, associated: UnsafeRawBufferPointer, tag: UnsafeMutableRawPointer

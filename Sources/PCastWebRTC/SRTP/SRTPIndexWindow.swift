@@ -1,23 +1,24 @@
-/// Which of a stream's last packet indexes have been used: 1024 of them for RTP, so that a packet resent or recovered
-/// at a high rate is not taken for a replay (SRTP7).
+/// The replay window for the last 1024 packet indexes of a stream (RFC 3711, section 3.3.2). RFC 3711 requires at least
+/// 64; a larger window also accepts retransmitted and recovered packets at high rates.
 struct SRTPIndexWindow {
     static let width: UInt64 = 1024
     private static let words = 16
 
-    /// The highest index marked; meaningless before the first.
+    /// The highest index that was marked; undefined before the first.
     private(set) var highest: UInt64 = 0
     private(set) var isEmpty = true
-    /// Bit `index % 1024` for each index in the window.
+    /// The marked indexes: bit `index % 1024` for each index in the window.
     private var used = InlineArray<16, UInt64>(repeating: 0)
 
-    /// Whether `index` is neither used nor too old to tell.
+    /// Returns whether an index is neither marked nor too old.
     func isFresh(_ index: UInt64) -> Bool {
         if isEmpty || index > highest { return true }
         guard highest - index < Self.width else { return false }
         return used[Self.word(index)] & Self.bit(index) == 0
     }
 
-    /// Marks an index that is fresh; false for one that is not. For every packet that is sent: nothing is copied.
+    /// Marks an index if it is neither marked nor too old. Returns whether it did. It copies nothing, because it is
+    /// called for each sent packet.
     mutating func claim(_ index: UInt64) -> Bool {
         if !isEmpty, index <= highest {
             guard highest - index < Self.width else { return false }
@@ -36,13 +37,14 @@ struct SRTPIndexWindow {
             isEmpty = false
             highest = index
         } else if index > highest {
-            // The next one, as it mostly is, has nothing to forget but itself.
+            // A single step, which is usual, overwrites only its own bit.
             if index > highest + 1 { forget(from: highest + 1, through: index) }
             highest = index
         }
         used[Self.word(index)] |= Self.bit(index)
     }
 
+    /// Clears the marks of a range of indexes.
     private mutating func forget(from first: UInt64, through last: UInt64) {
         guard last - first < Self.width else {
             used = InlineArray(repeating: 0)
@@ -54,8 +56,8 @@ struct SRTPIndexWindow {
     private static func word(_ index: UInt64) -> Int { Int(truncatingIfNeeded: index >> 6) & (words - 1) }
     private static func bit(_ index: UInt64) -> UInt64 { 1 << (index & 63) }
 
-    /// The 48-bit index that a sequence number most likely means: the one nearest the highest so far, with a roll-over
-    /// counter that never falls below zero (RFC 3711, section 3.3.1).
+    /// Returns the most likely 48-bit index of a sequence number: the one nearest to the highest index, with a rollover
+    /// counter that is not negative (RFC 3711, section 3.3.1).
     func estimate(_ sequenceNumber: UInt16) -> UInt64 {
         guard !isEmpty else { return UInt64(sequenceNumber) }
         let distance = Int64(Int16(truncatingIfNeeded: Int(sequenceNumber) - Int(highest & 0xFFFF)))

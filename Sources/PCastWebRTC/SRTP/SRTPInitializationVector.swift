@@ -1,9 +1,9 @@
-/// 128 bits of salt or initialization vector as two integers in network order.
+/// A salt or initialization vector of 128 bits, as two big-endian integers.
 struct SRTPInitializationVector {
     private var high: UInt64
     private var low: UInt64
 
-    /// A session salt of 12 or 14 bytes, zeros after it.
+    /// Creates a value from a session salt of 12 or 14 bytes, padded with zeros.
     init(salt: [UInt8]) {
         (high, low) = (0, 0)
         for (position, byte) in salt.enumerated() {
@@ -15,7 +15,8 @@ struct SRTPInitializationVector {
         }
     }
 
-    /// The 12 bytes of GCM: two zeros, SSRC and the 48-bit index, mixed with the salt (RFC 7714, sections 8.1 and 9.1).
+    /// Returns the 12-byte initialization vector of GCM: two zeros, SSRC and 48-bit index, combined with the salt (RFC
+    /// 7714, sections 8.1 and 9.1).
     func gcm(ssrc: UInt32, index: UInt64) -> SRTPInitializationVector {
         var vector = self
         vector.high ^= UInt64(ssrc) << 16 | index >> 32
@@ -23,8 +24,8 @@ struct SRTPInitializationVector {
         return vector
     }
 
-    /// The first counter of counter mode: the salt and the index shifted by 16 bits, the SSRC by 64 (RFC 3711,
-    /// section 4.1.1).
+    /// Returns the initial counter block of counter mode: the salt shifted by 16 bits, combined with the SSRC shifted
+    /// by 64 and the index shifted by 16 bits (RFC 3711, section 4.1.1).
     func counter(ssrc: UInt32, index: UInt64) -> SRTPInitializationVector {
         var vector = self
         vector.high ^= UInt64(ssrc)
@@ -32,7 +33,7 @@ struct SRTPInitializationVector {
         return vector
     }
 
-    /// The vector in network order, for the time of the call.
+    /// Calls a function with the bytes in network order.
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { bytes in
             body(bytes.baseAddress!.assumingMemoryBound(to: UInt8.self))

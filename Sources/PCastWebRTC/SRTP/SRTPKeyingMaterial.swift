@@ -1,18 +1,20 @@
-/// The master keys and salts that a DTLS handshake gave both directions of one peer (RFC 5764, section 4.2).
+/// The SRTP master keys and salts of both directions from a DTLS handshake (RFC 5764, section 4.2).
 ///
-/// It can't be printed: the description says the profile only.
+/// Descriptions contain only the profile, so that keys do not appear in logs.
 public struct SRTPKeyingMaterial: Equatable, Sendable {
+    /// The protection profile.
     public let profile: SRTPProfile
-    /// What this end protects with.
+    /// The master key of this side's packets.
     public let localKey: [UInt8]
+    /// The master salt of this side's packets.
     public let localSalt: [UInt8]
-    /// What the peer protects with.
+    /// The master key of the peer's packets.
     public let remoteKey: [UInt8]
+    /// The master salt of the peer's packets.
     public let remoteSalt: [UInt8]
 
-    /// Splits what was exported under "EXTRACTOR-dtls_srtp": client key, server key, client salt, server salt.
-    ///
-    /// Nil unless `exported` has exactly `profile.keyingMaterialLength` bytes.
+    /// Splits the keying material that was exported with the label "EXTRACTOR-dtls_srtp": client key, server key,
+    /// client salt, server salt. Returns nil unless it has exactly `profile.keyingMaterialLength` bytes.
     public init?(profile: SRTPProfile, exported: [UInt8], role: DTLSRole) {
         guard exported.count == profile.keyingMaterialLength else { return nil }
         let (key, salt) = (profile.keyLength, profile.saltLength)
@@ -27,7 +29,10 @@ public struct SRTPKeyingMaterial: Equatable, Sendable {
 }
 
 extension SRTPKeyingMaterial: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The profile without keys.
     public var description: String { "SRTP keys for \(profile)" }
+    /// The profile without keys.
     public var debugDescription: String { description }
+    /// A mirror that contains only the profile.
     public var customMirror: Mirror { Mirror(self, children: ["profile": profile]) }
 }

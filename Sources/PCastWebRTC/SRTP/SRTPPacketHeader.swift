@@ -1,12 +1,12 @@
-/// As much of an RTP or RTCP header as SRTP needs.
+/// The fields of an RTP or RTCP header that SRTP needs.
 struct SRTPPacketHeader {
     let ssrc: UInt32
     let sequenceNumber: UInt16
-    /// With contributing sources and header extension: what stays in the clear.
+    /// The size in bytes, including CSRCs and header extension. These are not encrypted.
     let size: Int
 
-    /// Nil unless the header, CSRCs and extension included, ends `tail` bytes or more before the packet does
-    /// (RFC 3550, section 5.1).
+    /// Parses an RTP header (RFC 3550, section 5.1). Returns nil unless the header is followed by at least `tail`
+    /// bytes.
     init?(rtp packet: UnsafeRawBufferPointer, tail: Int) {
         guard packet.count >= 12 + tail, packet[0] >> 6 == 2 else { return nil }
         var size = 12 + 4 * Int(packet[0] & 0x0F)
@@ -21,7 +21,7 @@ struct SRTPPacketHeader {
         ssrc = packet.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian
     }
 
-    /// The SSRC that an RTCP packet begins with; nil when it is too short for one and `tail` bytes.
+    /// Returns the SSRC of an RTCP packet; nil if it is too short for a header and `tail` bytes.
     static func ssrc(ofRTCP packet: UnsafeRawBufferPointer, tail: Int) -> UInt32? {
         guard packet.count >= 8 + tail, packet[0] >> 6 == 2 else { return nil }
         return packet.loadUnaligned(fromByteOffset: 4, as: UInt32.self).bigEndian

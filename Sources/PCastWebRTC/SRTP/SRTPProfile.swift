@@ -1,25 +1,26 @@
-/// A protection profile of DTLS-SRTP: which cipher and tag, by its number in the `use_srtp` extension (RFC 5764,
-/// section 4.1.2; RFC 7714, section 14.2).
+/// A DTLS-SRTP protection profile, i.e. a cipher and a tag. The raw value is its number in the `use_srtp` extension
+/// (RFC 5764, section 4.1.2; RFC 7714, section 14.2).
 public enum SRTPProfile: UInt16, CaseIterable, Sendable {
-    /// AES-128 in counter mode with an 80-bit HMAC-SHA1 tag, which every WebRTC endpoint has.
+    /// AES-128 in counter mode with an 80-bit HMAC-SHA1 tag, which all WebRTC endpoints support.
     case aes128CMHMACSHA1 = 0x0001
-    /// AES-128-GCM with a 128-bit tag: less than half the cost of counter mode with SHA-1.
+    /// AES-128-GCM with a 128-bit tag, which costs less than half of counter mode with SHA-1.
     case aeadAES128GCM = 0x0007
     /// AES-256-GCM with a 128-bit tag.
     case aeadAES256GCM = 0x0008
 
-    /// The profiles offered, dearest last, in OpenSSL's spelling.
+    /// The offered profiles in OpenSSL's spelling, by preference. The most expensive one is last.
     static let openSSLPreference = "SRTP_AEAD_AES_128_GCM:SRTP_AEAD_AES_256_GCM:SRTP_AES128_CM_SHA1_80"
 
-    /// Bytes of a master key, and of a session encryption key.
+    /// The size of a master key and of a session encryption key in bytes.
     public var keyLength: Int { self == .aeadAES256GCM ? 32 : 16 }
 
-    /// Bytes of a master salt, and of a session salt: 12 for GCM, 14 for counter mode (SRTP9).
+    /// The size of a master salt and of a session salt in bytes: 12 for GCM, 14 for counter mode (RFC 7714, section 12;
+    /// RFC 3711, section 8.2).
     public var saltLength: Int { self == .aes128CMHMACSHA1 ? 14 : 12 }
 
-    /// Bytes of authentication tag at the end of a packet.
+    /// The size of the authentication tag in bytes.
     public var tagLength: Int { self == .aes128CMHMACSHA1 ? 10 : 16 }
 
-    /// Bytes to export from the handshake: two keys and two salts.
+    /// The size of the exported keying material in bytes: two keys and two salts.
     public var keyingMaterialLength: Int { 2 * (keyLength + saltLength) }
 }

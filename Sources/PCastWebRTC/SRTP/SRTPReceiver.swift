@@ -1,24 +1,27 @@
-/// Authenticates and decrypts in place what one peer sends: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
+/// Authenticates and decrypts the packets of one peer in place: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
 ///
-/// The index is decided before anything is decrypted (SRTP6), and nothing about a stream is remembered before one of its
-/// packets is authentic (SRTP4). Feed it every RTP packet, of paused layers too: who is not shown 2^15 packets in a row
-/// loses the roll-over counter (SRTP5). Owned by one thread at a time.
+/// The index of a packet is estimated before it is decrypted, and state is created only for authentic packets. All RTP
+/// packets must be passed to it, including those of unused layers, because the rollover counter is lost after 2^15
+/// missing packets (RFC 3711, section 3.3.1). It must be used by one thread at a time.
 public final class SRTPReceiver {
+    /// The protection profile.
     public let profile: SRTPProfile
 
     private let cipher: SRTPCipher
-    /// The same where it is libipsec-mb's, which is looked at without being kept.
+    /// An unretained reference to the cipher of libipsec-mb, for prefetching; nil for another one.
     private let vectorCipher: Unmanaged<SRTPIPSecMBCipher>?
+    /// The replay windows of RTP by SSRC.
     private let streams = SRTPStreamTable<SRTPIndexWindow>()
+    /// The replay windows of RTCP by SSRC.
     private let controls = SRTPStreamTable<SRTCPIndexWindow>()
-    /// Bounded by the two tables.
+    /// The SSRCs that were not taken yet. The two tables limit their number.
     private var newSources: [UInt32] = []
 
-    /// The last authentic packet is the newest of its stream, so that where it came from is where its sender is now. An
-    /// older one may have been under way while its sender moved (as RFC 9000, section 9.3, has it for QUIC).
+    /// Whether the last authentic packet is the newest of its stream, so that its source address is the current one. An
+    /// older packet may have been sent before an address change (compare RFC 9000, section 9.3).
     public private(set) var lastWasNewest = false
 
-    /// - Parameter library: one that is available.
+    /// Creates a receiver. `library` must be available.
     public convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
         let cipher = SRTPCipher(
             profile: keys.profile, masterKey: keys.remoteKey, masterSalt: keys.remoteSalt, direction: .decrypt,
@@ -32,15 +35,15 @@ public final class SRTPReceiver {
         vectorCipher = cipher.vector.map { Unmanaged.passUnretained($0) }
     }
 
-    /// The SSRC of a stream whose first authentic packet came; nil when no more.
+    /// Returns the SSRC of a stream whose first authentic packet has arrived; nil if there is no other.
     public func takeNewSource() -> UInt32? {
         let source = newSources.popLast()
-        // Asked for each packet, and an emptied array's memory would be looked at each time.
+        // This is called for each packet, and an empty array without memory avoids a cache miss.
         if source != nil, newSources.isEmpty { newSources = [] }
         return source
     }
 
-    /// The buffer is exactly the received packet.
+    /// Authenticates and decrypts an RTP packet in place. The buffer has exactly the size of the packet.
     public func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let tail = profile.tagLength
         guard let header = SRTPPacketHeader(rtp: UnsafeRawBufferPointer(packet), tail: tail) else { return .malformed }
@@ -66,8 +69,8 @@ public final class SRTPReceiver {
         return .ok(length: plaintextLength)
     }
 
-    /// The index of a stream's first packet: its sequence number, or, where a sender began just below 2^16 and what it
-    /// sent before the wrap was lost, that of the second round (SRTP3).
+    /// Returns the index of a stream's first packet if it is authentic. It is the sequence number, or that after one
+    /// rollover, if the stream began just below 2^16 and the packets before the rollover were lost.
     private func openFirst(_ packet: UnsafeMutableRawBufferPointer, _ header: SRTPPacketHeader) -> UInt64? {
         let index = UInt64(header.sequenceNumber)
         if cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: index) { return index }
@@ -77,7 +80,7 @@ public final class SRTPReceiver {
         return cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: wrapped) ? wrapped : nil
     }
 
-    /// The buffer is exactly the received compound packet.
+    /// Authenticates and decrypts a compound RTCP packet in place. The buffer has exactly the size of the packet.
     public func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let tail = SRTCPTrailer.overhead(profile)
         let bytes = UnsafeRawBufferPointer(packet)
@@ -98,7 +101,7 @@ public final class SRTPReceiver {
         return .ok(length: packet.count - tail)
     }
 
-    /// Has brought near what a control packet needs. See `Nearness`.
+    /// Prefetches the memory that an RTCP packet needs. See `Nearness`.
     func bringNear(_ step: Nearness) {
         controls.bringNear(step)
         guard let vectorCipher else { return }
@@ -109,9 +112,9 @@ public final class SRTPReceiver {
         }
     }
 
-    /// Bytes that it takes, about.
+    /// The approximate size of the object in bytes.
     static let size = 96
 
-    /// Bytes of this object's tables, OpenSSL's context aside.
+    /// The size of the tables in bytes, without OpenSSL's context.
     var tableFootprint: Int { streams.footprint + controls.footprint }
 }

@@ -1,11 +1,11 @@
-/// What became of a protected packet.
+/// The result of decrypting a packet.
 public enum SRTPResult: Equatable, Sendable {
-    /// Authentic; the packet is now that many bytes of plaintext.
+    /// The packet is authentic. The plaintext has `length` bytes.
     case ok(length: Int)
-    /// Its index was seen before, or lies too far back to tell.
+    /// The index was received before or is too old.
     case replayed
-    /// The tag is not the packet's own; the bytes after the header are unspecified.
+    /// The tag is wrong; the bytes after the header are unspecified.
     case unauthentic
-    /// No RTP or RTCP packet with a tag, or authentic but of one SSRC too many.
+    /// The packet is not RTP or RTCP with a tag, or exceeds the number of SSRCs.
     case malformed
 }

@@ -1,25 +1,26 @@
-/// Protects what one peer is sent: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
+/// Encrypts the packets to one peer: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
 ///
-/// No index of an SSRC is ever used twice, for two payloads at one index would give the GCM keys away (SRTP1): a
-/// packet whose index was used, or lies too far back to tell, is refused and counted. Nothing is allocated for a packet
-/// but the first of its SSRC. Owned by one thread at a time.
+/// An index of an SSRC is never used twice, because two payloads with the same index reveal the GCM authentication key.
+/// A packet whose index was used or is too old is rejected and counted. Memory is allocated only for the first packet
+/// of an SSRC. It must be used by one thread at a time.
 public final class SRTPSender {
-    /// The most that protection adds to a packet: GCM's tag and the SRTCP index.
+    /// The maximum number of bytes that encryption adds to a packet: GCM's tag and the SRTCP index.
     public static let maximumOverhead = 20
-    /// The most SSRCs; packets of further ones are refused.
+    /// The maximum number of SSRCs; packets of others are rejected.
     public static var maximumSources: Int { SRTPStreamTable<SRTPIndexWindow>.capacity }
 
+    /// The protection profile.
     public let profile: SRTPProfile
-    /// Packets not protected: a repeated index, an SSRC too many, an exhausted counter or no RTP at all.
+    /// The number of rejected packets: a repeated index, too many SSRCs, an exhausted counter, or no RTP packet.
     public private(set) var refusals = 0
 
     private let cipher: SRTPCipher
-    /// The same where it is libipsec-mb's, which is looked at without being kept.
+    /// An unretained reference to the cipher of libipsec-mb, for prefetching; nil for another one.
     private let vectorCipher: Unmanaged<SRTPIPSecMBCipher>?
     private let streams = SRTPStreamTable<SRTPIndexWindow>()
     private var nextRTCPIndex: UInt32
 
-    /// - Parameter library: one that is available.
+    /// Creates a sender. `library` must be available.
     public convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
         let cipher = SRTPCipher(
             profile: keys.profile, masterKey: keys.localKey, masterSalt: keys.localSalt, direction: .encrypt,
@@ -34,11 +35,15 @@ public final class SRTPSender {
         nextRTCPIndex = firstRTCPIndex
     }
 
-    /// Writes `header`, the encrypted `payload` and the tag into `destination`; neither source is changed, so one
-    /// plaintext serves every viewer and every retransmission (SRTP2).
+    /// Writes `header`, the encrypted `payload` and the tag into `destination`.
     ///
-    /// `header` is the whole RTP header with CSRCs and extensions, and may stand at the beginning of `destination` already.
-    /// `destination` has room for both and `maximumOverhead`. Returns the bytes written, or 0 when refused.
+    /// The sources do not change, so one plaintext serves all viewers and retransmissions.
+    ///
+    /// - Parameters:
+    ///   - header: The whole RTP header with CSRCs and extensions. It may already be at the beginning of `destination`.
+    ///   - payload: The payload.
+    ///   - destination: A buffer with space for both and ``maximumOverhead``.
+    /// - Returns: The number of bytes written; 0 if the packet was rejected.
     public func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         into destination: UnsafeMutableRawBufferPointer
@@ -53,9 +58,13 @@ public final class SRTPSender {
         return total
     }
 
-    /// Protects in place the first `length` bytes of a buffer that has room for `maximumOverhead` more.
+    /// Encrypts a packet in place.
     ///
-    /// Returns the new length, or 0, and the packet untouched, when refused.
+    /// - Parameters:
+    ///   - packet: The buffer, with space for ``maximumOverhead`` more bytes.
+    ///   - length: The size of the packet.
+    ///   - headerSize: The size of its header with CSRCs and extensions.
+    /// - Returns: The new size; 0 if the packet was rejected, which leaves it unchanged.
     public func protectRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int) -> Int {
         let total = length + profile.tagLength
         precondition(packet.count >= total && headerSize <= length, "room for the packet and its tag")
@@ -68,8 +77,8 @@ public final class SRTPSender {
         return total
     }
 
-    /// Protects in place the compound RTCP packet in the first `length` bytes of a buffer that has room for
-    /// `maximumOverhead` more. Returns the new length, or 0 when refused.
+    /// Encrypts a compound RTCP packet of `length` bytes in place, in a buffer with space for ``maximumOverhead`` more.
+    /// Returns the new size; 0 if the packet was rejected.
     public func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         let total = length + SRTCPTrailer.overhead(profile)
         precondition(packet.count >= total, "room for the packet, its index and its tag")
@@ -87,7 +96,7 @@ public final class SRTPSender {
         header.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian
     }
 
-    /// See `Nearness`.
+    /// Prefetches the memory that an RTP packet needs. See `Nearness`.
     func bringNear(_ step: Nearness) {
         streams.bringNear(step)
         guard let vectorCipher else { return }
@@ -98,10 +107,10 @@ public final class SRTPSender {
         }
     }
 
-    /// Bytes that it takes, about.
+    /// The approximate size of the object in bytes.
     static let size = 64
 
-    /// The packet's index, which is thereby used; nil when it may not be.
+    /// Returns the index of a packet and marks it as used; nil if it must not be used.
     @inline(__always)
     private func claimIndex(_ header: UnsafeRawBufferPointer) -> UInt64? {
         let ssrc = Self.ssrc(of: header)
@@ -119,6 +128,7 @@ public final class SRTPSender {
         return index
     }
 
+    /// Counts a rejected packet.
     private func refuse() -> Int {
         refusals += 1
         return 0

@@ -1,15 +1,16 @@
 import COpenSSL
 
-/// The keys of one direction's RTP or RTCP, derived from the master key (RFC 3711, section 4.3; RFC 7714, section 11).
+/// The session keys of RTP or RTCP in one direction, derived from the master key (RFC 3711, section 4.3; RFC 7714,
+/// section 11).
 struct SRTPSessionKeys {
-    /// The derivation labels of RFC 3711, section 4.3.2.
+    /// The key derivation labels of the encryption keys (RFC 3711, section 4.3.2).
     enum Purpose: UInt8 {
         case rtp = 0
         case rtcp = 3
     }
 
     let encryption: [UInt8]
-    /// Empty for GCM, which needs none.
+    /// The key of HMAC-SHA1; empty for GCM.
     let authentication: [UInt8]
     let salt: [UInt8]
 
@@ -19,6 +20,7 @@ struct SRTPSessionKeys {
         self.salt = salt
     }
 
+    /// Derives the keys; master key and salt must have the lengths of the profile.
     init(profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], purpose: Purpose) {
         precondition(masterKey.count == profile.keyLength && masterSalt.count == profile.saltLength)
         let label = purpose.rawValue
@@ -30,8 +32,8 @@ struct SRTPSessionKeys {
         salt = derive(label + 2, profile.saltLength)
     }
 
-    /// The AES-CM pseudo-random function, AES-256 for 256-bit keys (RFC 6188), at a key derivation rate of zero. A
-    /// salt of 96 bits is padded with zeros on its right.
+    /// Returns bytes of the pseudorandom function AES-CM, with AES-256 for 256-bit keys (RFC 6188), at a key derivation
+    /// rate of zero. A salt of 96 bits is padded with zeros on the right.
     static func derive(label: UInt8, count: Int, masterKey: [UInt8], masterSalt: [UInt8]) -> [UInt8] {
         var counter = masterSalt + [UInt8](repeating: 0, count: 16 - masterSalt.count)
         counter[7] ^= label

@@ -1,9 +1,8 @@
-/// The packet indexes of the streams of one direction, found by SSRC; at most 64 (SRTP4).
+/// The packet indexes of the streams of one direction by SSRC; at most 64.
 ///
-/// An end has a few streams, the last one found is tried first, and 64 integers are searched quicker than hashed. The first
-/// two, which are all that most viewers have, stand behind the table's own fields in one block of memory, and more in
-/// memory that grows with them: what is looked up for every packet is neither copied nor counted, nor looked for in three
-/// places.
+/// A peer has few streams, so the last one found is tried first, and a linear search is faster than a hash table. The
+/// first two streams, the usual number, are in one block of memory with the header of the table. Others are in memory
+/// that grows. A lookup for a packet neither copies nor retains anything.
 struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     static var capacity: Int { 64 }
     private static var firstCapacity: Int { 2 }
@@ -11,14 +10,15 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     private struct Header {
         var count = 0
         var capacity = SRTPStreamTable.firstCapacity
-        /// Meaningless before the first stream.
+        /// The SSRC that was found last; undefined before the first stream.
         var lastSSRC: UInt32 = 0
+        /// The position that was found last.
         var lastFound = 0
         var ssrcs: UnsafeMutablePointer<UInt32>
         var states: UnsafeMutablePointer<State>
     }
 
-    /// Its block: the header, the first SSRCs, the first states.
+    /// The layout of the block: the header, the first SSRCs, the first states.
     private static var ssrcsOffset: Int { MemoryLayout<Header>.stride }
     private static var statesOffset: Int {
         let end = ssrcsOffset + firstCapacity * MemoryLayout<UInt32>.stride
@@ -45,23 +45,26 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
         UnsafeMutableRawPointer(header).deallocate()
     }
 
+    /// Whether the streams are in memory outside the block.
     private var hasGrown: Bool { header.pointee.capacity > Self.firstCapacity }
 
     var count: Int { header.pointee.count }
+    /// Whether no stream can be added.
     var isFull: Bool { count == Self.capacity }
 
-    /// Bytes in this table's storage.
+    /// The size of the table in bytes.
     var footprint: Int {
         let grown = hasGrown ? header.pointee.capacity : 0
         return Self.blockSize + grown * (MemoryLayout<UInt32>.stride + MemoryLayout<State>.stride)
     }
 
-    /// Where the state of the stream at a position stands, until another stream is added.
+    /// Returns the address of a stream's state, which is valid until another stream is added.
     func state(at position: Int) -> UnsafeMutablePointer<State> {
         precondition(position >= 0 && position < header.pointee.count)
         return header.pointee.states + position
     }
 
+    /// Returns the position of a stream; nil if there is none with the SSRC.
     @inline(__always)
     func position(of ssrc: UInt32) -> Int? {
         let count = header.pointee.count
@@ -76,14 +79,14 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
         return nil
     }
 
-    /// See `Nearness`.
+    /// Prefetches the header of the table and the state of the last stream. See `Nearness`.
     func bringNear(_ step: Nearness) {
         if step == .tables { return Nearness.bring(header, Self.statesOffset + MemoryLayout<State>.size) }
         guard step == .keys, header.pointee.lastFound > 0 else { return }
         Nearness.bring(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
     }
 
-    /// Adds a stream, which must not be there, to a table that is not full.
+    /// Adds a stream to a table that is not full. Its SSRC must be new.
     func insert(_ ssrc: UInt32, _ state: State) -> Int {
         precondition(!isFull)
         let position = header.pointee.count

@@ -1,4 +1,4 @@
-/// The attributes that are read or written here (RFC 8489, section 14; RFC 8445, section 16.1).
+/// The known attributes (RFC 8489, section 14; RFC 8445, section 16.1).
 enum STUNAttributeType {
     static let mappedAddress: UInt16 = 0x0001
     static let username: UInt16 = 0x0006
@@ -14,6 +14,7 @@ enum STUNAttributeType {
     static let iceControlled: UInt16 = 0x8029
     static let iceControlling: UInt16 = 0x802A
 
-    /// Attributes below 0x8000 are comprehension-required; the others are ignored when unknown (ICE10).
+    /// Returns whether an unknown attribute of a type must cause an error. Those from 0x8000 on are ignored (RFC 8489,
+    /// section 14).
     static func requiresComprehension(_ type: UInt16) -> Bool { type < 0x8000 }
 }

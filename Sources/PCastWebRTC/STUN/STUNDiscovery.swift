@@ -1,28 +1,29 @@
 public import PCastMedia
 
-/// Asks a STUN server which address our datagrams come from: the server-reflexive address (RFC 8445, section 5.1.1.2).
+/// Finds the server-reflexive address by a binding request to a STUN server (RFC 8445, section 5.1.1.2).
 ///
-/// One binding request, sent again after 500 ms and then twice as long each time, seven times (RFC 8489, 6.2.1).
+/// The request is transmitted up to seven times, first after 500 ms and then after twice the time before (RFC 8489,
+/// section 6.2.1).
 public struct STUNDiscovery: Sendable {
     private static let maximumTries = 7
 
-    /// From which of our addresses to which server.
+    /// The local address and that of the server.
     public let path: NetworkPath
 
-    /// The address that the server saw, once it has answered.
+    /// The address that the server sees; nil before its response.
     public private(set) var publicAddress: TransportAddress?
 
-    /// No answer came to any of the requests, or the server refused.
+    /// Whether the server did not respond or rejected the request.
     public private(set) var hasFailed = false
 
-    /// When `advance(to:)` and `poll(into:at:)` want to be called next; nil when all is done.
+    /// The time at which ``advance(to:)`` and ``poll(into:at:)`` must be called; nil after the end.
     public private(set) var deadline: Instant?
 
     private let transactionID: STUNTransactionID
     private var tries = 0
     private var timeout = TimeSpan.milliseconds(500)
 
-    /// `seed` is a random number of the caller's, for the transaction.
+    /// Creates a request, which is due at once. `seed` is a random number for the transaction ID.
     public init(path: NetworkPath, seed: UInt64, at now: Instant) {
         var generator = TransactionIDGenerator(seed: seed)
         transactionID = .random(using: &generator)
@@ -30,12 +31,13 @@ public struct STUNDiscovery: Sendable {
         deadline = now
     }
 
+    /// Fails if there is no response after the last transmission.
     public mutating func advance(to now: Instant) {
         guard let deadline, deadline <= now, tries == Self.maximumTries else { return }
         fail()
     }
 
-    /// Writes the request when it is due. Answers its size in bytes.
+    /// Writes the request if it is due. Returns its size in bytes; nil if it is not due.
     public mutating func poll(into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int? {
         guard let due = deadline, due <= now, tries < Self.maximumTries else { return nil }
         tries += 1
@@ -45,7 +47,7 @@ public struct STUNDiscovery: Sendable {
         return writer.finish(key: nil)
     }
 
-    /// Takes in a message; answers whether it was the answer to the request.
+    /// Processes a message. Returns whether it is the response to the request.
     public mutating func handle(_ message: STUNMessage, from path: NetworkPath) -> Bool {
         guard deadline != nil, path.remote == self.path.remote, message.transactionID == transactionID,
             message.fingerprint != .invalid
@@ -61,6 +63,7 @@ public struct STUNDiscovery: Sendable {
         return true
     }
 
+    /// Ends the request without an address.
     private mutating func fail() {
         hasFailed = true
         deadline = nil

@@ -1,8 +1,8 @@
-/// The CRC-32 of FINGERPRINT (RFC 8489, section 14.7), that of ITU-T V.42, turned over by "STUN".
+/// The value of FINGERPRINT: CRC-32 (ITU-T V.42) combined with "STUN" (RFC 8489, section 14.7).
 enum STUNFingerprint {
     private static let mask: UInt32 = 0x5354_554E
 
-    /// Four bits at a time: a table of one cache line, for messages of a hundred bytes.
+    /// The CRC table for four bits at a time. It fits into one cache line, and messages have only some hundred bytes.
     private static let table: InlineArray<16, UInt32> = {
         var table = InlineArray<16, UInt32>(repeating: 0)
         for index in 0..<16 {
@@ -13,9 +13,9 @@ enum STUNFingerprint {
         return table
     }()
 
-    /// The attribute's value over the first `count` bytes, whose length field already counts FINGERPRINT.
+    /// Returns the value for the first `count` bytes. Their length field must already include FINGERPRINT.
     static func value(of bytes: UnsafeRawBufferPointer, count: Int) -> UInt32 {
-        // By a span: a constant's subscript has all of the table copied each time.
+        // The span avoids a copy of the constant table by each subscript.
         let table = Self.table
         let values = table.span
         var remainder: UInt32 = 0xFFFF_FFFF

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// MESSAGE-INTEGRITY: HMAC-SHA1 of a message up to the attribute (RFC 8489, section 14.5).
+/// The value of MESSAGE-INTEGRITY: HMAC-SHA1 of the message before the attribute (RFC 8489, section 14.5).
 enum STUNIntegrity {
-    /// Bytes of the attribute's value.
+    /// The size of the value in bytes.
     static let size = 20
 
-    /// Writes the code of `message` to `code`. The message's length field must count the attribute as its last.
+    /// Writes the code of a message, whose length field must already include the attribute as the last one.
     static func authenticate(
         _ message: UnsafeRawBufferPointer, key: [UInt8], into code: UnsafeMutableRawBufferPointer
     ) {
@@ -14,7 +14,7 @@ enum STUNIntegrity {
             HMACSHA1(key: key).authenticate(message, trailer: nil, into: code.baseAddress!, count: size)
             return
         }
-        // A password may have 256 characters (RFC 8839, section 5.4), though hardly anyone's has.
+        // A password may have up to 256 characters (RFC 8839, section 5.4), but rarely has more than 64.
         var length: UInt32 = 0
         let written = HMAC(
             EVP_sha1(), key, Int32(key.count), message.baseAddress?.assumingMemoryBound(to: UInt8.self),
@@ -22,9 +22,8 @@ enum STUNIntegrity {
         precondition(written != nil && length == size, "HMAC-SHA1 is part of every OpenSSL")
     }
 
-    /// Whether the code that stands behind the attribute header at `offset` is that of the bytes before it.
-    ///
-    /// The length field is set in a copy, since what follows the attribute does not count.
+    /// Returns whether the value of the attribute at `offset` is the code of the bytes before it, in constant time. The
+    /// length field is changed in a copy, because attributes after it do not count.
     static func verify(_ bytes: UnsafeRawBufferPointer, attributeOffset offset: Int, key: [UInt8]) -> Bool {
         guard !key.isEmpty else { return false }
         return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { memory in

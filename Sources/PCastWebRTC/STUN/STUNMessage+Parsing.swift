@@ -1,14 +1,18 @@
 import PCastMedia
 
 extension STUNMessage {
-    /// Reads a binding message that fills `bytes`; nil for anything else.
+    /// Parses a binding message, which fills `bytes`. Returns nil for anything else.
     ///
-    /// Of what follows MESSAGE-INTEGRITY only FINGERPRINT counts (RFC 8489, section 14.5), and of attributes of one
-    /// type the first (section 14). Attributes of the wrong length and bytes behind FINGERPRINT make it malformed.
+    /// After MESSAGE-INTEGRITY only FINGERPRINT counts (RFC 8489, section 14.5), and of several attributes of a type
+    /// the first one (section 14). A message is malformed if an attribute has a wrong length or FINGERPRINT is not the
+    /// last one.
+    ///
+    /// - Parameter bytes: The message.
+    /// - Returns: The message, whose ranges refer to `bytes`.
     public static func parse(_ bytes: Span<UInt8>) -> STUNMessage? {
         guard bytes.count >= headerSize, bytes.count <= maximumSize else { return nil }
         let type = bytes.bigEndian16(at: 0)
-        // The method's twelve bits lie around the class's two; binding is 1.
+        // The bits of the method, which is 1 for binding, surround the two bits of the class.
         guard type & 0xFEEF == 0x0001, bytes.bigEndian32(at: 4) == magicCookie,
             Int(bytes.bigEndian16(at: 2)) == bytes.count - headerSize, bytes.count % 4 == 0,
             let messageClass = MessageClass(rawValue: UInt8(type >> 7 & 2 | type >> 4 & 1))
@@ -18,6 +22,7 @@ extension STUNMessage {
         return message.readAttributes(bytes) ? message : nil
     }
 
+    /// Reads all attributes. Returns false if the message is malformed.
     private mutating func readAttributes(_ bytes: Span<UInt8>) -> Bool {
         var offset = Self.headerSize
         while offset < bytes.count {
@@ -34,10 +39,12 @@ extension STUNMessage {
         return true
     }
 
+    /// Reads the value of an attribute. Returns false if it is malformed.
     private mutating func read(_ type: UInt16, at range: Range<Int>, of bytes: Span<UInt8>) -> Bool {
         switch type {
         case STUNAttributeType.username:
-            // RFC 8489, section 14.3: fewer than 509 bytes; ICE's fragments make 513 possible (RFC 8839, 5.4).
+            // RFC 8489, section 14.3, limits USERNAME to 508 bytes, but fragments of ICE can make it 513 (RFC 8839,
+            // section 5.4).
             guard range.count <= 513 else { return false }
             usernameRange = usernameRange ?? range
         case STUNAttributeType.messageIntegrity:
@@ -62,7 +69,7 @@ extension STUNMessage {
         return true
     }
 
-    /// The attributes that RFC 8445 adds, and those that nobody knows.
+    /// Reads an attribute of RFC 8445, or records an unknown one. Returns false if it is malformed.
     private mutating func readCheckAttribute(_ type: UInt16, at range: Range<Int>, of bytes: Span<UInt8>) -> Bool {
         switch type {
         case STUNAttributeType.priority:
@@ -82,13 +89,15 @@ extension STUNMessage {
         return true
     }
 
+    /// Returns the code of ERROR-CODE; nil if it is not between 300 and 699.
     private static func readErrorCode(_ range: Range<Int>, of bytes: Span<UInt8>) -> Int? {
         let hundreds = Int(bytes[range.lowerBound + 2] & 7)
         let rest = Int(bytes[range.lowerBound + 3])
         return (3...6).contains(hundreds) && rest < 100 ? hundreds * 100 + rest : nil
     }
 
-    /// RFC 8489, section 14.2: port and address are hidden from rewriting NATs by the cookie and the transaction.
+    /// Returns the address of XOR-MAPPED-ADDRESS, which is combined with the magic cookie and the transaction ID (RFC
+    /// 8489, section 14.2); nil if it is malformed.
     private func readMappedAddress(_ range: Range<Int>, of bytes: Span<UInt8>) -> TransportAddress? {
         guard range.count >= 8 else { return nil }
         let start = range.lowerBound
@@ -108,7 +117,7 @@ extension STUNMessage {
 }
 
 extension STUNTransactionID {
-    /// What an IPv6 address is hidden by: the cookie and the transaction (RFC 8489, section 14.2).
+    /// The mask of an IPv6 address: the magic cookie and the transaction ID (RFC 8489, section 14.2).
     var addressMask: (high: UInt64, low: UInt64) {
         (UInt64(STUNMessage.magicCookie) << 32 | UInt64(high), low)
     }

@@ -1,50 +1,60 @@
 public import PCastMedia
 
-/// A binding message (RFC 8489), read without copies: ranges point into the bytes that it was parsed from.
+/// A STUN binding message (RFC 8489). It is parsed without copies, and its ranges refer to the parsed bytes.
 public struct STUNMessage: Sendable {
-    /// RFC 8489, section 5.
+    /// The class of a message (RFC 8489, section 5).
     public enum MessageClass: UInt8, Sendable { case request, indication, success, error }
 
-    /// What the sender says of its role, with its tie-breaker (RFC 8445, section 7.1.3).
+    /// The ICE role of the sender with its tie-breaker (RFC 8445, section 7.1.3).
     public enum Role: Hashable, Sendable {
+        /// The sender is the controlling agent.
         case controlling(tieBreaker: UInt64)
+        /// The sender is the controlled agent.
         case controlled(tieBreaker: UInt64)
     }
 
+    /// The result of checking FINGERPRINT.
     public enum Fingerprint: Sendable { case absent, valid, invalid }
 
-    /// Bytes before the first attribute.
+    /// The size of the header in bytes.
     public static let headerSize = 20
 
-    /// Longer messages are not read. A check is about a hundred bytes.
+    /// The maximum size of a message in bytes. A check has about a hundred.
     public static let maximumSize = 2048
 
-    /// RFC 8489, section 5.
+    /// The magic cookie (RFC 8489, section 5).
     public static let magicCookie: UInt32 = 0x2112_A442
 
+    /// The class of the message.
     public let messageClass: MessageClass
+    /// The transaction ID.
     public let transactionID: STUNTransactionID
 
-    /// Bytes of the whole message.
+    /// The size of the message in bytes.
     public let size: Int
 
-    /// USERNAME: the receiver's fragment, a colon, the sender's.
+    /// The range of USERNAME, which is the fragment of the receiver, a colon, and that of the sender; nil if missing.
     public internal(set) var usernameRange: Range<Int>?
 
-    /// Where the header of MESSAGE-INTEGRITY stands.
+    /// The offset of the MESSAGE-INTEGRITY attribute; nil if missing.
     public internal(set) var integrityOffset: Int?
 
+    /// Whether FINGERPRINT is present and correct.
     public internal(set) var fingerprint = Fingerprint.absent
+    /// The value of PRIORITY; nil if missing.
     public internal(set) var priority: UInt32?
+    /// Whether USE-CANDIDATE is present.
     public internal(set) var usesCandidate = false
+    /// The ICE role of the sender; nil if missing.
     public internal(set) var role: Role?
 
-    /// XOR-MAPPED-ADDRESS.
+    /// The value of XOR-MAPPED-ADDRESS; nil if missing.
     public internal(set) var mappedAddress: TransportAddress?
 
-    /// The code of ERROR-CODE, 300 to 699.
+    /// The value of ERROR-CODE, 300 to 699; nil if missing.
     public internal(set) var errorCode: Int?
 
+    /// The unknown attributes that must be understood.
     public internal(set) var unknownAttributes = STUNUnknownAttributes()
 
     init(messageClass: MessageClass, transactionID: STUNTransactionID, size: Int) {
@@ -53,15 +63,15 @@ public struct STUNMessage: Sendable {
         self.size = size
     }
 
-    /// Whether MESSAGE-INTEGRITY is there and is that of `key`, the password of a short-term credential. Takes the
-    /// same time whatever the difference.
+    /// Returns whether MESSAGE-INTEGRITY is present and correct for `key`, the password of a short-term credential. It
+    /// takes constant time.
     public func verifyIntegrity(_ bytes: Span<UInt8>, key: [UInt8]) -> Bool {
         guard let integrityOffset, bytes.count == size else { return false }
         return bytes.withUnsafeBytes { STUNIntegrity.verify($0, attributeOffset: integrityOffset, key: key) }
     }
 
-    /// The part of USERNAME before the colon: the fragment of the agent that a request is addressed to, by which a
-    /// port shared by many finds it. Nil when there is no USERNAME or no colon.
+    /// Returns the range of the receiver's fragment in USERNAME, by which a shared port finds the agent; nil if there
+    /// is no USERNAME or no colon.
     public func recipientRange(in bytes: Span<UInt8>) -> Range<Int>? {
         guard let usernameRange, usernameRange.upperBound <= bytes.count else { return nil }
         for index in usernameRange where bytes[index] == UInt8(ascii: ":") {

@@ -1,15 +1,16 @@
 public import PCastMedia
 
-/// Writes a binding message into memory of the caller, attribute by attribute; `finish` makes it whole.
+/// Writes a binding message into a buffer, attribute by attribute. ``finish(key:)`` completes it.
 ///
-/// A buffer that is too small breaks the contract; `STUNMessage.maximumSize` bytes are always enough.
+/// The buffer must be large enough; `STUNMessage.maximumSize` bytes always are.
 public struct STUNMessageWriter {
     private let buffer: UnsafeMutableRawBufferPointer
     private let transactionID: STUNTransactionID
 
-    /// Bytes written.
+    /// The number of bytes written.
     public private(set) var count = STUNMessage.headerSize
 
+    /// Begins a message with its header.
     public init(
         _ messageClass: STUNMessage.MessageClass, transactionID: STUNTransactionID,
         into buffer: UnsafeMutableRawBufferPointer
@@ -25,7 +26,7 @@ public struct STUNMessageWriter {
         store(transactionID.low, at: 12)
     }
 
-    /// USERNAME of a check: the fragment of the agent that receives it, a colon, that of the sender.
+    /// Adds the USERNAME of a check: the fragment of the receiver, a colon, and that of the sender.
     public mutating func addUsername(recipient: [UInt8], sender: [UInt8]) {
         let start = begin(STUNAttributeType.username, length: recipient.count + 1 + sender.count)
         for (index, byte) in recipient.enumerated() { buffer[start + index] = byte }
@@ -33,14 +34,17 @@ public struct STUNMessageWriter {
         for (index, byte) in sender.enumerated() { buffer[start + recipient.count + 1 + index] = byte }
     }
 
+    /// Adds PRIORITY (RFC 8445, section 7.1.1).
     public mutating func addPriority(_ priority: UInt32) {
         store(priority, at: begin(STUNAttributeType.priority, length: 4))
     }
 
+    /// Adds USE-CANDIDATE (RFC 8445, section 7.1.2).
     public mutating func addUseCandidate() {
         _ = begin(STUNAttributeType.useCandidate, length: 0)
     }
 
+    /// Adds ICE-CONTROLLING or ICE-CONTROLLED (RFC 8445, section 7.1.3).
     public mutating func addRole(_ role: STUNMessage.Role) {
         switch role {
         case .controlling(let tieBreaker):
@@ -50,7 +54,7 @@ public struct STUNMessageWriter {
         }
     }
 
-    /// XOR-MAPPED-ADDRESS.
+    /// Adds XOR-MAPPED-ADDRESS (RFC 8489, section 14.2).
     public mutating func addMappedAddress(_ address: TransportAddress) {
         let v4 = address.ip.v4
         let start = begin(STUNAttributeType.xorMappedAddress, length: v4 == nil ? 20 : 8)
@@ -65,18 +69,19 @@ public struct STUNMessageWriter {
         }
     }
 
-    /// ERROR-CODE with an empty phrase, so that an answer stays small.
+    /// Adds ERROR-CODE without a reason phrase, so that the response stays small.
     public mutating func addErrorCode(_ code: Int) {
         precondition((300...699).contains(code))
         store(UInt32((code / 100) << 8 | code % 100), at: begin(STUNAttributeType.errorCode, length: 4))
     }
 
+    /// Adds UNKNOWN-ATTRIBUTES (RFC 8489, section 14.13).
     public mutating func addUnknownAttributes(_ attributes: STUNUnknownAttributes) {
         let start = begin(STUNAttributeType.unknownAttributes, length: attributes.count * 2)
         for index in 0..<attributes.count { store(attributes[index], at: start + index * 2) }
     }
 
-    /// Adds MESSAGE-INTEGRITY when there is a key, and FINGERPRINT last. Answers the size of the message in bytes.
+    /// Adds MESSAGE-INTEGRITY, if there is a key, and FINGERPRINT. Returns the size of the message in bytes.
     public mutating func finish(key: [UInt8]?) -> Int {
         if let key {
             let start = begin(STUNAttributeType.messageIntegrity, length: STUNIntegrity.size)
@@ -89,8 +94,8 @@ public struct STUNMessageWriter {
         return count
     }
 
-    /// Writes an attribute's header and zero padding, and counts it in the message's length. Answers where the
-    /// value stands.
+    /// Writes the header and the padding of an attribute, and updates the length of the message. Returns the offset of
+    /// the value.
     private mutating func begin(_ type: UInt16, length: Int) -> Int {
         let padded = (length + 3) & ~3
         precondition(count + 4 + padded <= buffer.count, "the buffer holds the whole message")
@@ -103,6 +108,7 @@ public struct STUNMessageWriter {
         return start
     }
 
+    /// Writes an integer in network byte order.
     private func store<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, at offset: Int) {
         buffer.storeBytes(of: value.bigEndian, toByteOffset: offset, as: Value.self)
     }

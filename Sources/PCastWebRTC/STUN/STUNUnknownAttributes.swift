@@ -1,24 +1,28 @@
-/// The comprehension-required attributes of a request that are not known here, for a 420 answer (RFC 8489, 14.13).
+/// The unknown attributes of a request that must be understood, for an error response 420 (RFC 8489, section 14.13).
 ///
-/// Holds the first eight; a request with more is refused all the same.
+/// It holds the first eight. A request with more is also rejected.
 public struct STUNUnknownAttributes: Sendable {
+    /// The maximum number of attributes.
     public static let capacity = 8
 
     private var types = InlineArray<8, UInt16>(repeating: 0)
 
-    /// How many are listed; at most `capacity`.
+    /// The number of attributes, at most ``capacity``.
     public private(set) var count = 0
 
+    /// Creates an empty list.
     public init() {}
 
+    /// Whether there are no attributes.
     public var isEmpty: Bool { count == 0 }
 
+    /// The type of an attribute; the index must be less than ``count``.
     public subscript(index: Int) -> UInt16 {
         precondition(index < count)
         return types[index]
     }
 
-    /// Leaves the list as it is when it is full.
+    /// Adds an attribute, unless the list is full.
     mutating func append(_ type: UInt16) {
         guard count < Self.capacity else { return }
         types[count] = type

@@ -1,7 +1,7 @@
-/// Numbers for transactions from one seed (SplitMix64, Steele et al. 2014).
+/// A generator of transaction IDs (SplitMix64, Steele et al., 2014).
 ///
-/// They need to be distinct and hard to guess for who does not see them; what authenticates an answer is its
-/// MESSAGE-INTEGRITY.
+/// The IDs must be distinct and hard to guess for an attacker who does not see them. MESSAGE-INTEGRITY authenticates
+/// responses, so the generator need not be cryptographically secure.
 struct TransactionIDGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,13 +1,13 @@
 import PCastMedia
 import PCastRTP
 
-/// Puts what a connection has counted under WebRTC's own names (W3C webrtc-stats). Every value is a counter's; what
-/// nobody counts is absent.
+/// Converts the statistics of a connection to W3C webrtc-stats. Values that are not measured are absent.
 struct ConnectionStats {
     private let clock: WallClockReference
     private let now: Instant
     private let timestamp: Double
     private static let transport = "T"
+    /// The report so far.
     var report = RTCStatsReport()
 
     init(clock: WallClockReference, now: Instant) {
@@ -18,8 +18,9 @@ struct ConnectionStats {
 
     private static func milliseconds(_ time: WallTime) -> Double { Double(time.nanosecondsSinceEpoch) / 1e6 }
 
-    // MARK: What is sent
+    // MARK: Sent media
 
+    /// Adds the statistics of sent tracks.
     mutating func add(_ sender: Held<MediaSender>?) {
         guard let sender else { return }
         for track in sender.value.tracks {
@@ -56,8 +57,9 @@ struct ConnectionStats {
         report.outbound.append(stats)
     }
 
-    // MARK: What arrives
+    // MARK: Received media
 
+    /// Adds the statistics of received tracks and their jitter buffers.
     mutating func add(_ receiver: MediaReceiver?, video: JitterBufferStatistics?, audio: JitterBufferStatistics?) {
         for layer in receiver?.layers ?? [] { add(layer, video) }
         if let track = receiver?.audio { add(track, audio) }
@@ -93,6 +95,7 @@ struct ConnectionStats {
         report.inbound.append(stats)
     }
 
+    /// Adds the statistics of a codec, unless they were added before. Returns their ID.
     private mutating func addCodec(_ media: NegotiatedMedia, direction: String) -> String {
         let id = "C\(direction)\(media.payloadType)"
         guard !report.codecs.contains(where: { $0.id == id }) else { return id }
@@ -104,8 +107,9 @@ struct ConnectionStats {
         return id
     }
 
-    // MARK: The transport
+    // MARK: Transport
 
+    /// Adds the statistics of the transport and of the selected candidate pair.
     mutating func addTransport(
         _ traffic: TransportTraffic, path: NetworkPath?, profile: SRTPProfile?, lastHeard: Instant?,
         roundTrip: TimeSpan?, estimate: Bitrate?
@@ -143,7 +147,7 @@ struct ConnectionStats {
 }
 
 extension SRTPProfile {
-    /// As the registry of DTLS-SRTP protection profiles has it (RFC 5764, RFC 7714).
+    /// The name in the registry of DTLS-SRTP protection profiles (RFC 5764, RFC 7714).
     fileprivate var registeredName: String {
         switch self {
         case .aes128CMHMACSHA1: "SRTP_AES128_CM_HMAC_SHA1_80"

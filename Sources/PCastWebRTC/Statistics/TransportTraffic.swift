@@ -1,4 +1,4 @@
-/// Datagrams of all kinds.
+/// The number of datagrams of all kinds and their bytes.
 struct TransportTraffic: Sendable {
     var packetsSent = 0
     var bytesSent = 0

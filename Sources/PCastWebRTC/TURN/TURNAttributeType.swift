@@ -1,4 +1,4 @@
-/// The attributes that TURN (RFC 8656, section 18) and its credentials (RFC 8489, section 14) add.
+/// The attributes of TURN (RFC 8656, section 18) and of its credentials (RFC 8489, section 14).
 enum TURNAttributeType {
     static let channelNumber: UInt16 = 0x000C
     static let lifetime: UInt16 = 0x000D
@@ -15,7 +15,7 @@ enum TURNAttributeType {
     static let passwordAlgorithms: UInt16 = 0x8002
     static let software: UInt16 = 0x8022
 
-    /// What a request may hold that has to be understood; the rest below 0x8000 is answered with 420.
+    /// The known attributes of requests that must be understood. Others below 0x8000 cause the error 420.
     static let understood: Set<UInt16> = [
         STUNAttributeType.username, STUNAttributeType.messageIntegrity, STUNAttributeType.realm,
         STUNAttributeType.nonce, channelNumber, lifetime, xorPeerAddress, data, requestedAddressFamily,
@@ -23,7 +23,7 @@ enum TURNAttributeType {
     ]
 }
 
-/// The error codes of TURN's answers (RFC 8656, section 19; RFC 8489, section 14.8).
+/// The error codes of TURN responses (RFC 8656, section 19; RFC 8489, section 14.8).
 enum TURNErrorCode {
     static let badRequest = 400
     static let unauthenticated = 401

@@ -1,29 +1,36 @@
 public import PCastMedia
 
-/// The client's side of TURN (RFC 8656) over a stream: an allocation, and one channel to the one peer that there is.
+/// The client side of TURN over a stream (RFC 8656): an allocation and one channel to one peer.
 ///
-/// A machine: the driver connects, hands the stream's bytes in and out, and the datagrams as well.
+/// The driver connects and exchanges the bytes of the stream and the datagrams with it.
 public struct TURNClient: Sendable {
+    /// The progress of the allocation.
     public enum State: Hashable, Sendable {
+        /// The Allocate request has no response yet.
         case allocating
+        /// The channel is being bound.
         case binding
-        /// Datagrams pass.
+        /// Datagrams can be exchanged.
         case ready
+        /// The server rejected a request, or did not respond. The value is a TURN error code.
         case failed(code: Int)
     }
 
+    /// An action for the driver.
     public enum Output: Hashable, Sendable {
-        /// Bytes for the stream.
+        /// Send bytes to the stream.
         case send([UInt8])
-        /// A datagram that the peer sent.
+        /// Deliver a datagram of the peer.
         case received([UInt8])
     }
 
+    /// A request without a response.
     private struct Request: Sendable {
         let transactionID: STUNTransactionID
         let method: TURNMessage.Method
     }
 
+    /// The progress of the allocation.
     public private(set) var state = State.allocating
 
     private let credentials: TURNCredentials
@@ -31,39 +38,50 @@ public struct TURNClient: Sendable {
     private var generator: TransactionIDGenerator
     private var reader = TURNStreamReader()
     private var outputs: [Output] = []
+    /// The datagrams that wait for the channel.
     private var waiting: [[UInt8]] = []
+    /// The request without a response; nil if there is none.
     private var request: Request?
     private var realm = ""
     private var nonce = ""
+    /// The password algorithms that the server offers, as in its attribute.
     private var algorithms: [UInt8] = []
+    /// The key of the credentials; nil before the first challenge.
     private var key: TURNKey?
+    /// The number of consecutive challenges.
     private var challenges = 0
+    /// The time at which the allocation is refreshed.
     private var refreshAt: Instant?
+    /// The time at which the channel binding is refreshed.
     private var bindAt: Instant?
+    /// The time at which a request without a response fails.
     private var giveUpAt: Instant?
 
+    /// The number of the channel.
     private static let channel: UInt16 = 0x4000
 
-    /// An answer is waited for so long: streams lose nothing.
+    /// The time to wait for a response. Streams are reliable, so requests are not retransmitted.
     private static let patience = TimeSpan.seconds(10 as Int64)
-    /// Long before the channel's ten minutes and the permission's five are over.
+    /// The time between refreshes of the channel, well below the ten minutes of the channel and the five of the
+    /// permission.
     private static let bindInterval = TimeSpan.seconds(240 as Int64)
-    /// Datagrams kept until the channel is there; the oldest are dropped.
+    /// The maximum number of datagrams that wait for the channel; the oldest are dropped.
     private static let waitingLimit = 16
 
-    /// - Parameter seed: for transactions; random.
+    /// Creates a client. `seed` is a random number for transaction IDs.
     public init(credentials: TURNCredentials, peer: TransportAddress, seed: UInt64) {
         self.credentials = credentials
         self.peer = peer
         generator = TransactionIDGenerator(seed: seed)
     }
 
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
-    /// The stream is there.
+    /// Reports that the stream is connected, and sends the Allocate request.
     public mutating func connected(at now: Instant) { allocate(at: now) }
 
-    /// Bytes of the stream.
+    /// Processes received bytes of the stream.
     public mutating func received(_ bytes: some Sequence<UInt8>, at now: Instant) {
         reader.append(bytes)
         while true {
@@ -79,7 +97,7 @@ public struct TURNClient: Sendable {
         }
     }
 
-    /// Sends a datagram to the peer.
+    /// Sends a datagram to the peer. It waits if the channel is not bound yet, and is dropped if it is too large.
     public mutating func send(_ bytes: [UInt8]) {
         guard bytes.count <= TURNServer.maximumDatagramSize else { return }
         switch state {
@@ -91,7 +109,7 @@ public struct TURNClient: Sendable {
         }
     }
 
-    /// Gives the allocation back.
+    /// Deletes the allocation, by a Refresh with a lifetime of zero.
     public mutating func close() {
         guard state == .ready || state == .binding else { return }
         ask(.refresh) { $0.add(TURNAttributeType.lifetime, number: 0) }
@@ -99,11 +117,13 @@ public struct TURNClient: Sendable {
 
     // MARK: Time
 
+    /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
     public var deadline: Instant? {
         if case .failed = state { return nil }
         return Instant.earlier(giveUpAt, Instant.earlier(refreshAt, bindAt))
     }
 
+    /// Sends refreshes that are due, and fails if a response is overdue.
     public mutating func advance(to now: Instant) {
         if let giveUpAt, giveUpAt <= now { return fail(TURNErrorCode.insufficientCapacity) }
         guard request == nil else { return }
@@ -116,8 +136,9 @@ public struct TURNClient: Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
+    /// Sends an Allocate request for UDP and the address family of the peer.
     private mutating func allocate(at now: Instant) {
         let family: UInt32 = peer.ip.family == .v4 ? 1 : 2
         ask(.allocate, at: now) { writer in
@@ -126,6 +147,7 @@ public struct TURNClient: Sendable {
         }
     }
 
+    /// Sends a ChannelBind request for the peer.
     private mutating func bind(at now: Instant) {
         let peer = peer
         ask(.channelBind, at: now) { writer in
@@ -134,6 +156,7 @@ public struct TURNClient: Sendable {
         }
     }
 
+    /// Sends a request, with credentials after the first challenge. Without a time, its response is ignored.
     private mutating func ask(
         _ method: TURNMessage.Method, at now: Instant? = nil, _ body: (inout TURNMessageWriter) -> Void = { _ in }
     ) {
@@ -155,8 +178,9 @@ public struct TURNClient: Sendable {
         giveUpAt = now + Self.patience
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
+    /// Processes a message of the server.
     private mutating func handle(_ message: TURNMessage, at now: Instant) {
         if message.messageClass == .indication, message.method == .data {
             if let data = message.value(TURNAttributeType.data) { outputs.append(.received(Array(data))) }
@@ -167,7 +191,7 @@ public struct TURNClient: Sendable {
         }
         switch message.messageClass {
         case .success:
-            // Nothing but an answer of the key's owner counts (RFC 8489, section 9.2.5).
+            // A success response must be authenticated (RFC 8489, section 9.2.5).
             guard let key, message.verify(key) else { return }
             self.request = nil
             giveUpAt = nil
@@ -178,6 +202,7 @@ public struct TURNClient: Sendable {
         }
     }
 
+    /// Processes a success response.
     private mutating func succeeded(_ message: TURNMessage, at now: Instant) {
         switch message.method {
         case .allocate, .refresh:
@@ -197,7 +222,8 @@ public struct TURNClient: Sendable {
         }
     }
 
-    /// 401 tells realm and nonce, 438 a fresh nonce; then the same is asked again, twice at most.
+    /// Processes an error response. A 401 contains realm and nonce, and a 438 a new nonce; the request is then
+    /// repeated, at most twice.
     private mutating func refused(_ message: TURNMessage, at now: Instant) {
         let code = message.errorCode ?? TURNErrorCode.badRequest
         let isChallenge = code == TURNErrorCode.unauthenticated && key == nil || code == TURNErrorCode.staleNonce
@@ -218,6 +244,7 @@ public struct TURNClient: Sendable {
         }
     }
 
+    /// Ends the client with an error code.
     private mutating func fail(_ code: Int) {
         state = .failed(code: code)
         waiting.removeAll()

@@ -1,29 +1,37 @@
 public import PCastMedia
 
-/// A name and a password that are good for a while, made from a secret that only the server knows
-/// (draft-uberti-behave-turn-rest): the name says until when, the password is a code of the name.
+/// Credentials with a limited lifetime, which derive from a secret of the server (draft-uberti-behave-turn-rest). The
+/// username contains the expiration, and the password is the HMAC of the username.
 public struct TURNCredentials: Hashable, Sendable {
+    /// The username, `expiration:user`.
     public let username: String
+    /// The password.
     public let password: String
 
+    /// Creates credentials from username and password.
     public init(username: String, password: String) {
         self.username = username
         self.password = password
     }
 
+    /// Creates credentials that expire.
+    ///
     /// - Parameters:
-    ///   - user: anything without a colon that tells users apart; quotas count by it.
-    ///   - expiry: nothing new is begun with them afterwards.
+    ///   - secret: The secret of the server.
+    ///   - user: An identifier of the user without a colon, by which quotas count.
+    ///   - expiry: The time after which no allocation can be made with the credentials.
+    /// - Returns: The credentials.
     public static func make(secret: [UInt8], user: String, expiry: WallTime) -> TURNCredentials {
         let username = "\(expiry.nanosecondsSinceEpoch / 1_000_000_000):\(user)"
         return TURNCredentials(username: username, password: password(of: username, secret: secret))
     }
 
+    /// Returns the password of a username: its HMAC-SHA1 in Base64.
     static func password(of username: String, secret: [UInt8]) -> String {
         Base64.encode(HMACCode.make(.sha1, key: secret, of: Array(username.utf8)))
     }
 
-    /// Seconds since 1970 that stand before the colon; nil where that is not how the name reads.
+    /// Returns the expiration in a username, in seconds since 1970; nil if the username has another form.
     static func expiry(of username: String) -> Int64? {
         guard let colon = username.firstIndex(of: ":"), username.utf8.count <= 512 else { return nil }
         return Int64(username[..<colon])
@@ -31,7 +39,8 @@ public struct TURNCredentials: Hashable, Sendable {
 }
 
 extension TURNCredentials: CustomStringConvertible, CustomReflectable {
-    /// Without the password.
+    /// The username without the password.
     public var description: String { "TURNCredentials(\(username))" }
+    /// A mirror that contains only the username.
     public var customMirror: Mirror { Mirror(self, children: ["username": username]) }
 }

@@ -1,7 +1,8 @@
 import COpenSSL
 
-/// The key of a long-term credential (RFC 8489, section 9.2.2), and which integrity it makes.
+/// The key of a long-term credential (RFC 8489, section 9.2.2), and its message integrity algorithm.
 struct TURNKey: Hashable, Sendable {
+    /// The password algorithms. The raw values are their numbers (RFC 8489, section 18.5).
     enum Algorithm: UInt16, Hashable, Sendable {
         case md5 = 1
         case sha256 = 2
@@ -10,6 +11,7 @@ struct TURNKey: Hashable, Sendable {
     let algorithm: Algorithm
     private let key: [UInt8]
 
+    /// Computes the hash of username, realm and password.
     init(_ algorithm: Algorithm, username: String, realm: String, password: String) {
         self.algorithm = algorithm
         let text = Array("\(username):\(realm):\(password)".utf8)
@@ -20,25 +22,29 @@ struct TURNKey: Hashable, Sendable {
         key = Array(digest[..<Int(length)])
     }
 
-    /// MESSAGE-INTEGRITY for MD5, and MESSAGE-INTEGRITY-SHA256 for what replaces it.
+    /// The attribute of the code: MESSAGE-INTEGRITY for MD5, and MESSAGE-INTEGRITY-SHA256 for SHA-256.
     var attributeType: UInt16 {
         algorithm == .md5 ? STUNAttributeType.messageIntegrity : TURNAttributeType.messageIntegritySHA256
     }
 
-    /// Bytes of a code.
+    /// The size of a code in bytes.
     var codeLength: Int { algorithm == .md5 ? 20 : 32 }
 
+    /// Returns the code of a message.
     func code(of message: [UInt8]) -> [UInt8] {
         HMACCode.make(algorithm == .md5 ? .sha1 : .sha256, key: key, of: message)
     }
 
+    /// Returns whether a code is that of a message, in constant time.
     func isCode(_ code: [UInt8], of message: [UInt8]) -> Bool { HMACCode.isEqual(code, self.code(of: message)) }
 }
 
-/// Codes by HMAC (RFC 2104) for what is said now and then.
+/// HMAC (RFC 2104) for messages that are not on the media path.
 enum HMACCode {
+    /// The hash function.
     enum Hash { case sha1, sha256 }
 
+    /// Returns the code of a message.
     static func make(_ hash: Hash, key: [UInt8], of message: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
@@ -48,7 +54,7 @@ enum HMACCode {
         return Array(code[..<Int(length)])
     }
 
-    /// In a time that does not tell where they differ.
+    /// Returns whether two codes are equal, in constant time.
     static func isEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
         first.count == second.count && CRYPTO_memcmp(first, second, first.count) == 0
     }

@@ -1,34 +1,47 @@
 import PCastMedia
 
-/// A message of TURN (RFC 8656), read from the bytes that it keeps.
+/// A TURN message (RFC 8656), which keeps its bytes.
 public struct TURNMessage: Sendable {
+    /// The method of a message (RFC 8656, section 17). The raw values are the method numbers.
     public enum Method: UInt16, Sendable {
+        /// A STUN Binding.
         case binding = 1
+        /// A request for an allocation.
         case allocate = 3
+        /// A request that extends or deletes an allocation.
         case refresh = 4
+        /// An indication with a datagram for a peer.
         case send = 6
+        /// An indication with a datagram of a peer.
         case data = 7
+        /// A request for permissions.
         case createPermission = 8
+        /// A request that binds a channel to a peer.
         case channelBind = 9
     }
 
+    /// An attribute with the range of its value.
     private struct Attribute {
         let type: UInt16
         let value: Range<Int>
     }
 
+    /// The method.
     public let method: Method
+    /// The class of the message.
     public let messageClass: STUNMessage.MessageClass
+    /// The transaction ID.
     public let transactionID: STUNTransactionID
+    /// The whole message.
     public let bytes: [UInt8]
 
     private let attributes: [Attribute]
 
-    /// More make it malformed: a request has a dozen.
+    /// The maximum number of attributes; a message with more is malformed. A request has about a dozen.
     static let maximumAttributes = 32
 
-    /// Reads a message that fills `bytes`; nil for anything else. Behind an integrity nothing counts but a stronger one
-    /// and FINGERPRINT (RFC 8489, section 14.5).
+    /// Parses a message, which fills `bytes`. Returns nil for anything else. After an integrity attribute only a
+    /// stronger one counts (RFC 8489, section 14.5).
     public init?(_ bytes: [UInt8]) {
         guard (STUNMessage.headerSize...TURNStreamReader.maximumFrameSize).contains(bytes.count) else { return nil }
         let type = Self.number(bytes, 0)
@@ -47,6 +60,7 @@ public struct TURNMessage: Sendable {
         self.bytes = bytes
     }
 
+    /// Returns the attributes; nil if they are malformed.
     private static func attributes(of bytes: [UInt8]) -> [Attribute]? {
         var attributes: [Attribute] = []
         var offset = STUNMessage.headerSize
@@ -69,32 +83,38 @@ public struct TURNMessage: Sendable {
         return attributes
     }
 
+    /// Returns the big-endian 16-bit integer at an offset.
     private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt16 {
         UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
     }
 
     // MARK: Attributes
 
+    /// Returns whether an attribute is present.
     func contains(_ type: UInt16) -> Bool { attributes.contains { $0.type == type } }
 
-    /// The first of the type.
+    /// Returns the value of the first attribute of a type; nil if missing.
     func value(_ type: UInt16) -> ArraySlice<UInt8>? { attributes.first { $0.type == type }.map { bytes[$0.value] } }
 
+    /// Returns the value of an attribute as text; nil if missing.
     func text(_ type: UInt16) -> String? { value(type).map { String(decoding: $0, as: UTF8.self) } }
 
+    /// Returns the value of an attribute of four bytes; nil if missing or of another size.
     func number32(_ type: UInt16) -> UInt32? {
         guard let value = value(type), value.count == 4 else { return nil }
         return value.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The first byte of four, as protocols and families are told.
+    /// Returns the first byte of an attribute of four bytes, as for protocols and address families; nil if missing or
+    /// of another size.
     func code(_ type: UInt16) -> UInt8? { value(type).flatMap { $0.count == 4 ? $0.first : nil } }
 
+    /// The value of CHANNEL-NUMBER; nil if missing.
     var channelNumber: UInt16? {
         number32(TURNAttributeType.channelNumber).map { UInt16(truncatingIfNeeded: $0 >> 16) }
     }
 
-    /// Those of one type, with their cover taken off; nil when one cannot be read.
+    /// Returns the decoded addresses of all attributes of a type; nil if one is malformed.
     func addresses(_ type: UInt16) -> [TransportAddress]? {
         var found: [TransportAddress] = []
         for attribute in attributes where attribute.type == type {
@@ -104,6 +124,7 @@ public struct TURNMessage: Sendable {
         return found
     }
 
+    /// Decodes an address that is combined with the magic cookie and the transaction ID (RFC 8489, section 14.2).
     private func address(_ value: ArraySlice<UInt8>) -> TransportAddress? {
         let bytes = Array(value)
         guard bytes.count >= 8 else { return nil }
@@ -120,14 +141,14 @@ public struct TURNMessage: Sendable {
         }
     }
 
-    /// The code of ERROR-CODE.
+    /// The code of ERROR-CODE; nil if missing.
     var errorCode: Int? {
         guard let value = value(STUNAttributeType.errorCode), value.count >= 4 else { return nil }
         let start = value.startIndex
         return Int(value[start + 2] & 7) * 100 + Int(value[start + 3])
     }
 
-    /// Attributes that have to be understood and are not.
+    /// The unknown attributes that must be understood.
     var unknownAttributes: [UInt16] {
         attributes.map(\.type).filter {
             STUNAttributeType.requiresComprehension($0) && !TURNAttributeType.understood.contains($0)
@@ -136,17 +157,17 @@ public struct TURNMessage: Sendable {
 
     // MARK: Integrity
 
-    /// Where the header of an integrity stands.
+    /// Returns the offset of an integrity attribute; nil if missing.
     func offset(ofIntegrity type: UInt16) -> Int? {
         attributes.first { $0.type == type }.map { $0.value.lowerBound - 4 }
     }
 
-    /// Whether the message is that of the key's owner; in a time that does not tell where it differs.
+    /// Returns whether the message is authentic, in constant time.
     func verify(_ key: TURNKey) -> Bool {
         guard let offset = offset(ofIntegrity: key.attributeType), let value = value(key.attributeType) else {
             return false
         }
-        // RFC 8489, section 14.6: a SHA-256 code may be cut to 16 bytes at least; ours are whole, and so are those taken.
+        // A SHA-256 code may be truncated to 16 bytes (RFC 8489, section 14.6). Only whole codes are accepted here.
         guard value.count == key.codeLength else { return false }
         var covered = Array(bytes[..<offset])
         let length = offset + 4 + value.count - STUNMessage.headerSize

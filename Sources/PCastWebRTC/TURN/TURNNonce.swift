@@ -1,22 +1,26 @@
 import PCastMedia
 
-/// Nonces that need no memory: the time at which one was made, and a code of it by a key that only the server knows.
+/// Stateless nonces: each contains the time of its creation and a code of it by a key of the server.
 ///
-/// The first thirteen characters tell clients that there is a choice of password algorithms (RFC 8489, section 9.2).
+/// The first thirteen characters tell clients that they can choose a password algorithm (RFC 8489, section 9.2).
 struct TURNNonce: Sendable {
+    /// The nonce cookie and the security feature bits (RFC 8489, section 9.2).
     private static let features = "obMatJos2gAAA"
 
-    /// An older one is stale, and its request is answered with a fresh one (RFC 8656, section 5: an hour at most).
+    /// The lifetime of a nonce. A request with an older one receives a new nonce; the maximum is an hour (RFC 8656,
+    /// section 5).
     static let lifetime = TimeSpan.seconds(600 as Int64)
 
+    /// The key of the server.
     let key: [UInt8]
 
-    /// For one client, so that another's does not do.
+    /// Returns a nonce for a client, which another client cannot use.
     func make(for client: String, at now: Instant) -> String {
         let time = String(now.nanoseconds / 1_000_000_000, radix: 16)
         return Self.features + time + "-" + code(time, client)
     }
 
+    /// Returns whether a nonce was created for the client within its lifetime.
     func isFresh(_ nonce: String, for client: String, at now: Instant) -> Bool {
         guard nonce.hasPrefix(Self.features), nonce.utf8.count <= 128 else { return false }
         let parts = nonce.dropFirst(Self.features.count).split(separator: "-", maxSplits: 1)
@@ -27,6 +31,7 @@ struct TURNNonce: Sendable {
         return age >= 0 && age <= Self.lifetime.nanoseconds / 1_000_000_000
     }
 
+    /// Returns the code of a time and a client, 18 bytes in Base64.
     private func code(_ time: String, _ client: String) -> String {
         Base64.encode(Array(HMACCode.make(.sha256, key: key, of: Array("\(time) \(client)".utf8))[..<18]))
     }

@@ -1,6 +1,7 @@
 import PCastMedia
 
 extension TURNServer {
+    /// Processes a message of a client.
     mutating func handle(_ message: TURNMessage, on connection: Connection, at now: Instant) {
         switch (message.messageClass, message.method) {
         case (.request, .binding): answerBinding(message, connection)
@@ -20,6 +21,7 @@ extension TURNServer {
         }
     }
 
+    /// Processes an authenticated request.
     private mutating func respond(
         to message: TURNMessage, _ key: TURNKey, _ username: String, _ connection: Connection, at now: Instant
     ) {
@@ -41,6 +43,7 @@ extension TURNServer {
         }
     }
 
+    /// Responds to a Binding request, which needs no authentication.
     private mutating func answerBinding(_ message: TURNMessage, _ connection: Connection) {
         guard let client = allocations[connection]?.client else { return }
         var writer = TURNMessageWriter(.binding, .success, message.transactionID)
@@ -48,9 +51,9 @@ extension TURNServer {
         put(.send(writer.finish(nil), connection))
     }
 
-    // MARK: Who asks
+    // MARK: Authentication
 
-    /// RFC 8489, section 9.2.4. Nil when the answer is given already.
+    /// Authenticates a request (RFC 8489, section 9.2.4). Returns nil if it has sent an error response.
     private mutating func authenticate(
         _ message: TURNMessage, _ connection: Connection, at now: Instant
     ) -> (TURNKey, username: String)? {
@@ -80,8 +83,8 @@ extension TURNServer {
         return (key, username)
     }
 
-    /// The algorithm that the client chose of ours; without a choice the old one. Nil where it was told of others than
-    /// ours, as somebody between would who wants the weaker (RFC 8489, section 9.2.1).
+    /// Returns the password algorithm that the client has chosen, MD5 if it has not. Returns nil if the client received
+    /// another list of algorithms, as in a downgrade attack (RFC 8489, section 9.2.1).
     private static func algorithm(of message: TURNMessage) -> TURNKey.Algorithm? {
         let offered = message.value(TURNAttributeType.passwordAlgorithms)
         let chosen = message.value(TURNAttributeType.passwordAlgorithm)
@@ -90,14 +93,16 @@ extension TURNServer {
         return TURNKey.Algorithm(rawValue: UInt16(chosen[chosen.startIndex + 1]))
     }
 
-    /// SHA-256, which is better, and MD5, each without parameters.
+    /// The offered password algorithms, SHA-256 and MD5, each without parameters. SHA-256 is preferred.
     private static let algorithms: [UInt8] = [0, 2, 0, 0, 0, 1, 0, 0]
 
+    /// Returns whether the credentials of a username have not expired.
     private func hasTime(_ username: String, at now: Instant) -> Bool {
         guard let expiry = TURNCredentials.expiry(of: username) else { return false }
         return configuration.clock.wallTime(at: now).nanosecondsSinceEpoch / 1_000_000_000 < expiry
     }
 
+    /// Sends an error response with realm, nonce and password algorithms.
     private mutating func challenge(
         _ message: TURNMessage, _ code: Int, _ client: String, _ connection: Connection, at now: Instant
     ) {
@@ -110,6 +115,7 @@ extension TURNServer {
         }
     }
 
+    /// Sends an error response. After too many consecutive ones it closes the connection.
     private mutating func refuse(
         _ message: TURNMessage, _ code: Int, _ key: TURNKey?, _ connection: Connection,
         _ body: (inout TURNMessageWriter) -> Void = { _ in }
@@ -123,6 +129,7 @@ extension TURNServer {
         if let errors = allocations[connection]?.errors, errors >= TURNAllocation.maximumErrors { close(connection) }
     }
 
+    /// Sends a success response.
     private mutating func succeed(
         _ message: TURNMessage, _ key: TURNKey, _ connection: Connection,
         _ body: (inout TURNMessageWriter) -> Void = { _ in }
@@ -133,9 +140,9 @@ extension TURNServer {
         allocations[connection]?.errors = 0
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
-    /// RFC 8656, section 7.2.
+    /// Processes an Allocate request (RFC 8656, section 7.2).
     private mutating func allocate(
         _ message: TURNMessage, _ key: TURNKey, _ username: String, _ connection: Connection, at now: Instant
     ) {
@@ -165,22 +172,23 @@ extension TURNServer {
     private static let familyV4: UInt8 = 1
     private static let familyV6: UInt8 = 2
 
-    /// The family of the first address is the one that there is.
+    /// Returns whether allocations of an address family are possible, which is that of the first peer.
     private func offers(family: UInt8) -> Bool {
         guard let first = configuration.peers.first else { return false }
         return family == (first.ip.family == .v4 ? Self.familyV4 : Self.familyV6)
     }
 
-    /// What stands behind the time: names of one user differ by it.
+    /// Returns the user in a username, i.e. the part after the expiration.
     private static func user(_ username: String) -> Substring {
         username.firstIndex(of: ":").map { username[username.index(after: $0)...] } ?? username[...]
     }
 
-    /// Ten minutes unless more was asked for, and an hour at most (RFC 8656, section 7.2).
+    /// Returns the lifetime of an allocation: ten minutes, or what was requested up to an hour (RFC 8656, section 7.2).
     private static func lifetime(_ asked: UInt32?) -> TimeSpan {
         .seconds(Int64(min(max(asked ?? 600, 600), 3_600)))
     }
 
+    /// Processes a Refresh request; a lifetime of zero deletes the allocation (RFC 8656, section 8).
     private mutating func refresh(
         _ message: TURNMessage, _ key: TURNKey, _ connection: Connection, at now: Instant
     ) {
@@ -194,6 +202,7 @@ extension TURNServer {
         if lifetime == .zero { close(connection) }
     }
 
+    /// Processes a CreatePermission request (RFC 8656, section 10.2).
     private mutating func permit(_ message: TURNMessage, _ key: TURNKey, _ connection: Connection, at now: Instant) {
         guard let addresses = message.addresses(TURNAttributeType.xorPeerAddress), !addresses.isEmpty else {
             return refuse(message, TURNErrorCode.badRequest, key, connection)
@@ -207,6 +216,7 @@ extension TURNServer {
         succeed(message, key, connection)
     }
 
+    /// Processes a ChannelBind request (RFC 8656, section 12.2).
     private mutating func bind(_ message: TURNMessage, _ key: TURNKey, _ connection: Connection, at now: Instant) {
         guard let channel = message.channelNumber, (0x4000...0x4FFF).contains(channel),
             let peer = message.addresses(TURNAttributeType.xorPeerAddress)?.first
@@ -221,7 +231,7 @@ extension TURNServer {
         }
     }
 
-    /// An indication is never answered, and what is not allowed is dropped (RFC 8656, section 11.2).
+    /// Processes a Send indication. It gets no response, and is dropped if it is not allowed (RFC 8656, section 11.2).
     private mutating func send(_ message: TURNMessage, _ connection: Connection, at now: Instant) {
         guard let allocation = allocations[connection], allocation.relayed != nil,
             let peer = message.addresses(TURNAttributeType.xorPeerAddress)?.first,

@@ -1,41 +1,47 @@
 public import PCastMedia
 
-/// A TURN server (RFC 8656) for clients that come by streams, as where nothing but TLS gets through, and that relays to
-/// our own media alone.
+/// A TURN server (RFC 8656) for clients that connect by TCP or TLS where UDP is blocked. It relays only to the media
+/// addresses of this platform.
 ///
-/// A machine: the driver accepts connections and hands their bytes in, opens a UDP port for each allocation when it is
-/// asked to, and does what `poll` answers. Credentials are long-term ones that last a short time (`TURNCredentials`).
+/// The driver accepts connections, passes their bytes, opens a UDP port for each allocation on request, and performs
+/// the outputs of ``poll()``. Credentials are long-term credentials with a short lifetime (`TURNCredentials`).
 public struct TURNServer: Sendable {
-    /// A connection by the driver's number.
+    /// The driver's number of a connection, which is used once.
     public typealias Connection = UInt32
 
+    /// An action for the driver.
     public enum Output: Hashable, Sendable {
-        /// Bytes for the stream.
+        /// Send bytes to a connection.
         case send([UInt8], Connection)
-        /// A port is wanted for what this client is relayed to; the driver answers by `opened` or `openingFailed`.
+        /// Open a UDP port for a connection. The driver calls ``opened(_:on:at:)`` or ``openingFailed(on:)``.
         case open(Connection)
-        /// A datagram to leave from the client's port.
+        /// Send a datagram from the port of a connection.
         case relay([UInt8], to: TransportAddress, Connection)
-        /// The connection and its port are done with.
+        /// Close a connection and its port.
         case close(Connection)
     }
 
     let configuration: TURNServerConfiguration
     let nonces: TURNNonce
+    /// The connections and their allocations.
     var allocations: [Connection: TURNAllocation] = [:]
-    /// Not later than the first expiry.
+    /// A time not later than the first expiration; nil if there are no connections.
     var nextExpiry: Instant?
     private var outputs: [Output] = []
     private var firstOutput = 0
     private var generator: any RandomNumberGenerator & Sendable
 
-    /// Clients at a time, allocation or not; further connections are closed.
+    /// The maximum number of connections, with or without an allocation; others are closed.
     public static let maximumConnections = 4_096
 
-    /// Requests, or packets, that were refused or led nowhere.
+    /// The number of rejected requests and dropped datagrams.
     public internal(set) var refusals = 0
 
-    /// - Parameter generator: a secure one; it makes the key of nonces.
+    /// Creates a server.
+    ///
+    /// - Parameters:
+    ///   - configuration: The parameters.
+    ///   - generator: A cryptographically secure generator, because it creates the key of nonces.
     public init(configuration: TURNServerConfiguration, generator: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
         self.generator = generator
@@ -44,7 +50,7 @@ public struct TURNServer: Sendable {
         nonces = TURNNonce(key: key)
     }
 
-    /// What the driver has to do; nil when nothing more.
+    /// Returns the next output; nil if there is none.
     public mutating func poll() -> Output? {
         guard firstOutput < outputs.count else {
             outputs.removeAll(keepingCapacity: true)
@@ -57,11 +63,12 @@ public struct TURNServer: Sendable {
 
     mutating func put(_ output: Output) { outputs.append(output) }
 
-    /// Clients that a port is open for.
+    /// The number of clients with an allocation, including those whose port is being opened.
     public var allocationCount: Int { allocations.values.count { $0.username != nil } }
 
     // MARK: Connections
 
+    /// Reports a new connection. It is closed if there are too many.
     public mutating func connected(_ connection: Connection, from client: TransportAddress, at now: Instant) {
         precondition(allocations[connection] == nil, "a connection's number is used once")
         guard allocations.count < Self.maximumConnections else { return put(.close(connection)) }
@@ -70,10 +77,10 @@ public struct TURNServer: Sendable {
         nextExpiry = Instant.earlier(nextExpiry, allocation.expiry)
     }
 
-    /// The client, or an error, closed the connection.
+    /// Reports that a connection was closed by the client or an error.
     public mutating func disconnected(_ connection: Connection) { allocations[connection] = nil }
 
-    /// Bytes of the stream.
+    /// Processes received bytes of a connection.
     public mutating func received(_ bytes: some Sequence<UInt8>, on connection: Connection, at now: Instant) {
         allocations[connection]?.reader.append(bytes)
         while let next = allocations[connection]?.reader.next() {
@@ -95,7 +102,7 @@ public struct TURNServer: Sendable {
 
     // MARK: Ports
 
-    /// The port that was asked for is open.
+    /// Reports that the port of a connection is open, and responds to the Allocate request.
     public mutating func opened(_ port: UInt16, on connection: Connection, at now: Instant) {
         guard let pending = allocations[connection]?.pending, let client = allocations[connection]?.client,
             let peer = configuration.peers.first
@@ -111,7 +118,7 @@ public struct TURNServer: Sendable {
         put(.send(writer.finish(pending.key), connection))
     }
 
-    /// There is no port.
+    /// Reports that no port could be opened, and responds to the Allocate request with an error.
     public mutating func openingFailed(on connection: Connection) {
         guard let pending = allocations[connection]?.pending else { return }
         allocations[connection]?.pending = nil
@@ -121,7 +128,8 @@ public struct TURNServer: Sendable {
         put(.send(writer.finish(pending.key), connection))
     }
 
-    /// A datagram came to the client's port; `peer` is who the client knows as its sender.
+    /// Processes a datagram that arrived at the port of a connection. `peer` is the address that the client knows as
+    /// its sender.
     public mutating func relayed(
         _ bytes: [UInt8], from peer: TransportAddress, on connection: Connection, at now: Instant
     ) {
@@ -138,9 +146,10 @@ public struct TURNServer: Sendable {
         }
     }
 
-    /// Larger ones are dropped: no datagram of ours is.
+    /// The maximum size of a relayed datagram in bytes; larger ones are dropped. Media has none.
     static let maximumDatagramSize = 1_500
 
+    /// Relays channel data to the peer of a channel.
     private mutating func relay(_ bytes: [UInt8], channel: UInt16, _ connection: Connection, at now: Instant) {
         guard let allocation = allocations[connection], allocation.relayed != nil,
             let peer = allocation.peer(ofChannel: channel, at: now), bytes.count <= Self.maximumDatagramSize
@@ -153,8 +162,10 @@ public struct TURNServer: Sendable {
 
     // MARK: Time
 
+    /// The time at which ``advance(to:)`` must be called; nil if there are no connections.
     public var deadline: Instant? { nextExpiry }
 
+    /// Closes connections whose time has expired.
     public mutating func advance(to now: Instant) {
         guard let nextExpiry, nextExpiry <= now else { return }
         for (connection, allocation) in allocations where allocation.expiry <= now { close(connection) }

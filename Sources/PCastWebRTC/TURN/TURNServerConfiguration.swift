@@ -1,19 +1,22 @@
 public import PCastMedia
 
-/// What a TURN server is made with.
+/// The parameters of a TURN server.
 public struct TURNServerConfiguration: Sendable {
+    /// The realm of the credentials.
     public var realm: String
-    /// Credentials are made from it (`TURNCredentials`); random.
+    /// The secret from which credentials derive (`TURNCredentials`); random.
     public var secret: [UInt8]
-    /// Tells whether credentials have run out.
+    /// The relation of monotonic time to UTC, for the expiration of credentials.
     public var clock: WallClockReference
-    /// The only addresses that anything is relayed to: our own media. The first of a family is what clients are told of
-    /// where they are relayed from, with another port.
+    /// The allowed peers, which are the media addresses of this platform. The first one of an address family, with
+    /// another port, is the relayed address that clients see.
     public var peers: [TransportAddress]
-    /// Further ones are refused (486), by user and in all.
+    /// The maximum number of allocations of a user; others are rejected (486).
     public var maximumAllocationsPerUser: Int
+    /// The maximum number of allocations of all users; others are rejected (486).
     public var maximumAllocations: Int
 
+    /// Creates parameters; `secret` must not be empty.
     public init(
         realm: String = "pcast", secret: [UInt8], clock: WallClockReference, peers: [TransportAddress],
         maximumAllocationsPerUser: Int = 8, maximumAllocations: Int = 2_000

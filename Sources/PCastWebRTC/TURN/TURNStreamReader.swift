@@ -1,30 +1,37 @@
-/// Finds the messages in a TCP or TLS stream of TURN (RFC 8656, section 12.5): STUN messages as they are, and channel
-/// data padded to four bytes.
+/// Splits a TCP or TLS stream of TURN into messages (RFC 8656, section 12.5): STUN messages, and channel data with
+/// padding to four bytes.
 public struct TURNStreamReader: Sendable {
+    /// A message of the stream.
     public enum Frame: Hashable, Sendable {
+        /// A STUN message.
         case message([UInt8])
+        /// The data of a channel.
         case channelData(channel: UInt16, [UInt8])
     }
 
-    /// What the stream holds next.
+    /// The next part of the stream.
     public enum Next: Hashable, Sendable {
+        /// A complete message.
         case frame(Frame)
+        /// The message is incomplete.
         case incomplete
-        /// Neither a message nor channel data, or one larger than any of ours: nothing that follows can be understood.
+        /// The stream is malformed or has a message that is too large, and cannot be read any further.
         case broken
     }
 
-    /// Bytes of a frame at most: a datagram of ours, and what stands around it.
+    /// The maximum size of a message in bytes, for a datagram with attributes around it.
     public static let maximumFrameSize = 2048
 
     private var buffer: [UInt8] = []
     private var start = 0
 
+    /// Creates a reader.
     public init() {}
 
-    /// Bytes that wait for the rest of their frame; bounded, as `next` is called until it answers no frame.
+    /// The number of buffered bytes. It is bounded if ``next()`` is called until it returns no frame.
     public var waiting: Int { buffer.count - start }
 
+    /// Appends received bytes.
     public mutating func append(_ bytes: some Sequence<UInt8>) {
         if start > 0 {
             buffer.removeSubrange(..<start)
@@ -33,6 +40,7 @@ public struct TURNStreamReader: Sendable {
         buffer.append(contentsOf: bytes)
     }
 
+    /// Returns the next message, if it is complete, and removes it.
     public mutating func next() -> Next {
         guard waiting >= 4 else { return .incomplete }
         let first = Int(buffer[start]) << 8 | Int(buffer[start + 1])
@@ -49,18 +57,19 @@ public struct TURNStreamReader: Sendable {
         }
     }
 
+    /// Removes a number of bytes; nil if there are fewer.
     private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
         guard waiting >= count else { return nil }
         defer { start += count }
         return buffer[start..<start + count]
     }
 
-    /// Whether a frame carries a datagram, which may get lost as any may, rather than something said of the allocation.
+    /// Returns whether a message carries a datagram, which may be dropped, rather than a request or response.
     public static func isData(_ frame: [UInt8]) -> Bool {
         frame.count >= 2 && (frame[0] >= 0x40 || (frame[0] == 0 && (frame[1] == 0x16 || frame[1] == 0x17)))
     }
 
-    /// Channel data for a stream.
+    /// Returns channel data for a stream, with padding.
     static func channelData(_ channel: UInt16, _ bytes: [UInt8]) -> [UInt8] {
         precondition(bytes.count + 4 <= maximumFrameSize)
         var frame: [UInt8] = []

@@ -1,18 +1,19 @@
-/// Walks the NAL units of a byte stream (ITU-T H.264, annex B) without copying.
+/// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
 public struct AnnexBReader {
     private let bytes: UnsafeRawBufferPointer
 
-    /// The first byte of the next NAL unit, or the end.
+    /// The offset of the next NAL unit, or the end.
     private var position: Int
 
-    /// - Parameter bytes: valid as long as the reader is used.
+    /// Creates a reader at the first NAL unit.
+    ///
+    /// - Parameter bytes: The byte stream, which must be valid while the reader is used.
     public init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
         position = Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
     }
 
-    /// Where the next NAL unit lies, its header first, without the zero bytes that may trail it; nil after the last.
-    /// Empty units are passed over.
+    /// Returns the range of the next NAL unit without trailing zero bytes; nil after the last. Empty units are skipped.
     public mutating func next() -> Range<Int>? {
         while position < bytes.count {
             let start = position
@@ -25,10 +26,10 @@ public struct AnnexBReader {
         return nil
     }
 
-    /// The place of the first 00 00 01 at or after `start`.
+    /// Returns the offset of the first start code, 00 00 01, at or after an offset.
     ///
-    /// A word of eight bytes none of which is zero can not hold the beginning of a start code, and few words of coded
-    /// pictures hold one.
+    /// It tests eight bytes at a time: a start code cannot begin in a word without zero bytes, which most words of
+    /// coded video are.
     private static func startCode(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var index = start
         let last = bytes.count - 3

@@ -1,18 +1,23 @@
-/// Reads the bits of a NAL unit's raw byte sequence payload, passing over emulation prevention bytes (ITU-T H.264,
-/// sections 7.2, 7.4.1 and 9.1).
+/// Reads bits of a NAL unit without its emulation prevention bytes (ITU-T H.264, sections 7.2, 7.4.1 and 9.1).
 ///
-/// It does not hold the bytes, which are handed to each call. Past the end it reads zeros and `isExhausted`.
+/// It does not store the bytes. After the end it reads zeros and sets ``isExhausted``.
 struct H264BitReader {
+    /// The offset of the current byte.
     private var byteIndex: Int
+    /// The index of the next bit in the current byte, from the most significant one.
     private var bitIndex = 0
+    /// The number of consecutive zero bytes before the current byte.
     private var zeroCount = 0
 
-    /// Whether more was read than there is.
+    /// Whether more bits were read than there are.
     private(set) var isExhausted = false
 
-    /// - Parameter offset: of the first byte to be read.
+    /// Creates a reader.
+    ///
+    /// - Parameter offset: The offset of the first byte.
     init(offset: Int) { byteIndex = offset }
 
+    /// Reads one bit.
     mutating func bit(_ bytes: Span<UInt8>) -> UInt32 {
         if bitIndex == 0, zeroCount >= 2, byteIndex < bytes.count, bytes[byteIndex] == 3 {
             byteIndex += 1
@@ -33,14 +38,14 @@ struct H264BitReader {
         return bit
     }
 
-    /// u(n), n ≤ 32.
+    /// Reads an unsigned integer of up to 32 bits, u(n).
     mutating func bits(_ count: Int, _ bytes: Span<UInt8>) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count { value = value << 1 | bit(bytes) }
         return value
     }
 
-    /// ue(v); a code of more than 32 bits counts as exhaustion.
+    /// Reads an unsigned Exp-Golomb code, ue(v). A code with more than 31 leading zeros sets ``isExhausted``.
     mutating func unsignedExponentialGolomb(_ bytes: Span<UInt8>) -> UInt32 {
         var leadingZeros = 0
         while bit(bytes) == 0 {
@@ -53,7 +58,7 @@ struct H264BitReader {
         return (1 << UInt32(leadingZeros)) - 1 + bits(leadingZeros, bytes)
     }
 
-    /// se(v).
+    /// Reads a signed Exp-Golomb code, se(v).
     mutating func signedExponentialGolomb(_ bytes: Span<UInt8>) -> Int64 {
         let code = Int64(unsignedExponentialGolomb(bytes))
         return code & 1 == 1 ? (code + 1) / 2 : -(code / 2)

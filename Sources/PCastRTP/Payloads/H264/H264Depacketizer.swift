@@ -1,36 +1,45 @@
-/// Puts H.264 access units together from RTP payloads (RFC 6184), as Annex B.
+/// Assembles H.264 access units in Annex B format from RTP payloads (RFC 6184).
 ///
-/// What breaks the format is counted and drops its NAL unit, and the frame with it: a decoder shows rubbish for a
-/// picture that lacks a slice (RTP6, JB8).
+/// A unit that violates the format is counted and dropped together with its frame, because a frame without one of its
+/// slices is decoded with artifacts.
 public struct H264Depacketizer: Sendable {
+    /// The state of a fragmented NAL unit.
     private enum Fragmentation {
+        /// There is none.
         case none
-        /// In the middle of a unit of type `type` whose start code stands at `start`.
+        /// A fragmented unit is incomplete; `start` is the offset of its start code.
         case open(start: Int, type: UInt8)
-        /// In the middle of a unit that was dropped.
+        /// The rest of a dropped unit is ignored.
         case dropping
     }
 
+    /// The state of the current fragmented NAL unit.
     private var fragmentation = Fragmentation.none
+    /// The parameter sets that the stream has sent.
     private var parameterSets = H264ParameterSets()
+    /// Whether nothing of the frame was lost or dropped.
     private var isIntact = true
+    /// Whether the frame contains a slice.
     private var hasPicture = false
+    /// Whether the frame contains an IDR slice.
     private var hasIDR = false
+    /// Whether the frame contains a sequence parameter set.
     private var hasSequenceParameterSet = false
-    /// Behind the sequence parameter set; one that stands before it is read in vain.
+    /// Whether the frame contains a picture parameter set after a sequence parameter set; before it, it cannot be used.
     private var hasPictureParameterSet = false
-    /// Parameter sets that were read so far.
+    /// The number of parameter sets so far.
     private var parameterSetCount: Int64 = 0
 
-    /// NAL units dropped because they break the payload format.
+    /// The number of NAL units that were dropped because they violate the payload format.
     public private(set) var malformedUnits = 0
 
+    /// Creates a depacketizer without parameter sets.
     public init() {}
 
-    /// Whether the stream has sent its parameter sets, so that an IDR picture without them is decodable.
+    /// Whether the stream has sent its parameter sets, so that an IDR picture without them can be decoded.
     public var hasParameterSets: Bool { parameterSets.isComplete }
 
-    /// Keeps the parameter sets of a payload that is not put into a frame, because it stands before the frame that comes next.
+    /// Keeps the parameter sets of a payload that precedes the next frame and is not appended to it.
     public mutating func rememberParameterSets(of payload: Span<UInt8>) {
         var reader = H264PayloadReader()
         while let unit = reader.next(in: payload) {
@@ -43,7 +52,7 @@ public struct H264Depacketizer: Sendable {
         parameterSets.remember(unit, order: parameterSetCount)
     }
 
-    /// Appends the NAL units of one payload, or the part of one, to the access unit.
+    /// Appends the NAL units of a payload, or the fragment of a NAL unit, to the access unit.
     public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         guard !payload.isEmpty else { return }
         let type = payload[0] & H264NALUnit.typeMask
@@ -60,16 +69,16 @@ public struct H264Depacketizer: Sendable {
         }
     }
 
-    /// Says that packets before the next one are lost: the NAL unit that they were of is dropped, and the frame can
-    /// not be decoded.
+    /// Marks packets before the next payload as lost: the incomplete NAL unit is dropped, and the frame cannot be
+    /// decoded.
     public mutating func packetsLost(from bytes: inout [UInt8]) {
         isIntact = false
         if case .open(let start, _) = fragmentation { bytes.removeLast(bytes.count - start) }
         fragmentation = .dropping
     }
 
-    /// Ends the access unit; nil when it can not be decoded. An IDR picture that came without parameter sets gets
-    /// those that the stream sent before.
+    /// Finishes the access unit. Returns nil if it cannot be decoded. If an IDR picture has no parameter sets, those
+    /// that the stream sent before are inserted.
     public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         dropOpenFragment(from: &bytes)
         defer { reset() }
@@ -80,7 +89,8 @@ public struct H264Depacketizer: Sendable {
         return DepacketizedFrame(isKeyFrame: isKeyFrame, hasPicture: hasPicture)
     }
 
-    /// They stand behind an access unit delimiter and before all else (ITU-T H.264, section 7.4.1.2.3).
+    /// Inserts the parameter sets after an access unit delimiter, before all other units (ITU-T H.264, section
+    /// 7.4.1.2.3).
     private func insertParameterSets(into bytes: inout [UInt8]) {
         var start = 0
         bytes.withUnsafeBytes { source in
@@ -93,6 +103,7 @@ public struct H264Depacketizer: Sendable {
         bytes.insert(contentsOf: parameterSets.annexB, at: start)
     }
 
+    /// Resets the state for the next access unit.
     private mutating func reset() {
         fragmentation = .none
         isIntact = true
@@ -102,11 +113,13 @@ public struct H264Depacketizer: Sendable {
         hasPictureParameterSet = false
     }
 
+    /// Counts a dropped NAL unit.
     private mutating func dropUnit() {
         malformedUnits += 1
         isIntact = false
     }
 
+    /// Drops the incomplete NAL unit.
     private mutating func dropOpenFragment(from bytes: inout [UInt8]) {
         guard case .open(let start, _) = fragmentation else { return }
         bytes.removeLast(bytes.count - start)
@@ -114,6 +127,7 @@ public struct H264Depacketizer: Sendable {
         dropUnit()
     }
 
+    /// Appends a whole NAL unit with a start code.
     private mutating func appendUnit(_ unit: Span<UInt8>, to bytes: inout [UInt8]) {
         let type = unit[0] & H264NALUnit.typeMask
         guard H264NALUnit.isSingle(type) else {
@@ -126,6 +140,7 @@ public struct H264Depacketizer: Sendable {
         unit.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
     }
 
+    /// Records the type of a NAL unit.
     private mutating func note(_ type: UInt8) {
         hasPicture = hasPicture || H264NALUnit.isPicture(type)
         hasIDR = hasIDR || type == H264NALUnit.idrSlice
@@ -133,6 +148,7 @@ public struct H264Depacketizer: Sendable {
         if type == H264NALUnit.pictureParameterSet { hasPictureParameterSet = hasSequenceParameterSet }
     }
 
+    /// Appends the NAL units of a STAP-A (RFC 6184, section 5.7.1).
     private mutating func appendAggregate(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         var offset = 1
         if payload.count == 1 { dropUnit() }
@@ -156,6 +172,7 @@ public struct H264Depacketizer: Sendable {
         }
     }
 
+    /// Appends a fragment of an FU-A (RFC 6184, section 5.8).
     private mutating func appendFragment(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         let header: UInt8 = payload.count > 2 ? payload[1] : 0
         let type = header & H264NALUnit.typeMask
@@ -181,12 +198,13 @@ public struct H264Depacketizer: Sendable {
         if H264NALUnit.isParameterSet(type) { remember(bytes.span.extracting(start + 4..<bytes.count)) }
     }
 
+    /// Returns whether a fragment of a type continues the incomplete NAL unit.
     private func continues(_ type: UInt8) -> Bool {
         if case .open(_, type) = fragmentation { return true }
         return false
     }
 
-    /// A fragment without its start: counted once for the NAL unit.
+    /// Drops a fragment without a beginning; each NAL unit is counted once.
     private mutating func dropOrphan() {
         if case .dropping = fragmentation { return }
         dropUnit()

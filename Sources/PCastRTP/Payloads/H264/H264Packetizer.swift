@@ -1,46 +1,58 @@
-/// Cuts an H.264 access unit into RTP payloads (RFC 6184).
+/// Divides an H.264 access unit into RTP payloads (RFC 6184).
 ///
-/// In packetization mode 1, neighbours that fit one packet together go into a STAP-A, so that the parameter sets
-/// precede the IDR picture with its timestamp (RTP4); what is larger than a packet goes into FU-As of one size. In
-/// mode 0 each NAL unit is a packet. Access unit delimiters and filler are left out: they tell a receiver nothing.
+/// In packetization mode 1, consecutive units that fit in one packet are aggregated in a STAP-A, so that the parameter
+/// sets precede the IDR picture with the same timestamp. Larger units are divided into FU-As of equal size. In mode 0
+/// each NAL unit is a packet. Access unit delimiters and filler data are omitted, because a receiver does not need
+/// them.
 public struct H264Packetizer {
-    /// `packetization-mode` (RFC 6184, section 6.2 and 6.3).
+    /// The `packetization-mode` (RFC 6184, sections 6.2 and 6.3).
     public enum Mode: Int, Sendable {
+        /// Each NAL unit is a packet.
         case singleUnit = 0
+        /// Units may be aggregated or fragmented.
         case nonInterleaved = 1
     }
 
     private let bytes: UnsafeRawBufferPointer
+    /// The maximum size of a payload in bytes.
     private let maximumPayloadSize: Int
     private let mode: Mode
+    /// The reader of the NAL units.
     private var reader: AnnexBReader
 
-    /// The unit to be sent next: whole, or what is left of it when `fragmentSize` is not zero.
+    /// The next unit; the rest of it if ``fragmentSize`` is not 0.
     private var unit: Range<Int>?
+    /// The header of the fragmented unit.
     private var unitHeader: UInt8 = 0
+    /// The size of a fragment in bytes; 0 if no unit is being fragmented.
     private var fragmentSize = 0
+    /// Whether the next fragment is the first.
     private var isFirstFragment = false
 
-    /// NAL units that could not be sent: larger than a packet in mode 0, or of a type that RTP uses for itself.
+    /// The number of units that could not be sent: larger than a packet in mode 0, or of a type that RTP reserves.
     public private(set) var droppedUnits = 0
 
+    /// Creates a packetizer for an access unit.
+    ///
     /// - Parameters:
-    ///   - accessUnit: in Annex B; valid until `next` has answered nil.
-    ///   - maximumPayloadSize: of one RTP payload in bytes.
+    ///   - accessUnit: The access unit in Annex B format, which must be valid until ``next(into:)`` has returned nil.
+    ///   - maximumPayloadSize: The maximum size of a payload in bytes.
+    ///   - mode: The negotiated packetization mode.
     public init(
         accessUnit: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, mode: Mode = .nonInterleaved
     ) {
         precondition(maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "payload limit too small")
         bytes = accessUnit
-        // The size of a STAP-A's entry has 16 bits.
+        // The size of a unit in a STAP-A has 16 bits.
         self.maximumPayloadSize = min(maximumPayloadSize, Int(UInt16.max))
         self.mode = mode
         reader = AnnexBReader(accessUnit)
         advance()
     }
 
-    /// Writes the next payload to the beginning of `buffer`, which has room for the largest; nil after the last.
+    /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
+    /// last.
     public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         guard let current = unit else { return nil }
         if fragmentSize > 0 { return nextFragment(of: current, into: buffer) }
@@ -56,7 +68,7 @@ public struct H264Packetizer {
         return PayloadPacket(length: current.count, isLast: unit == nil)
     }
 
-    /// Moves on to the next unit that can be sent.
+    /// Advances to the next unit that can be sent.
     private mutating func advance() {
         fragmentSize = 0
         while let candidate = reader.next() {
@@ -71,11 +83,13 @@ public struct H264Packetizer {
         unit = nil
     }
 
+    /// Returns whether a unit fits into a STAP-A after a number of bytes.
     private func fits(_ candidate: Range<Int>, after length: Int) -> Bool {
         length + 2 + candidate.count <= maximumPayloadSize
     }
 
-    /// STAP-A (RFC 6184, section 5.7.1): its NRI is the largest, its F the union of what it aggregates.
+    /// Writes a STAP-A (RFC 6184, section 5.7.1): its NRI is the maximum of its units, and its F bit is set if one of
+    /// theirs is.
     private mutating func aggregate(
         startingWith first: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
     ) -> PayloadPacket {
@@ -99,6 +113,7 @@ public struct H264Packetizer {
         return PayloadPacket(length: length, isLast: unit == nil)
     }
 
+    /// Begins the fragmentation of a unit.
     private mutating func beginFragments(of whole: Range<Int>) {
         unitHeader = bytes[whole.lowerBound]
         unit = whole.dropFirst()
@@ -106,7 +121,7 @@ public struct H264Packetizer {
         isFirstFragment = true
     }
 
-    /// FU-A (RFC 6184, section 5.8).
+    /// Writes an FU-A (RFC 6184, section 5.8).
     private mutating func nextFragment(
         of rest: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
     ) -> PayloadPacket {

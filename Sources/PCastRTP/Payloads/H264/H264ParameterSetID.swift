@@ -1,16 +1,18 @@
-/// The ID of a parameter set, and which one it refers to (ITU-T H.264, sections 7.3.2.1.1 and 7.3.2.2).
+/// The ID of a parameter set and the one it refers to (ITU-T H.264, sections 7.3.2.1.1 and 7.3.2.2).
 struct H264ParameterSetID {
+    /// Whether it is a sequence parameter set.
     let isSequence: Bool
+    /// The ID of the parameter set.
     let id: UInt32
-    /// Its own ID for a sequence parameter set.
+    /// The ID of the sequence parameter set: its own, or the one that a picture parameter set refers to.
     let sequenceID: UInt32
 
-    /// Nil for other NAL units, and where it ends too early or names what cannot be.
+    /// Parses a NAL unit. Returns nil if it is not a parameter set, is truncated or contains an invalid ID.
     init?(_ unit: Span<UInt8>) {
         guard !unit.isEmpty else { return nil }
         switch unit[0] & H264NALUnit.typeMask {
         case H264NALUnit.sequenceParameterSet:
-            // Behind profile, constraints and level.
+            // The ID follows the profile, the constraint flags and the level.
             var reader = H264BitReader(offset: 4)
             id = reader.unsignedExponentialGolomb(unit)
             guard !reader.isExhausted, id < 32 else { return nil }
@@ -25,9 +27,13 @@ struct H264ParameterSetID {
         }
     }
 
-    /// The picture parameter set that a slice refers to (section 7.3.3); nil where its header ends too early.
+    /// Returns the ID of the picture parameter set that a slice refers to (section 7.3.3); nil if the slice header is
+    /// truncated.
     ///
-    /// - Parameter offset: of the slice header, behind the header of the NAL unit.
+    /// - Parameters:
+    ///   - payload: The payload.
+    ///   - offset: The offset of the slice header, after the header of the NAL unit.
+    /// - Returns: The ID.
     static func ofSlice(_ payload: Span<UInt8>, at offset: Int) -> UInt32? {
         var reader = H264BitReader(offset: offset)
         _ = reader.unsignedExponentialGolomb(payload)

@@ -1,59 +1,66 @@
 import PCastMedia
 
-/// The last sequence and picture parameter set of each ID that a stream has sent or announced. Each is in force until another
-/// one replaces it (ITU-T H.264, section 7.4.1.2.1).
+/// The latest parameter set of each ID that a stream has sent or announced. A set is valid until another one replaces
+/// it (ITU-T H.264, section 7.4.1.2.1).
 ///
-/// At most `maximumCount` sets with `maximumTotalSize` bytes are kept. When there are more, those that were replaced or sent
-/// the longest ago are forgotten. A set that is too large or has no ID is not kept.
+/// At most ``maximumCount`` sets with ``maximumTotalSize`` bytes are kept; beyond that the oldest ones are removed. A
+/// set that is too large or has no valid ID is ignored.
 public struct H264ParameterSets: Sendable {
     private struct Entry {
+        /// Whether it is a sequence parameter set.
         let isSequence: Bool
+        /// The ID of the parameter set.
         let id: UInt32
-        /// Of a picture parameter set: the ID of the sequence parameter set that it refers to.
+        /// The ID of the sequence parameter set: its own, or the one that a picture parameter set refers to.
         var sequenceID: UInt32
+        /// The NAL unit with its header.
         var bytes: [UInt8]
-        /// Where in the stream it was sent last.
+        /// The position in the stream at which it was last sent.
         var order: Int64
-        /// Of a sequence parameter set.
+        /// The size of the video from a sequence parameter set; nil for a picture parameter set.
         var dimensions: Dimensions?
     }
 
+    /// The maximum number of sets.
     static let maximumCount = 32
+    /// The maximum size of all sets in bytes.
     static let maximumTotalSize = 4096
-    /// Larger ones would not fit a packet.
+    /// The maximum size of a set in bytes; a larger one would not fit in a packet.
     static let maximumSize = PayloadPacketizer.defaultMaximumPayloadSize
 
     private var entries: [Entry] = []
+    /// The size of all sets in bytes.
     private var totalSize = 0
 
+    /// Creates an empty collection.
     public init() {}
 
-    /// Whether a picture can be decoded with them, as far as its slices do not tell which ones they need.
+    /// Whether there is a picture parameter set with its sequence parameter set, which a frame needs at least.
     public var isComplete: Bool {
         entries.contains { entry in
             !entry.isSequence && entries.contains { $0.isSequence && $0.id == entry.sequenceID }
         }
     }
 
-    /// Whether a picture can be decoded whose slices refer to that picture parameter set.
+    /// Returns whether a picture parameter set and its sequence parameter set are present.
     func contains(_ pictureID: UInt32) -> Bool {
         guard let picture = entries.first(where: { !$0.isSequence && $0.id == pictureID }) else { return false }
         return entries.contains { $0.isSequence && $0.id == picture.sequenceID }
     }
 
-    /// The size of the pictures whose slices refer to that picture parameter set; of the last sequence parameter set where it
-    /// is nil.
+    /// Returns the size of the video that a picture parameter set refers to; that of the latest sequence parameter set
+    /// if the ID is nil or unknown.
     func dimensions(_ pictureID: UInt32?) -> Dimensions? {
         let picture = pictureID.flatMap { id in entries.first { !$0.isSequence && $0.id == id } }
         guard let picture else { return entries.filter(\.isSequence).max { $0.order < $1.order }?.dimensions }
         return entries.first { $0.isSequence && $0.id == picture.sequenceID }?.dimensions
     }
 
-    /// Keeps a parameter set instead of the one that had its ID. Other units are ignored.
+    /// Stores a parameter set, which replaces the one with the same ID. Other units are ignored.
     ///
     /// - Parameters:
-    ///   - unit: a NAL unit, header first.
-    ///   - order: where in the stream it was sent. One from before the one that is kept is ignored.
+    ///   - unit: The NAL unit with its header.
+    ///   - order: The position in the stream. A set from before the stored one is ignored.
     public mutating func remember(_ unit: Span<UInt8>, order: Int64) {
         guard unit.count <= Self.maximumSize, let set = H264ParameterSetID(unit) else { return }
         if let index = entries.firstIndex(where: { $0.isSequence == set.isSequence && $0.id == set.id }) {
@@ -80,32 +87,34 @@ public struct H264ParameterSets: Sendable {
         entries.remove(at: oldest)
     }
 
+    /// Returns whether the bytes of a set are equal to a unit.
     private static func isEqual(_ bytes: [UInt8], _ unit: Span<UInt8>) -> Bool {
         bytes.count == unit.count && unit.indices.allSatisfy { bytes[$0] == unit[$0] }
     }
 
     private static func copy(_ unit: Span<UInt8>) -> [UInt8] { unit.withUnsafeBufferPointer { Array($0) } }
 
-    // MARK: Sending them
+    // MARK: Sending
 
-    /// Sequence parameter sets first, for the others refer to them.
+    /// The sets, with the sequence parameter sets first, because the others refer to them.
     private var inOrder: [[UInt8]] {
         entries.filter(\.isSequence).map(\.bytes) + entries.filter { !$0.isSequence }.map(\.bytes)
     }
 
-    /// All sets in Annex B, sequence parameter sets first.
+    /// All sets in Annex B format, with the sequence parameter sets first.
     var annexB: [UInt8] { inOrder.flatMap { [0, 0, 0, 1] + $0 } }
 
-    /// The payloads that carry all sets (RFC 6184).
+    /// Returns payloads that contain all sets (RFC 6184).
     ///
-    /// - Parameter aggregates: whether the peer takes several in one packet (`packetization-mode=1`).
+    /// - Parameter aggregates: Whether the peer accepts several units in a packet (`packetization-mode=1`).
+    /// - Returns: The payloads.
     func payloads(aggregates: Bool) -> [[UInt8]] {
         var payloads: [[UInt8]] = []
         var group: [[UInt8]] = []
         var size = 1
         func finish() {
             guard group.count > 1 else { return payloads += group }
-            // STAP-A: its NRI is the largest of what it aggregates (section 5.7.1).
+            // The NRI of a STAP-A is the maximum of its units (RFC 6184, section 5.7.1).
             let reference = group.reduce(0) { max($0, $1[0] & H264NALUnit.referenceMask) }
             payloads.append(
                 group.reduce(into: [reference | H264NALUnit.stapA]) { payload, unit in

@@ -1,24 +1,29 @@
-/// The NAL units of one RTP payload, in order, or the fragment of one (RFC 6184). It allocates nothing, and does not hold the
-/// payload, which is handed to each call. An aggregate ends at the first unit that is empty or too long.
+/// Iterates over the NAL units of an RTP payload, or returns its fragment of one (RFC 6184).
+///
+/// It allocates nothing, and does not store the payload. An aggregate ends at the first unit that is empty or
+/// truncated.
 struct H264PayloadReader {
-    /// A NAL unit, or a part of one.
+    /// A NAL unit or a fragment of one.
     struct Unit {
-        /// Of the NAL unit, also where this is a fragment of it.
+        /// The type of the NAL unit.
         let type: UInt8
-        /// Where it lies: a whole unit with its header, a fragment without.
+        /// The range in the payload: of a whole unit with its header, or of a fragment without headers.
         let range: Range<Int>
         /// Whether the unit begins here.
         let isStart: Bool
+        /// Whether it is a whole unit.
         let isWhole: Bool
 
-        /// Where what follows the header begins.
+        /// The offset of the data after the header.
         var body: Int { isWhole ? range.lowerBound + 1 : range.lowerBound }
-        /// Whether it is a fragment that does not begin its unit.
+        /// Whether it is a fragment other than the first.
         var isContinuation: Bool { !isStart }
     }
 
+    /// The offset of the next unit.
     private var offset = 0
 
+    /// Returns the next unit; nil after the last.
     mutating func next(in payload: Span<UInt8>) -> Unit? {
         guard offset < payload.count else { return nil }
         if offset == 0 {
@@ -43,6 +48,7 @@ struct H264PayloadReader {
         return Unit(type: payload[start] & H264NALUnit.typeMask, range: start..<offset, isStart: true, isWhole: true)
     }
 
+    /// Parses an FU-A (RFC 6184, section 5.8).
     private static func fragment(_ payload: Span<UInt8>) -> Unit? {
         guard payload.count > 2 else { return nil }
         return Unit(

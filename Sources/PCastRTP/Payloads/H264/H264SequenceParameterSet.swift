@@ -1,22 +1,24 @@
 public import PCastMedia
 
-/// What a sequence parameter set says about the pictures (ITU-T H.264, section 7.3.2.1.1).
+/// The properties of a video stream from its sequence parameter set (ITU-T H.264, section 7.3.2.1.1).
 public struct H264SequenceParameterSet: Hashable, Sendable {
+    /// The profile, `profile_idc`.
     public let profile: UInt8
 
     /// The six constraint flags and two reserved bits after the profile.
     public let constraints: UInt8
 
-    /// Ten times the level, such as 31.
+    /// The level multiplied by ten, such as 31 for 3.1.
     public let level: UInt8
 
-    /// Of the picture as shown: with cropping.
+    /// The size of the video after cropping.
     public let dimensions: Dimensions
 
-    /// The largest side read; more is no picture but an attack.
+    /// The maximum width and height; a larger size is invalid.
     public static let maximumSide = 16_384
 
-    /// Reads a NAL unit, its header first; nil when it is no sequence parameter set, cut short, or senseless.
+    /// Parses a NAL unit with its header. Returns nil if it is not a sequence parameter set, or if it is truncated or
+    /// invalid.
     public init?(_ unit: Span<UInt8>) {
         guard unit.count >= 4, unit[0] & H264NALUnit.typeMask == H264NALUnit.sequenceParameterSet else { return nil }
         profile = unit[1]
@@ -30,7 +32,7 @@ public struct H264SequenceParameterSet: Hashable, Sendable {
         self.dimensions = dimensions
     }
 
-    /// `ChromaArrayType`; 1 (4:2:0) unless a high profile says otherwise.
+    /// Reads `ChromaArrayType`, which is 1 (4:2:0) except for the high profiles.
     private static func readChroma(profile: UInt8, _ reader: inout H264BitReader, _ unit: Span<UInt8>) -> UInt32 {
         switch profile {
         case 100, 110, 122, 244, 44, 83, 86, 118, 128, 134, 135, 138, 139: break
@@ -49,7 +51,7 @@ public struct H264SequenceParameterSet: Hashable, Sendable {
         return isSeparate ? 0 : format
     }
 
-    /// Section 7.3.2.1.1.1.
+    /// Skips a scaling list (section 7.3.2.1.1.1).
     private static func skipScalingList(size: Int, _ reader: inout H264BitReader, _ unit: Span<UInt8>) {
         var last: Int64 = 8
         for _ in 0..<size {
@@ -59,6 +61,7 @@ public struct H264SequenceParameterSet: Hashable, Sendable {
         }
     }
 
+    /// Skips the fields about the picture order count and the reference frames.
     private static func skipPictureOrder(_ reader: inout H264BitReader, _ unit: Span<UInt8>) {
         _ = reader.unsignedExponentialGolomb(unit)
         let orderType = reader.unsignedExponentialGolomb(unit)
@@ -68,7 +71,7 @@ public struct H264SequenceParameterSet: Hashable, Sendable {
             _ = reader.bit(unit)
             _ = reader.signedExponentialGolomb(unit)
             _ = reader.signedExponentialGolomb(unit)
-            // num_ref_frames_in_pic_order_cnt_cycle is at most 255.
+            // The standard limits `num_ref_frames_in_pic_order_cnt_cycle` to 255.
             for _ in 0..<min(reader.unsignedExponentialGolomb(unit), 255) {
                 _ = reader.signedExponentialGolomb(unit)
             }
@@ -77,7 +80,7 @@ public struct H264SequenceParameterSet: Hashable, Sendable {
         _ = reader.bit(unit)
     }
 
-    /// Sizes come in macroblocks of 16, cropping in chroma samples (equations 7-13 to 7-22).
+    /// Reads the size, which is in macroblocks of 16 × 16 and cropped in chroma samples (equations 7-13 to 7-22).
     private static func readDimensions(
         chroma: UInt32, _ reader: inout H264BitReader, _ unit: Span<UInt8>
     ) -> Dimensions? {

@@ -1,13 +1,17 @@
-/// Takes an Opus packet out of its RTP payload: the whole of it (RFC 7587, section 4.2).
+/// Returns Opus packets from RTP payloads; each payload is a packet (RFC 7587, section 4.2).
 public struct OpusDepacketizer: Sendable {
+    /// Whether the frame is a valid Opus packet.
     private var isIntact = false
+    /// Whether nothing was appended to the frame.
     private var isEmpty = true
 
-    /// Packets that were no Opus.
+    /// The number of invalid packets.
     public private(set) var malformedUnits = 0
 
+    /// Creates a depacketizer.
     public init() {}
 
+    /// Appends a payload, which must be the only one of its frame.
     public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         isIntact = isEmpty && OpusTOC(payload) != nil
         isEmpty = false
@@ -18,7 +22,7 @@ public struct OpusDepacketizer: Sendable {
         payload.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
     }
 
-    /// Ends the frame; nil when it can not be decoded.
+    /// Finishes the frame. Returns nil if it cannot be decoded.
     public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         defer {
             isIntact = false

@@ -1,15 +1,19 @@
-/// An Opus packet is an RTP payload as it stands (RFC 7587, section 4.2); it is never cut.
+/// Writes an Opus packet as one RTP payload (RFC 7587, section 4.2).
 public struct OpusPacketizer {
     private let packet: UnsafeRawBufferPointer
+    /// Whether the payload was written.
     private var isDone: Bool
 
-    /// - Parameter packet: valid until `next` has answered nil. An empty one gives no payload.
+    /// Creates a packetizer for a packet.
+    ///
+    /// - Parameter packet: The packet, which must be valid until ``next(into:)`` has returned nil. An empty packet has
+    ///   no payload.
     public init(packet: UnsafeRawBufferPointer) {
         self.packet = packet
         isDone = packet.isEmpty
     }
 
-    /// Writes the payload to the beginning of `buffer`, which is at least as large as the packet; nil the second time.
+    /// Writes the payload at the beginning of a buffer of at least the packet's size. Returns nil the second time.
     public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         guard !isDone else { return nil }
         isDone = true

@@ -1,24 +1,24 @@
 public import PCastMedia
 
-/// What the first bytes of an Opus packet tell without decoding it (RFC 6716, section 3.1).
+/// The properties of an Opus packet that its first bytes contain (RFC 6716, section 3.1).
 public struct OpusTOC: Hashable, Sendable {
-    /// 0...31: mode, bandwidth and frame size together.
+    /// The configuration from 0 to 31: mode, bandwidth and frame duration.
     public let configuration: UInt8
 
-    /// Whether the packet was coded in two channels.
+    /// Whether the packet is encoded in stereo.
     public let isStereo: Bool
 
-    /// Frames in the packet, 1...48.
+    /// The number of Opus frames in the packet, from 1 to 48.
     public let frameCount: Int
 
-    /// Whether the packet holds silence only: of discontinuous transmission, at most two bytes (RFC 7587, section
-    /// 3.1.3; RFC 6716, section 2.1.9).
+    /// Whether the packet contains only silence of discontinuous transmission: it has at most two bytes (RFC 7587,
+    /// section 3.1.3; RFC 6716, section 2.1.9).
     public let isDiscontinuous: Bool
 
-    /// The longest packet (RFC 6716, section 3.2.5, R5).
+    /// The maximum duration of a packet (RFC 6716, section 3.4, requirement R5).
     public static let maximumDuration = TimeSpan.milliseconds(120)
 
-    /// Nil for an empty packet, and for one whose length of sound is none or more than 120 ms.
+    /// Parses a packet. Returns nil if it is empty, or if its duration is 0 or more than 120 ms.
     public init?(_ packet: Span<UInt8>) {
         guard !packet.isEmpty else { return nil }
         let first = packet[0]
@@ -35,7 +35,7 @@ public struct OpusTOC: Hashable, Sendable {
         guard frameCount > 0, duration <= Self.maximumDuration else { return nil }
     }
 
-    /// Of one frame (RFC 6716, table 2).
+    /// The duration of an Opus frame (RFC 6716, table 2).
     public var frameDuration: TimeSpan {
         let step = Int64(configuration & 0x03)
         switch configuration {
@@ -45,9 +45,9 @@ public struct OpusTOC: Hashable, Sendable {
         }
     }
 
-    /// Of the whole packet.
+    /// The duration of the packet.
     public var duration: TimeSpan { frameDuration * Int64(frameCount) }
 
-    /// The duration in ticks of the RTP clock, 48 kHz (RFC 7587, section 4.1).
+    /// The duration of the packet in ticks of the 48 kHz RTP clock (RFC 7587, section 4.1).
     public var tickCount: Int64 { ClockRate.opus.ticks(in: duration) }
 }

@@ -1,15 +1,19 @@
-/// Puts VP8 frames together from RTP payloads (RFC 7741).
+/// Assembles VP8 frames from RTP payloads (RFC 7741).
 public struct VP8Depacketizer: Sendable {
+    /// Whether nothing of the frame was lost or dropped.
     private var isIntact = true
+    /// Whether the frame is a key frame.
     private var isKeyFrame = false
+    /// Whether nothing was appended to the frame.
     private var isEmpty = true
 
-    /// Payloads dropped because they break the payload format.
+    /// The number of payloads that were dropped because they violate the payload format.
     public private(set) var malformedUnits = 0
 
+    /// Creates a depacketizer.
     public init() {}
 
-    /// Appends the part of the frame that `payload` carries. The first of a frame has to begin it.
+    /// Appends a payload. The first one must begin the frame, and others must not.
     public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         guard let descriptor = VP8PayloadDescriptor.parse(payload), descriptor.size < payload.count,
             descriptor.startsFrame == isEmpty
@@ -23,10 +27,10 @@ public struct VP8Depacketizer: Sendable {
         payload.extracting(descriptor.size..<payload.count).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
     }
 
-    /// Says that packets before the next one are lost: the frame can not be decoded.
+    /// Marks packets before the next payload as lost, so that the frame cannot be decoded.
     public mutating func packetsLost() { isIntact = false }
 
-    /// Ends the frame; nil when it can not be decoded.
+    /// Finishes the frame. Returns nil if it cannot be decoded.
     public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         defer { (isIntact, isKeyFrame, isEmpty) = (true, false, true) }
         guard isIntact, !isEmpty else { return nil }

@@ -1,15 +1,20 @@
-/// Cuts a VP8 frame into RTP payloads of one size (RFC 7741), all as partition 0: a receiver that does not decode
-/// needs no more than where a frame starts.
+/// Divides a VP8 frame into RTP payloads of equal size (RFC 7741), all of which have partition index 0, because
+/// receivers other than decoders only need to know where a frame begins.
 public struct VP8Packetizer {
     private let bytes: UnsafeRawBufferPointer
+    /// The picture ID; nil for none.
     private let pictureID: UInt16?
+    /// The size of each fragment except the last in bytes.
     private let fragmentSize: Int
+    /// The offset of the next fragment.
     private var offset = 0
 
+    /// Creates a packetizer for a frame.
+    ///
     /// - Parameters:
-    ///   - frame: valid until `next` has answered nil. An empty one gives no payload.
-    ///   - maximumPayloadSize: of one RTP payload in bytes, the descriptor included.
-    ///   - pictureID: its low 15 bits are sent; nil sends none.
+    ///   - frame: The frame, which must be valid until ``next(into:)`` has returned nil. An empty frame has no payload.
+    ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor.
+    ///   - pictureID: The picture ID, 15 bits; nil for none.
     public init(
         frame: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16?
@@ -21,7 +26,8 @@ public struct VP8Packetizer {
         fragmentSize = frame.isEmpty ? 0 : FragmentPlan(total: frame.count, maximumSize: room).size
     }
 
-    /// Writes the next payload to the beginning of `buffer`, which has room for the largest; nil after the last.
+    /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
+    /// last.
     public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         guard offset < bytes.count else { return nil }
         var length = 1

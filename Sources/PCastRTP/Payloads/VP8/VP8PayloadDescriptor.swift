@@ -1,53 +1,61 @@
-/// The descriptor that begins every VP8 payload (RFC 7741, section 4.2).
+/// The descriptor at the beginning of each VP8 payload (RFC 7741, section 4.2).
 public struct VP8PayloadDescriptor: Hashable, Sendable {
+    /// The bit X in the first byte: the extension byte follows.
     static let extensionBit: UInt8 = 0x80
+    /// The bit N in the first byte.
     static let nonReferenceBit: UInt8 = 0x20
+    /// The bit S in the first byte.
     static let startBit: UInt8 = 0x10
+    /// The bits of the partition index in the first byte.
     static let partitionMask: UInt8 = 0x0F
+    /// The bit I in the extension byte.
     static let pictureIDBit: UInt8 = 0x80
+    /// The bit L in the extension byte.
     static let tl0PictureIndexBit: UInt8 = 0x40
+    /// The bit T in the extension byte.
     static let temporalIDBit: UInt8 = 0x20
+    /// The bit K in the extension byte.
     static let keyIndexBit: UInt8 = 0x10
+    /// The bit M in the picture ID: it has 15 bits.
     static let longPictureIDBit: UInt8 = 0x80
 
-    /// N: no other frame refers to this one.
+    /// Whether no other frame refers to this one (N).
     public var isNonReference = false
 
-    /// S: the payload begins a partition.
+    /// Whether the payload begins a partition (S).
     public var startsPartition = false
 
-    /// PID.
+    /// The partition index (PID).
     public var partitionIndex: UInt8 = 0
 
-    /// I.
+    /// The picture ID (I); nil if absent.
     public var pictureID: VP8PictureID?
 
-    /// L: counts the frames of the lowest temporal layer.
+    /// The number of the last frame in the lowest temporal layer, modulo 256 (L); nil if absent.
     public var tl0PictureIndex: UInt8?
 
-    /// T: the temporal layer.
+    /// The temporal layer (T); nil if absent.
     public var temporalID: UInt8?
 
-    /// Y: refers to the lowest temporal layer only, so a receiver may step up here.
+    /// Whether the frame only refers to the lowest temporal layer, so that a receiver may switch to its layer here (Y).
     public var isLayerSync = false
 
-    /// K: of temporally the latest key frame.
+    /// The number of the last key frame, modulo 32 (K); nil if absent.
     public var keyIndex: UInt8?
 
-    /// The bytes of the descriptor; the VP8 payload begins there.
+    /// The size of the descriptor in bytes, and so the offset of the VP8 data in the payload.
     public private(set) var size = 1
 
-    /// Whether the payload begins a frame, and that is a key frame: S, PID 0, and the P bit of the frame clear (RFC
-    /// 7741, section 4.3).
+    /// Whether the payload begins a key frame: S is set, PID is 0, and the frame's P bit is 0 (RFC 7741, section 4.3).
     public private(set) var startsKeyFrame = false
 
     /// Whether the payload begins a frame.
     public var startsFrame: Bool { startsPartition && partitionIndex == 0 }
 
-    /// A descriptor of one byte that says nothing.
+    /// Creates a descriptor of one byte without fields.
     public init() {}
 
-    /// Nil when the payload ends within the descriptor.
+    /// Parses the descriptor of a payload. Returns nil if the payload is truncated.
     public static func parse(_ payload: Span<UInt8>) -> VP8PayloadDescriptor? {
         guard !payload.isEmpty else { return nil }
         var descriptor = VP8PayloadDescriptor()
@@ -61,6 +69,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
         return descriptor
     }
 
+    /// Parses the optional fields. Returns false if the payload is truncated.
     private mutating func parseExtensions(_ payload: Span<UInt8>) -> Bool {
         guard payload.count >= 2 else { return false }
         let flags = payload[1]
@@ -84,6 +93,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
         return true
     }
 
+    /// Parses the picture ID. Returns false if the payload is truncated.
     private mutating func parsePictureID(_ payload: Span<UInt8>) -> Bool {
         guard size < payload.count else { return false }
         let first = payload[size]
@@ -98,15 +108,17 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
         return true
     }
 
-    /// Writes the descriptor anew with other numbers, for one receiver's packet beside the shared payload, which
-    /// follows from `size` of the original on (RTP7, RTP13, SW5).
+    /// Writes the descriptor with other numbers, for a packet to a single receiver.
+    ///
+    /// The VP8 data follows unchanged from ``size`` of the original payload on.
     ///
     /// - Parameters:
-    ///   - pictureID: written in its own width, so the descriptor may become longer or shorter; nil, and a frame that
-    ///     had none, leave that as it was.
-    ///   - tl0PictureIndex: likewise.
-    ///   - buffer: at least `maximumSize` bytes.
-    /// - Returns: the bytes written.
+    ///   - pictureID: The picture ID, which is written with its own width. If it, or that of the original, is nil, the
+    ///     original is kept.
+    ///   - tl0PictureIndex: The index in the lowest temporal layer. If it, or that of the original, is nil, the
+    ///     original is kept.
+    ///   - buffer: A buffer of at least ``maximumSize`` bytes.
+    /// - Returns: The size of the descriptor in bytes.
     public func rewrite(
         pictureID: VP8PictureID?, tl0PictureIndex: UInt8?, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -116,10 +128,10 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
         return copy.write(into: buffer)
     }
 
-    /// The longest descriptor.
+    /// The maximum size of a descriptor in bytes.
     public static let maximumSize = 6
 
-    /// How long the descriptor is when written.
+    /// The size of the descriptor that ``write(into:)`` writes in bytes.
     var writtenSize: Int {
         let size =
             (pictureID?.size ?? 0) + (tl0PictureIndex == nil ? 0 : 1)
@@ -127,7 +139,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
         return size == 0 ? 1 : size + 2
     }
 
-    /// Writes the descriptor and answers its size; `buffer` has `maximumSize` bytes.
+    /// Writes the descriptor into a buffer of at least ``maximumSize`` bytes, and returns its size.
     public func write(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         precondition(buffer.count >= Self.maximumSize, "no room for a VP8 payload descriptor")
         buffer[0] =

@@ -1,23 +1,27 @@
-/// What is added to the numbers of VP8 pictures, so that they go on where another layer's ended (SW5).
+/// The value that is added to the numbers of VP8 frames, so that they continue after a switch to another layer.
 public struct VP8PictureOffset: Hashable, Sendable {
+    /// The value that is added to the picture ID.
     public var pictureID: UInt16 = 0
+    /// The value that is added to the index in the lowest temporal layer.
     public var tl0PictureIndex: UInt8 = 0
 
+    /// Creates an offset of zero.
     public init() {}
 
-    /// That which makes `next` the picture behind `last`.
+    /// Creates the offset that makes one frame follow another.
     ///
     /// - Parameters:
-    ///   - last: as the peer knows it.
-    ///   - next: of another layer, as its source numbered it.
+    ///   - last: The last descriptor that the receiver got.
+    ///   - next: The next descriptor from another layer, with its original numbers.
     public init(continuing last: VP8PayloadDescriptor, with next: VP8PayloadDescriptor) {
         if let end = last.pictureID, let start = next.pictureID { pictureID = end.value &+ 1 &- start.value }
         if let end = last.tl0PictureIndex, let start = next.tl0PictureIndex { tl0PictureIndex = end &+ 1 &- start }
     }
 
+    /// Whether the numbers stay unchanged.
     public var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
 
-    /// The descriptor as the peer gets it.
+    /// Returns a descriptor with the changed numbers.
     public func applied(to descriptor: VP8PayloadDescriptor) -> VP8PayloadDescriptor {
         var changed = descriptor
         changed.pictureID = descriptor.pictureID.map { VP8PictureID($0.value &+ pictureID, width: $0.width) }
@@ -25,13 +29,14 @@ public struct VP8PictureOffset: Hashable, Sendable {
         return changed
     }
 
-    /// Writes a payload with its numbers changed, which leaves it as long as it was; one that is no VP8 goes as it is.
+    /// Copies a payload with changed numbers; its size does not change. A payload that is not VP8 is copied unchanged.
     public func copy(_ payload: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) {
         room.copyMemory(from: payload)
         guard !isZero, room.count >= VP8PayloadDescriptor.maximumSize,
             let descriptor = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload))
         else { return }
-        // A descriptor may have flags that name nothing; what is written then is shorter, and the payload would move.
+        // If a descriptor has flags without fields, the written one would be shorter, and the VP8 data would have to
+        // move.
         let changed = applied(to: descriptor)
         guard changed.writtenSize == descriptor.size else { return }
         _ = changed.write(into: room)

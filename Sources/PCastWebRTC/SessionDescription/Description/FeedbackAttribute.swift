@@ -1,15 +1,17 @@
-/// An `a=rtcp-fb` line (RFC 4585, section 4.2).
+/// An `a=rtcp-fb` line: a type of RTCP feedback (RFC 4585, section 4.2).
 public struct FeedbackAttribute: Hashable, Sendable {
-    /// Nil for the wildcard `*`, which means every payload type of the section.
+    /// The payload type; nil for the wildcard `*`, which applies to all payload types of the section.
     public var payloadType: UInt8?
-    /// What follows the payload type, such as `nack pli`.
+    /// The feedback type and its parameters, e.g. `nack pli`.
     public var value: String
 
+    /// Creates an attribute.
     public init(payloadType: UInt8?, value: String) {
         self.payloadType = payloadType
         self.value = value
     }
 
+    /// Parses the value of the attribute. Returns nil if it is malformed.
     init?(parsing text: SDPText) {
         let (target, rest) = text.firstPiece
         let value = (rest?.pieces() ?? []).map(\.string).joined(separator: " ")
@@ -22,5 +24,6 @@ public struct FeedbackAttribute: Hashable, Sendable {
         self.init(payloadType: payloadType, value: value)
     }
 
+    /// The value of the attribute.
     var text: String { "\(payloadType.map { String($0) } ?? "*") \(value)" }
 }

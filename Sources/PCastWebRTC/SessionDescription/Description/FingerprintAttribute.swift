@@ -1,26 +1,28 @@
-/// An `a=fingerprint` line: a hash of the certificate that the peer will show (RFC 8122, section 5).
+/// An `a=fingerprint` line: the hash of the certificate that the peer will present (RFC 8122, section 5).
 public struct FingerprintAttribute: Hashable, Sendable {
-    /// The hash's name in lower case, such as `sha-256`.
+    /// The name of the hash function in lower case, e.g. `sha-256`.
     public var algorithm: String
-    /// The hash, as long as the algorithm makes it.
+    /// The hash. It is empty if the line is malformed.
     public var bytes: [UInt8]
 
+    /// Creates an attribute; the name is converted to lower case.
     public init(algorithm: String, bytes: [UInt8]) {
         self.algorithm = algorithm.asciiLowercased
         self.bytes = bytes
     }
 
-    /// The longest hash read, SHA-512's.
+    /// The maximum size of a hash in bytes, that of SHA-512.
     static let maximumSize = 64
 
-    /// Reads the attribute's value. One that cannot be read has no bytes, and vouches for nothing: were it left out, the
-    /// session's fingerprint would take its place (RFC 8122, section 5).
+    /// Parses the value of the attribute. A malformed one has no bytes and matches no certificate. It is kept because
+    /// the fingerprint of the session would apply if it were missing (RFC 8122, section 5).
     init(parsing text: SDPText) {
         let fields = text.pieces()
         let algorithm = fields.first?.token ?? "none"
         self.init(algorithm: algorithm, bytes: fields.count == 2 ? Self.bytes(fields[1]) ?? [] : [])
     }
 
+    /// Parses bytes in hexadecimal, separated by colons. Returns nil if they are malformed.
     private static func bytes(_ text: SDPText) -> [UInt8]? {
         var bytes: [UInt8] = []
         for pair in text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false) {
@@ -30,11 +32,13 @@ public struct FingerprintAttribute: Hashable, Sendable {
         return bytes
     }
 
+    /// Parses two hexadecimal digits.
     private static func byte(_ pair: SDPText) -> UInt8? {
         guard pair.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) else { return nil }
         return UInt8(Substring(pair), radix: 16)
     }
 
+    /// The value of the attribute.
     var text: String {
         var text = algorithm + " "
         for (index, byte) in bytes.enumerated() {

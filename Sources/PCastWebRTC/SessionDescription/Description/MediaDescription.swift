@@ -1,15 +1,19 @@
 public import PCastMedia
 
-/// One `m=` section of a session description.
+/// An `m=` section of a session description (RFC 8866, section 5.14).
 public struct MediaDescription: Hashable, Sendable {
-    /// The first word of the `m=` line.
+    /// The media type, i.e. the first word of the `m=` line.
     public enum Kind: Hashable, Sendable {
+        /// Video.
         case video
+        /// Audio.
         case audio
         /// Data channels (RFC 8841).
         case application
+        /// Any other media type, by its name.
         case other(String)
 
+        /// Creates a type from the word in the `m=` line.
         init(_ text: String) {
             switch text {
             case "video": self = .video
@@ -29,47 +33,48 @@ public struct MediaDescription: Hashable, Sendable {
             }
         }
 
-        /// Nil for what is neither video nor audio.
+        /// The media type; nil for others than video and audio.
         public var mediaType: MediaType? { MediaType(rawValue: name) }
     }
 
-    /// What the section carries.
+    /// The media type of the section.
     public var kind: Kind
-    /// 9 where ICE finds the port; 0 refuses the section, or borrows another one's port.
+    /// The port: 9 if ICE determines it, and 0 if the section is rejected or uses the port of another one.
     public var port: UInt16
-    /// The transport, such as `UDP/TLS/RTP/SAVPF`.
+    /// The transport protocol, e.g. `UDP/TLS/RTP/SAVPF`.
     public var transportProtocol: String
-    /// In order of preference, each once. Empty when the transport carries no RTP.
+    /// The payload types in the order of preference, without repetitions; empty if the transport does not carry RTP.
     public var payloadTypes: [UInt8] = []
-    /// The formats of a section that carries no RTP, such as `webrtc-datachannel`.
+    /// The formats of a section without RTP, e.g. `webrtc-datachannel`.
     public var otherFormats: [String] = []
 
-    /// The section's name in the BUNDLE group and in packets (RFC 5888, section 4).
+    /// The MID, the section's identifier in BUNDLE groups and packets (RFC 5888, section 4); nil if missing.
     public var mid: String?
-    /// Seen from the side that wrote the section.
+    /// The direction, from the view of the side that wrote the description.
     public var direction = MediaDirection.sendReceive
-    /// Offered only as part of a BUNDLE group (RFC 9143, section 6).
+    /// Whether the section is accepted only as part of a BUNDLE group (RFC 9143, section 6).
     public var isBundleOnly = false
-    /// RTP and RTCP share the port (RFC 5761).
+    /// Whether RTP and RTCP share a port (RFC 5761).
     public var multiplexesRTCP = false
-    /// RTP and RTCP never have ports of their own (RFC 8858).
+    /// Whether RTP and RTCP must share a port (RFC 8858).
     public var requiresRTCPMultiplexing = false
-    /// Reduced-size RTCP (RFC 5506).
+    /// Whether reduced-size RTCP is allowed (RFC 5506).
     public var allowsReducedSizeRTCP = false
 
-    /// ICE's user name fragment (RFC 8839, section 5.4), the session's when the section has none.
+    /// The ICE username fragment (RFC 8839, section 5.4), from the session if the section has none; nil if both lack
+    /// it.
     public var iceUfrag: String?
-    /// The password of the same ICE session.
+    /// The ICE password, from the session if the section has none; nil if both lack it.
     public var icePwd: String?
-    /// Such as `trickle` (RFC 8838) and `ice2` (RFC 8445).
+    /// The ICE options, e.g. `trickle` (RFC 8838) and `ice2` (RFC 8445).
     public var iceOptions: [String] = []
-    /// Every `a=fingerprint` line, the session's when the section has none.
+    /// The fingerprints, from the session if the section has none.
     public var fingerprints: [FingerprintAttribute] = []
-    /// The DTLS role, the session's when the section has none.
+    /// The DTLS role, from the session if the section has none; nil if both lack it.
     public var setup: SetupRole?
-    /// What follows `a=`, from `candidate:` on, as written.
+    /// The ICE candidates as written, beginning with `candidate:`.
     public var candidates: [String] = []
-    /// No more candidates will be trickled (RFC 8838, section 8.2).
+    /// Whether no more candidates will follow (RFC 8838, section 8.2).
     public var hasEndOfCandidates = false
 
     /// The `a=rtpmap` lines.
@@ -78,40 +83,43 @@ public struct MediaDescription: Hashable, Sendable {
     public var formatParameters: [UInt8: FormatParameters] = [:]
     /// The `a=rtcp-fb` lines.
     public var feedback: [FeedbackAttribute] = []
-    /// The `a=extmap` lines, the session's first.
+    /// The `a=extmap` lines, those of the session first.
     public var extensions: [ExtensionMapping] = []
 
-    /// The `a=ssrc` lines, joined by SSRC; `SDPLimits.sources` at most.
+    /// The `a=ssrc` lines, grouped by SSRC; at most `SDPLimits.sources`.
     public var sources: [SourceAttributes] = []
-    /// The `a=ssrc-group` lines; `SDPLimits.sources` at most.
+    /// The `a=ssrc-group` lines; at most `SDPLimits.sources`.
     public var sourceGroups: [SourceGroup] = []
-    /// The last `a=msid` line.
+    /// The last `a=msid` line; nil if missing.
     public var msid: MediaStreamIdentification?
-    /// The `a=rid` lines; `SDPLimits.sources` at most.
+    /// The `a=rid` lines; at most `SDPLimits.sources`.
     public var rids: [RestrictionIdentifier] = []
-    /// The `a=simulcast` line.
+    /// The `a=simulcast` line; nil if missing.
     public var simulcast: SimulcastDescription?
 
-    /// The SCTP port of data channels (RFC 8841, section 5).
+    /// The SCTP port of data channels (RFC 8841, section 5); nil if missing.
     public var sctpPort: UInt16?
 
-    /// `b=AS`, in kilobits a second.
+    /// The bandwidth of `b=AS` in kilobits per second; nil if missing.
     public var bandwidth: UInt32?
-    /// Milliseconds of audio in a packet.
+    /// The duration of audio in a packet in milliseconds (`a=ptime`); nil if missing.
     public var packetTime: UInt32?
 
+    /// Creates a section without attributes.
     public init(kind: Kind, port: UInt16 = 9, transportProtocol: String = "UDP/TLS/RTP/SAVPF") {
         self.kind = kind
         self.port = port
         self.transportProtocol = transportProtocol
     }
 
-    /// Port 0 refuses a section, unless it is an ordinary bundled one that only borrows its port (RFC 9143, section 6).
+    /// Whether the section is rejected: its port is 0, and it is not a bundle-only section that uses the port of
+    /// another (RFC 9143, section 6).
     public var isRejected: Bool { port == 0 && !isBundleOnly }
 
-    /// Whether payload types are what stands at the end of the `m=` line.
+    /// Whether the transport carries RTP, so that the `m=` line ends with payload types.
     public var carriesRTP: Bool { Self.carriesRTP(transportProtocol) }
 
+    /// Returns whether a transport protocol carries RTP.
     static func carriesRTP(_ transportProtocol: String) -> Bool {
         transportProtocol.split(separator: "/").contains("RTP")
     }

@@ -1,14 +1,15 @@
-/// An `a=rtpmap` line: the encoding that a payload type stands for (RFC 8866, section 6.6).
+/// An `a=rtpmap` line: the encoding of a payload type (RFC 8866, section 6.6).
 public struct RTPMap: Hashable, Sendable {
-    /// 0–127.
+    /// The payload type, 0 to 127.
     public var payloadType: UInt8
-    /// The encoding's name as written; names compare without regard to case.
+    /// The name of the encoding as written. Names are compared without regard to case.
     public var encoding: String
-    /// Ticks a second.
+    /// The clock rate in hertz.
     public var clockRate: UInt32
-    /// 1 unless written.
+    /// The number of channels; 1 if it is not specified.
     public var channels: UInt8
 
+    /// Creates a mapping.
     public init(payloadType: UInt8, encoding: String, clockRate: UInt32, channels: UInt8 = 1) {
         self.payloadType = payloadType
         self.encoding = encoding
@@ -16,6 +17,7 @@ public struct RTPMap: Hashable, Sendable {
         self.channels = channels
     }
 
+    /// Parses the value of the attribute. Returns nil if it is malformed.
     init?(parsing text: SDPText) {
         let fields = text.pieces()
         guard fields.count >= 2, let payloadType = fields[0].decimal(UInt8.self), payloadType <= 127 else { return nil }
@@ -27,5 +29,6 @@ public struct RTPMap: Hashable, Sendable {
         self.init(payloadType: payloadType, encoding: encoding, clockRate: clockRate, channels: channels)
     }
 
+    /// The value of the attribute.
     var text: String { "\(payloadType) \(encoding)/\(clockRate)" + (channels == 1 ? "" : "/\(channels)") }
 }

@@ -1,24 +1,28 @@
-/// An `a=rid` line: the name of one encoding of a section's source, and what it is held to (RFC 8851).
+/// An `a=rid` line: the ID of an encoding and its restrictions (RFC 8851).
 public struct RestrictionIdentifier: Hashable, Sendable {
-    /// Which way the encoding goes, seen from the side that wrote the line.
+    /// The direction of an encoding, from the view of the side that wrote the line.
     public enum Direction: String, Hashable, Sendable {
+        /// The side sends the encoding.
         case send
+        /// The side receives the encoding.
         case receive = "recv"
     }
 
-    /// What packets carry in the rid header extension.
+    /// The ID, which packets have in the RID header extension.
     public var id: String
-    /// Whether the encoding is sent or received.
+    /// The direction of the encoding.
     public var direction: Direction
-    /// Such as `pt` and `max-width`.
+    /// The restrictions, e.g. `pt` and `max-width`.
     public var restrictions: FormatParameters
 
+    /// Creates an identifier.
     public init(id: String, direction: Direction, restrictions: FormatParameters = [:]) {
         self.id = id
         self.direction = direction
         self.restrictions = restrictions
     }
 
+    /// Parses the value of the attribute. Returns nil if it is malformed.
     init?(parsing text: SDPText) {
         let (id, rest) = text.firstPiece
         guard Self.isIdentifier(id), let (word, restrictions) = rest?.firstPiece,
@@ -29,7 +33,8 @@ public struct RestrictionIdentifier: Hashable, Sendable {
         )
     }
 
-    /// Letters, digits, `-` and `_` (RFC 8851, section 10), no more than a two-byte header extension carries.
+    /// Returns whether a text consists of letters, digits, `-` and `_` (RFC 8851, section 10), and is at most 255 bytes
+    /// long, which a two-byte header extension can carry.
     static func isIdentifier(_ text: SDPText) -> Bool {
         !text.isEmpty && text.count <= 255
             && text.allSatisfy { byte in
@@ -40,6 +45,7 @@ public struct RestrictionIdentifier: Hashable, Sendable {
             }
     }
 
+    /// The value of the attribute.
     var text: String {
         "\(id) \(direction.rawValue)" + (restrictions.isEmpty ? "" : " \(restrictions.text)")
     }

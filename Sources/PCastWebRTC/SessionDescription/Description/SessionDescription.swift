@@ -1,21 +1,22 @@
-/// An SDP description (RFC 8866) as WebRTC uses it (RFC 8829).
+/// An SDP session description (RFC 8866) as WebRTC uses it (RFC 8829).
 ///
-/// What stands at session level and holds for media (ICE credentials, fingerprints, setup, direction, header
-/// extensions) is copied into each media section that does not say otherwise, and is written there.
+/// Session-level values for media (ICE credentials, fingerprints, setup, direction, header extensions) are copied into
+/// each media section that has none of its own. They are written in the sections.
 public struct SessionDescription: Hashable, Sendable {
     /// The `o=` line.
     public var origin: SessionOrigin
     /// The `s=` line.
     public var name: String
-    /// The mids of the first `a=group:BUNDLE`; nil without one (RFC 9143).
+    /// The MIDs of the first `a=group:BUNDLE` (RFC 9143); nil if missing.
     public var bundle: [String]?
-    /// One- and two-byte header extensions may alternate within a stream (RFC 8285, section 6).
+    /// Whether a stream may mix one-byte and two-byte header extensions (RFC 8285, section 6).
     public var allowsMixedExtensions: Bool
-    /// The side only answers ICE checks (RFC 8445, section 2.5).
+    /// Whether the side is an ICE lite agent (RFC 8445, section 2.5).
     public var isICELite: Bool
-    /// The `m=` sections; `SDPLimits.mediaSections` at most.
+    /// The `m=` sections, at most `SDPLimits.mediaSections`.
     public var media: [MediaDescription]
 
+    /// Creates a description.
     public init(
         origin: SessionOrigin, name: String = "-", bundle: [String]? = nil, allowsMixedExtensions: Bool = false,
         isICELite: Bool = false, media: [MediaDescription] = []
@@ -28,12 +29,15 @@ public struct SessionDescription: Hashable, Sendable {
         self.media = media
     }
 
-    /// Reads a description whose lines end with CRLF, LF or CR. Lines of no meaning here are skipped.
+    /// Parses a description, whose lines end with CRLF, LF or CR. Unknown lines are ignored.
+    ///
+    /// - Parameter text: The description.
+    /// - Throws: ``SDPError`` if a line cannot be read or a limit is exceeded.
     public init(parsing text: String) throws(SDPError) {
         var parser = SessionDescriptionParser()
         self = try parser.parse(text)
     }
 
-    /// The description as text, lines ending with CRLF. It holds the ICE password, so it is not for logs.
+    /// The description as text, with lines that end with CRLF. It contains the ICE password, so it must not be logged.
     public var text: String { SessionDescriptionWriter.text(of: self) }
 }

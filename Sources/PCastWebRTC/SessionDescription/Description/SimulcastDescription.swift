@@ -1,31 +1,34 @@
-/// The `a=simulcast` line (RFC 8853, section 5.1): which encodings are sent or received side by side.
+/// The `a=simulcast` line: the encodings that are sent or received simultaneously (RFC 8853, section 5.1).
 public struct SimulcastDescription: Hashable, Sendable {
-    /// One encoding; those in one `Stream` are alternatives of each other.
+    /// An encoding. The encodings of a `Stream` are alternatives of each other.
     public struct Encoding: Hashable, Sendable {
-        /// The name of an `a=rid` line.
+        /// The ID of an `a=rid` line.
         public var rid: String
-        /// Written with `~`: offered, and not sent until asked for.
+        /// Whether the encoding is initially paused (`~`), and sent only on request.
         public var isPaused: Bool
 
+        /// Creates an encoding.
         public init(rid: String, isPaused: Bool = false) {
             self.rid = rid
             self.isPaused = isPaused
         }
     }
 
-    /// Encodings of which one at a time is sent.
+    /// Alternative encodings, of which one is sent at a time.
     public typealias Stream = [Encoding]
 
-    /// What the side that wrote the line sends.
+    /// The streams that the side which wrote the line sends.
     public var send: [Stream]
-    /// What the side that wrote the line receives.
+    /// The streams that the side which wrote the line receives.
     public var receive: [Stream]
 
+    /// Creates a description of streams.
     public init(send: [Stream] = [], receive: [Stream] = []) {
         self.send = send
         self.receive = receive
     }
 
+    /// Parses the value of the attribute. Returns nil if it is malformed.
     init?(parsing text: SDPText) {
         let fields = text.pieces()
         guard fields.count == 2 || fields.count == 4 else { return nil }
@@ -42,6 +45,7 @@ public struct SimulcastDescription: Hashable, Sendable {
         }
     }
 
+    /// Parses streams, separated by semicolons, with alternatives that are separated by commas.
     private static func streams(_ text: SDPText) -> [Stream]? {
         var streams: [Stream] = []
         for piece in text.pieces(at: ";") {
@@ -57,6 +61,7 @@ public struct SimulcastDescription: Hashable, Sendable {
         return streams
     }
 
+    /// The value of the attribute.
     var text: String {
         [("send", send), ("recv", receive)].filter { !$0.1.isEmpty }
             .map { "\($0.0) \(Self.text($0.1))" }.joined(separator: " ")

@@ -1,12 +1,13 @@
-/// What the `a=ssrc` lines of one SSRC say (RFC 5576, section 4.1).
+/// The `a=ssrc` lines of one SSRC (RFC 5576, section 4.1).
 public struct SourceAttributes: Hashable, Sendable {
-    /// The synchronization source.
+    /// The SSRC.
     public var ssrc: UInt32
-    /// The RTCP canonical name (RFC 5576, section 6.1).
+    /// The RTCP canonical name (RFC 5576, section 6.1); nil if missing.
     public var cname: String?
-    /// The stream and track, as browsers write it beside the section's own.
+    /// The media stream and track, which browsers write in addition to those of the section; nil if missing.
     public var msid: MediaStreamIdentification?
 
+    /// Creates the attributes of an SSRC.
     public init(ssrc: UInt32, cname: String? = nil, msid: MediaStreamIdentification? = nil) {
         self.ssrc = ssrc
         self.cname = cname
@@ -14,23 +15,26 @@ public struct SourceAttributes: Hashable, Sendable {
     }
 }
 
-/// An `a=ssrc-group` line (RFC 5576, section 4.2); `FID` pairs a source with its retransmissions.
+/// An `a=ssrc-group` line (RFC 5576, section 4.2). `FID` relates a source to its retransmissions.
 public struct SourceGroup: Hashable, Sendable {
-    /// `FID`, `SIM`, `FEC-FR`…
+    /// The meaning of the group, e.g. `FID`, `SIM` or `FEC-FR`.
     public var semantics: String
-    /// In the order written; for `FID` the original first.
+    /// The SSRCs in the order of the line; for `FID` the original first.
     public var ssrcs: [UInt32]
 
+    /// Creates a group.
     public init(semantics: String, ssrcs: [UInt32]) {
         self.semantics = semantics
         self.ssrcs = ssrcs
     }
 
+    /// Parses the value of the attribute. Returns nil if it is malformed or has too many SSRCs.
     init?(parsing text: SDPText) {
         let fields = text.pieces()
         guard let semantics = fields.first?.token, fields.count <= SDPLimits.sources else { return nil }
         self.init(semantics: semantics, ssrcs: fields.dropFirst().compactMap { $0.decimal() })
     }
 
+    /// The value of the attribute.
     var text: String { ([semantics] + ssrcs.map { String($0) }).joined(separator: " ") }
 }

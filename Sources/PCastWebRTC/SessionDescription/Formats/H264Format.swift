@@ -1,17 +1,19 @@
-/// The parameters that tell one H.264 payload format from another (RFC 6184, section 8.1).
+/// The parameters that distinguish H.264 payload formats (RFC 6184, section 8.1).
 public struct H264Format: Hashable, Sendable {
-    /// The coding tools.
+    /// The profile.
     public var profile: H264Profile
-    /// How large and fast the pictures may be.
+    /// The level, which limits resolution and frame rate.
     public var level: H264Level
-    /// 1 allows FU-A and STAP-A; 0, which also a missing parameter means, only whole NAL units in a packet.
+    /// The packetization mode: 1 allows FU-A and STAP-A; 0, the default in SDP, allows only single NAL unit packets.
     public var packetizationMode: UInt8
-    /// Each direction may use a level of its own (`level-asymmetry-allowed=1`).
+    /// Whether the directions may have different levels (`level-asymmetry-allowed=1`).
     public var allowsLevelAsymmetry: Bool
-    /// `profile_idc` and the constraint flags as the peer wrote them: an answer keeps them (RFC 6184, section 8.2.2).
+    /// The `profile_idc` of the peer, which an answer repeats (RFC 6184, section 8.2.2).
     private var indication: UInt8
+    /// The constraint flags of the peer, which an answer repeats.
     private var constraints: UInt8
 
+    /// Creates a format.
     public init(
         profile: H264Profile, level: H264Level, packetizationMode: UInt8 = 1, allowsLevelAsymmetry: Bool = true
     ) {
@@ -28,9 +30,10 @@ public struct H264Format: Hashable, Sendable {
             }
     }
 
-    /// Nil for a profile that no WebRTC peer needs, such as High 4:4:4, and for a packetization mode above 1.
+    /// Reads the parameters of an `fmtp` line. Returns nil for an unsupported profile, e.g. High 4:4:4, and for a
+    /// packetization mode above 1.
     public init?(parameters: FormatParameters) {
-        // Without the parameter the profile is Baseline at level 1 (RFC 6184, section 8.1).
+        // Without the parameter the profile is Baseline and the level is 1 (RFC 6184, section 8.1).
         guard let number = UInt32(hexadecimal: parameters["profile-level-id"] ?? "42000a") else { return nil }
         indication = UInt8(truncatingIfNeeded: number >> 16)
         constraints = UInt8(truncatingIfNeeded: number >> 8)
@@ -45,26 +48,31 @@ public struct H264Format: Hashable, Sendable {
         allowsLevelAsymmetry = parameters["level-asymmetry-allowed"] == "1"
     }
 
-    /// The preferred kind: what every browser decodes, in packets of any size.
+    /// Whether the format is the preferred one: a profile that all browsers decode, with fragmentation.
     var isConstrainedBaselineInFragments: Bool { profile == .constrainedBaseline && packetizationMode == 1 }
 
-    /// Whether a receiver of this format can be sent `stream`.
+    /// Returns whether a receiver of this format can receive `stream`.
     ///
-    /// The profile does not decide: browsers list Baseline and decode High, and relays send High to whoever takes H.264.
-    /// Levels are compared apart: a peer that allows asymmetry says nothing of its decoder's limit by the level it offers.
-    /// A receiver of whole NAL units cannot put fragments together (RFC 6184, section 6.2).
+    /// The profile does not count: browsers offer Baseline and decode High, and media servers send High to all
+    /// receivers of H.264. Levels do not count either, because with level asymmetry the offered level is not the limit
+    /// of the decoder. A receiver with packetization mode 0 cannot reassemble fragments (RFC 6184, section 6.2).
+    ///
+    /// - Parameter stream: The format of the stream.
+    /// - Returns: Whether the packetization mode suffices.
     func plays(_ stream: H264Format) -> Bool { packetizationMode >= stream.packetizationMode }
 
-    /// Our `fmtp` for this offered format.
+    /// Returns the format of the answer to this offered format.
     ///
-    /// With asymmetry the level is our own; without it both sides use one, which an answer may only lower.
+    /// - Parameter ours: The local level. It is used as it is with level asymmetry; otherwise an answer can only lower
+    ///   the offered level.
+    /// - Returns: The format.
     func answered(level ours: H264Level) -> H264Format {
         var answer = self
         answer.level = allowsLevelAsymmetry ? ours : min(ours, level)
         return answer
     }
 
-    /// The format's `fmtp`.
+    /// The parameters of the `fmtp` line.
     public var parameters: FormatParameters {
         var parameters: FormatParameters = [:]
         if allowsLevelAsymmetry { parameters["level-asymmetry-allowed"] = "1" }
@@ -73,7 +81,7 @@ public struct H264Format: Hashable, Sendable {
         return parameters
     }
 
-    /// Six hexadecimal digits.
+    /// The value of `profile-level-id`, six hexadecimal digits.
     public var profileLevelID: String {
         [indication, constraints, level.indication]
             .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -81,7 +89,7 @@ public struct H264Format: Hashable, Sendable {
 }
 
 extension UInt32 {
-    /// Six hexadecimal digits, no more and no sign.
+    /// Parses exactly six hexadecimal digits without a sign.
     fileprivate init?(hexadecimal text: String) {
         guard text.utf8.count == 6, text.utf8.first != UInt8(ascii: "+"), text.utf8.first != UInt8(ascii: "-") else {
             return nil

@@ -1,39 +1,43 @@
 public import PCastMedia
 
-/// An H.264 level: how large and how fast the pictures may be (ITU-T H.264, table A-1).
+/// An H.264 level, which limits resolution and frame rate (ITU-T H.264, table A-1).
 public struct H264Level: Hashable, Comparable, Sendable {
-    /// `level_idc`: ten times the level's number.
+    /// The `level_idc`, which is ten times the level number.
     public let indication: UInt8
 
+    /// Creates a level from its `level_idc`.
     public init(indication: UInt8) { self.indication = indication }
 
-    /// 352x288 at 30 pictures a second.
+    /// Level 1.3: 352x288 at 30 fps.
     public static let level13 = H264Level(indication: 13)
-    /// 352x576 at 25 pictures a second.
+    /// Level 2.1: 352x576 at 25 fps.
     public static let level21 = H264Level(indication: 21)
-    /// 720x576 at 25 pictures a second.
+    /// Level 3: 720x576 at 25 fps.
     public static let level30 = H264Level(indication: 30)
-    /// 1280x720 at 30 pictures a second.
+    /// Level 3.1: 1280x720 at 30 fps.
     public static let level31 = H264Level(indication: 31)
-    /// 1280x720 at 60 pictures a second.
+    /// Level 3.2: 1280x720 at 60 fps.
     public static let level32 = H264Level(indication: 32)
-    /// 1920x1080 at 30 pictures a second.
+    /// Level 4: 1920x1080 at 30 fps.
     public static let level40 = H264Level(indication: 40)
-    /// 1920x1080 at 60 pictures a second.
+    /// Level 4.2: 1920x1080 at 60 fps.
     public static let level42 = H264Level(indication: 42)
-    /// 3840x2160 at 30 pictures a second.
+    /// Level 5.1: 3840x2160 at 30 fps.
     public static let level51 = H264Level(indication: 51)
-    /// 3840x2160 at 60 pictures a second.
+    /// Level 5.2: 3840x2160 at 60 fps.
     public static let level52 = H264Level(indication: 52)
 
+    /// Returns whether a level allows less than another.
     public static func < (left: H264Level, right: H264Level) -> Bool { left.indication < right.indication }
 
+    /// The limits of a level.
     private struct Bound {
         let level: H264Level
         let macroblocksPerSecond: Int
         let macroblocks: Int
     }
 
+    /// The limits of the levels above, the lowest first.
     private static let bounds = [
         Bound(level: level13, macroblocksPerSecond: 11_880, macroblocks: 396),
         Bound(level: level21, macroblocksPerSecond: 19_800, macroblocks: 792),
@@ -46,7 +50,8 @@ public struct H264Level: Hashable, Comparable, Sendable {
         Bound(level: level52, macroblocksPerSecond: 2_073_600, macroblocks: 36_864),
     ]
 
-    /// The lowest of the levels above that holds such pictures; nil when none does.
+    /// Returns the lowest of these levels that allows a resolution and frame rate (in frames per second); nil if none
+    /// does.
     public static func lowest(for dimensions: Dimensions, picturesPerSecond: Int) -> H264Level? {
         guard (1...16_384).contains(dimensions.width), (1...16_384).contains(dimensions.height) else { return nil }
         guard (1...1_000).contains(picturesPerSecond) else { return nil }

@@ -1,19 +1,26 @@
-/// What a `profile-level-id` says about the coding tools of an H.264 stream (RFC 6184, table 5).
+/// An H.264 profile as in `profile-level-id` (RFC 6184, table 5).
 ///
-/// In the order of decoders: one of a profile plays every profile before it, as streams made for WebRTC have neither
-/// interlaced nor bidirectional pictures. Most play those after it too, whatever profiles they list.
+/// The order is that of decoders: a decoder of a profile can decode all before it, because streams for WebRTC have
+/// neither interlaced frames nor B-frames. Most decoders can decode those after it as well, whatever profiles they
+/// offer.
 public enum H264Profile: UInt8, Hashable, Comparable, Sendable, CaseIterable {
-    /// Also what is labelled Baseline: no WebRTC encoder uses the tools that would tell the two apart.
+    /// Constrained Baseline, which includes Baseline: no WebRTC encoder uses the tools that distinguish them.
     case constrainedBaseline
+    /// Main.
     case main
+    /// Constrained High.
     case constrainedHigh
+    /// High.
     case high
 
+    /// Returns whether a profile comes before another in the order of decoders.
     public static func < (left: H264Profile, right: H264Profile) -> Bool { left.rawValue < right.rawValue }
 
+    /// Reads two bytes of `profile-level-id`. Returns nil for an unsupported profile.
+    ///
     /// - Parameters:
-    ///   - indication: `profile_idc`.
-    ///   - constraints: the byte with `constraint_set0_flag` as its highest bit.
+    ///   - indication: The `profile_idc`.
+    ///   - constraints: The byte whose highest bit is `constraint_set0_flag`.
     init?(indication: UInt8, constraints: UInt8) {
         switch (indication, constraints) {
         case (0x42, _): self = .constrainedBaseline

@@ -1,29 +1,32 @@
 public import PCastMedia
 
-/// A payload type of a section with all that describes it, for a codec of this project.
+/// A payload type of a section with all its attributes, for a supported codec.
 public struct PayloadFormat: Hashable, Sendable {
-    /// What the payload is.
+    /// The codec.
     public var codec: Codec
-    /// The number in the packets.
+    /// The payload type.
     public var payloadType: UInt8
-    /// The payload type of its retransmissions (`rtx` with `apt`, RFC 4588).
+    /// The payload type of retransmissions (`rtx` with `apt`, RFC 4588); nil if there is none.
     public var rtxPayloadType: UInt8?
-    /// The payload type of packets that repeat those before them (`red` of this format alone, RFC 2198); for Opus only.
+    /// The payload type of packets with redundancy (`red` of this format only, RFC 2198); nil if there is none. Only
+    /// Opus has one.
     public var redPayloadType: UInt8?
-    /// Of the RTP timestamps.
+    /// The clock rate of RTP timestamps.
     public var clockRate: ClockRate
-    /// 2 for Opus, whatever it carries (RFC 7587, section 7), unless the peer wrote 1 or nothing; 1 for video.
+    /// The number of channels in SDP: 2 for Opus regardless of its content (RFC 7587, section 7), unless the peer
+    /// specified 1 or none; 1 for video.
     public var channels: UInt8
-    /// The `fmtp` line.
+    /// The parameters of the `fmtp` line.
     public var parameters: FormatParameters
-    /// The `rtcp-fb` lines, wildcards included.
+    /// The feedback of the `rtcp-fb` lines, including wildcards.
     public var feedback: RTCPFeedback
-    /// For `Codec.h264`, never nil there.
+    /// The H.264 parameters; nil for other codecs.
     public var h264: H264Format?
-    /// The H.264 parameter sets that the peer sends its pictures with, each a NAL unit (`sprop-parameter-sets`, RFC 6184,
-    /// section 8.1). They are in force from the start.
+    /// The H.264 parameter sets of the peer's stream, each a NAL unit (`sprop-parameter-sets`, RFC 6184, section 8.1).
+    /// They apply from the start.
     public var parameterSets: [[UInt8]] = []
 
+    /// Creates a format.
     public init(
         codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil, redPayloadType: UInt8? = nil,
         parameters: FormatParameters = [:], feedback: RTCPFeedback = [], h264: H264Format? = nil
@@ -39,7 +42,7 @@ public struct PayloadFormat: Hashable, Sendable {
         self.h264 = h264
     }
 
-    /// Nil when the encoding is none of ours, or a parameter rules it out.
+    /// Creates the format of an `rtpmap` line. Returns nil if the codec or a parameter is not supported.
     init?(_ map: RTPMap, in media: MediaDescription) {
         guard Self.isUsable(map.payloadType), let codec = Self.codec(map), codec.mediaType == media.kind.mediaType
         else {
@@ -47,7 +50,7 @@ public struct PayloadFormat: Hashable, Sendable {
         }
         let parameters = media.formatParameters[map.payloadType] ?? [:]
         self.init(codec: codec, payloadType: map.payloadType, parameters: parameters)
-        // An answer repeats what the peer wrote, or the peer would not find its own format in it.
+        // An answer repeats the offered channels, because the peer would not recognize its format otherwise.
         channels = map.channels
         if codec == .h264 {
             guard let format = H264Format(parameters: parameters) else { return nil }
@@ -56,10 +59,10 @@ public struct PayloadFormat: Hashable, Sendable {
         }
     }
 
-    /// More than this is no description of a stream.
+    /// The maximum number of parameter sets and the maximum length of their attribute.
     private static let maximumParameterSets = (count: 32, textSize: 16_384)
 
-    /// What is no Base64 is left out.
+    /// Returns the parameter sets. Those that are not Base64 are left out.
     private static func parameterSets(_ parameters: FormatParameters) -> [[UInt8]] {
         guard let text = parameters["sprop-parameter-sets"], text.utf8.count <= maximumParameterSets.textSize else {
             return []
@@ -67,10 +70,12 @@ public struct PayloadFormat: Hashable, Sendable {
         return text.split(separator: ",").prefix(maximumParameterSets.count).compactMap { Base64.decode(String($0)) }
     }
 
-    /// With RTP and RTCP on one port, 64–95 would be taken for RTCP (RFC 5761, section 4).
+    /// Returns whether a payload type can be used. With RTP and RTCP on one port, 64 to 95 would be confused with RTCP
+    /// packet types (RFC 5761, section 4).
     static func isUsable(_ payloadType: UInt8) -> Bool { payloadType < 64 || (96...127).contains(payloadType) }
 
-    /// Opus is Opus whatever the peer says of its channels: RFC 7587 demands 2, and some write `opus/48000`.
+    /// Returns the codec of an `rtpmap` line; nil if it is not supported. Opus is accepted with any channels, because
+    /// some peers write `opus/48000`, although RFC 7587 requires 2.
     private static func codec(_ map: RTPMap) -> Codec? {
         let name = map.encoding.asciiLowercased
         return Codec.allCases.first { codec in
@@ -84,10 +89,12 @@ public struct PayloadFormat: Hashable, Sendable {
             payloadType: payloadType, encoding: codec.rawValue, clockRate: UInt32(clockRate.hertz), channels: channels)
     }
 
-    /// Writes the format, and those of its retransmissions and repetitions, at the end of a section.
+    /// Appends the format, with those of its retransmissions and redundancy, to a section.
     ///
-    /// - Parameter prefersRedundancy: puts the repetitions first, without which Chromium sends none (its sending codec is
-    ///   the first of the answer, and RED takes the second for what it wraps).
+    /// - Parameters:
+    ///   - media: The section.
+    ///   - prefersRedundancy: Whether `red` comes first. Chromium sends redundancy only then: it sends the first codec
+    ///     of an answer, and `red` encapsulates the second.
     func append(to media: inout MediaDescription, prefersRedundancy: Bool = false) {
         if prefersRedundancy { appendRedundant(to: &media) }
         media.payloadTypes.append(payloadType)
@@ -101,6 +108,7 @@ public struct PayloadFormat: Hashable, Sendable {
         media.formatParameters[rtx] = ["apt": String(payloadType)]
     }
 
+    /// Appends the format with redundancy, if there is one.
     private func appendRedundant(to media: inout MediaDescription) {
         guard let red = redPayloadType else { return }
         media.payloadTypes.append(red)
@@ -111,7 +119,7 @@ public struct PayloadFormat: Hashable, Sendable {
 }
 
 extension MediaDescription {
-    /// The payload types of codecs of this project, in the section's order of preference.
+    /// The payload types of supported codecs, in the section's order of preference.
     public var payloadFormats: [PayloadFormat] {
         var maps = [RTPMap?](repeating: nil, count: 128)
         for map in rtpMaps where maps[Int(map.payloadType)] == nil { maps[Int(map.payloadType)] = map }
@@ -122,7 +130,7 @@ extension MediaDescription {
         return listed.compactMap { map in
             var format = PayloadFormat(map, in: self)
             format?.rtxPayloadType = retransmissions[map.payloadType]
-            // An answer writes both with the same channels.
+            // An answer writes both formats with the same channels.
             if format?.codec == .opus, let red = redundant[map.payloadType], maps[Int(red)]?.channels == map.channels {
                 format?.redPayloadType = red
             }
@@ -131,7 +139,7 @@ extension MediaDescription {
         }
     }
 
-    /// From the original's payload type to that of its `rtx`.
+    /// Returns the payload type of the `rtx` format for each original one.
     private func retransmissionPayloadTypes(_ maps: [RTPMap]) -> [UInt8: UInt8] {
         var types: [UInt8: UInt8] = [:]
         for map in maps where map.encoding.asciiLowercased == "rtx" && PayloadFormat.isUsable(map.payloadType) {
@@ -141,8 +149,8 @@ extension MediaDescription {
         return types
     }
 
-    /// From the data's payload type to that of its `red`, where that carries nothing else (RFC 2198, section 5). Chromium's
-    /// for video is another thing under the same name and has no parameters.
+    /// Returns the payload type of the `red` format for each one that it encapsulates alone (RFC 2198, section 5).
+    /// Chromium's `red` for video has another meaning and no parameters.
     private func redundantPayloadTypes(_ maps: [RTPMap]) -> [UInt8: UInt8] {
         var types: [UInt8: UInt8] = [:]
         for map in maps where map.encoding.asciiLowercased == "red" && PayloadFormat.isUsable(map.payloadType) {
@@ -155,6 +163,7 @@ extension MediaDescription {
         return types
     }
 
+    /// The feedback of each payload type, including wildcards.
     private var feedbackByPayloadType: [RTCPFeedback] {
         var table = [RTCPFeedback](repeating: [], count: 128)
         var wildcard: RTCPFeedback = []

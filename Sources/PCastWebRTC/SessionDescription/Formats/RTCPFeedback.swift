@@ -1,40 +1,43 @@
-/// The kinds of RTCP feedback this project speaks.
+/// The supported types of RTCP feedback.
 public struct RTCPFeedback: OptionSet, Hashable, Sendable {
-    /// A bit for each kind.
+    /// The bit mask of types.
     public let rawValue: UInt8
 
+    /// Creates a set from a bit mask.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// `nack` (RFC 4585, section 4.2).
+    /// NACK (`nack`, RFC 4585, section 4.2).
     public static let nack = RTCPFeedback(rawValue: 1)
-    /// `nack pli` (RFC 4585, section 4.2).
+    /// PLI (`nack pli`, RFC 4585, section 4.2).
     public static let pli = RTCPFeedback(rawValue: 2)
-    /// `ccm fir` (RFC 5104, section 7.1).
+    /// FIR (`ccm fir`, RFC 5104, section 7.1).
     public static let fir = RTCPFeedback(rawValue: 4)
-    /// `transport-cc` (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    /// Transport-wide feedback (`transport-cc`, draft-holmer-rmcat-transport-wide-cc-extensions-01).
     public static let transportCC = RTCPFeedback(rawValue: 8)
-    /// `goog-remb` (draft-alvestrand-rmcat-remb-03).
+    /// REMB (`goog-remb`, draft-alvestrand-rmcat-remb-03).
     public static let remb = RTCPFeedback(rawValue: 16)
 
-    /// `ccm pause`: a receiver may ask for the stream to be paused and resumed (RFC 7728, section 9).
+    /// Pause and resume by the receiver (`ccm pause`, RFC 7728, section 9).
     public static let pause = RTCPFeedback(rawValue: 32)
-    /// `ccm pause nowait`: nobody else receives it who would have to be waited for. Means nothing without `pause`.
+    /// Pause without a wait for other receivers, because there are none (`ccm pause nowait`). It has an effect only
+    /// with ``pause``.
     public static let pauseWithoutWait = RTCPFeedback(rawValue: 64)
 
-    /// Every kind.
+    /// All supported types.
     public static let all: RTCPFeedback = [.nack, .pli, .fir, .transportCC, .remb, .pause, .pauseWithoutWait]
 
+    /// The types with their names in SDP, except for `pause`.
     private static let names: [(RTCPFeedback, String)] = [
         (.remb, "goog-remb"), (.transportCC, "transport-cc"), (.fir, "ccm fir"), (.nack, "nack"), (.pli, "nack pli"),
     ]
 
-    /// Empty for a kind not listed here.
+    /// Reads the value of an `rtcp-fb` line; empty for an unsupported type.
     init(value: String) {
         self = Self.names.first { $0.1 == value }?.0 ?? Self.pause(value: value)
     }
 
-    /// `ccm pause` and its attributes, of which those to come are ignored. A peer that speaks only a part of the
-    /// messages (`config` other than 1) is one that does not speak them: the answer leaves the line out, as it may.
+    /// Reads `ccm pause` with its attributes, of which unknown ones are ignored. A peer that supports only some
+    /// messages (`config` other than 1) counts as one that supports none, so the answer omits the line.
     private static func pause(value: String) -> RTCPFeedback {
         let words = value.split(separator: " ")
         guard words.starts(with: ["ccm", "pause"]) else { return [] }
@@ -43,13 +46,15 @@ public struct RTCPFeedback: OptionSet, Hashable, Sendable {
         return attributes.contains("nowait") ? [.pause, .pauseWithoutWait] : .pause
     }
 
+    /// Returns the `rtcp-fb` lines of a payload type.
     func attributes(for payloadType: UInt8) -> [FeedbackAttribute] {
         var values = Self.names.filter { contains($0.0) }.map(\.1)
         if contains(.pause) { values.append(contains(.pauseWithoutWait) ? "ccm pause nowait" : "ccm pause") }
         return values.map { FeedbackAttribute(payloadType: payloadType, value: $0) }
     }
 
-    /// One bandwidth estimator: transport-wide feedback where its sequence numbers are carried, else REMB.
+    /// Returns the set with at most one bandwidth estimation: transport-wide feedback if packets have its sequence
+    /// numbers, else REMB.
     func withOneEstimator(hasTransportSequenceNumbers: Bool) -> RTCPFeedback {
         var feedback = self
         if !hasTransportSequenceNumbers { feedback.remove(.transportCC) }

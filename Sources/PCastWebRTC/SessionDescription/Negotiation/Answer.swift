@@ -1,25 +1,29 @@
 public import PCastMedia
 
-/// Our answer to a peer's offer, and what the two agree on.
+/// The local answer to a peer's offer, and the result of the negotiation.
 public struct Answer: Sendable {
-    /// What to send to the peer.
+    /// The description to send to the peer.
     public let description: SessionDescription
-    /// What the two sides do from then on.
+    /// The result of the negotiation.
     public let session: NegotiatedSession
-    /// The sections that are not accepted although our side wanted media of their type, and whatever is neither audio
-    /// nor video. The caller decides whether the answer can be given in spite of them.
+    /// The sections that were rejected although media of their type was wanted, and sections other than audio and
+    /// video. The caller decides whether to send the answer nevertheless.
     public let problems: [SectionProblem]
 
-    /// Answers section by section.
+    /// Answers an offer section by section.
     ///
-    /// A section that is not accepted and belongs to the BUNDLE group becomes inactive within it: the section that the
-    /// group names first cannot be rejected alone (RFC 9143, section 7.3.3), and Chromium refuses an answer that does.
-    /// Other sections that are not accepted are rejected in their place.
+    /// A rejected section in the BUNDLE group stays in it as inactive: the first section of a group cannot be rejected
+    /// alone (RFC 9143, section 7.3.3), and Chromium does not accept an answer that does. Other rejected sections have
+    /// port 0.
     ///
     /// - Parameters:
-    ///   - originSessionID: a random number below 2^63.
-    ///   - intent: what to do with the section of this type, whose ordinal counts the accepted ones of the type before
-    ///     it; nil leaves it out.
+    ///   - offer: The offer.
+    ///   - originSessionID: A random number below 2^63.
+    ///   - transport: The local ICE and DTLS parameters.
+    ///   - capabilities: The local capabilities.
+    ///   - intent: Returns the use of a section. `ordinal` is the number of accepted sections of the type before it.
+    ///     Nil rejects the section.
+    /// - Throws: ``SDPError`` if the offer lacks ICE credentials, a supported fingerprint or a usable DTLS role.
     public init(
         to offer: SessionDescription, originSessionID: UInt64, transport: TransportDescription,
         capabilities: MediaCapabilities, intent: (_ type: MediaType, _ ordinal: Int) -> MediaIntent?
@@ -39,7 +43,7 @@ public struct Answer: Sendable {
                 if ordinal > 0 { refuse(.furtherSection) }
                 continue
             }
-            // What flows nowhere has no problem, and takes nobody's place.
+            // A section that is inactive anyway is no problem, and does not count.
             guard SectionAnswer.direction(of: media, intent) != .inactive else { continue }
             if let reason = Self.obstacle(to: media, at: index, of: offer, bundle, isFirst: accepted.isEmpty) {
                 refuse(reason)
@@ -56,7 +60,7 @@ public struct Answer: Sendable {
             accepted.append(section)
         }
         let remote = try RemoteTransport(offer, sections: accepted.map(\.negotiated.index), bundle)
-        // RFC 4145 section 4.1: an offer without the attribute means `active`.
+        // The default of an offer without the attribute is `active` (RFC 4145, section 4.1).
         guard let setup = (remote.setup ?? .active).answer else { throw .unusableSetup }
         self.problems = problems
         session = NegotiatedSession(remoteTransport: remote, localSetup: setup, media: accepted.map(\.negotiated))
@@ -65,10 +69,11 @@ public struct Answer: Sendable {
             setup: setup)
     }
 
-    /// The most sections that are accepted.
+    /// The maximum number of accepted sections.
     static let maximumSections = 16
 
-    /// What keeps a section from our one transport: that of the BUNDLE group, or of the first accepted section.
+    /// Returns the reason why a section cannot use the single transport, which is that of the BUNDLE group or of the
+    /// first accepted section; nil if it can.
     private static func obstacle(
         to media: MediaDescription, at index: Int, of offer: SessionDescription, _ bundle: BundleGroup, isFirst: Bool
     ) -> SectionProblem.Reason? {
@@ -85,6 +90,7 @@ public struct Answer: Sendable {
         return nil
     }
 
+    /// Returns the description of the answer.
     private static func description(
         of accepted: [SectionAnswer], to offer: SessionDescription, _ bundle: BundleGroup, origin: SessionOrigin,
         transport: TransportDescription, setup: SetupRole
@@ -116,13 +122,14 @@ public struct Answer: Sendable {
 }
 
 extension [MediaDescription] {
+    /// Returns whether another section that is not rejected meets a condition.
     fileprivate func contains(where isWanted: (MediaDescription) -> Bool, besides index: Int) -> Bool {
         enumerated().contains { $0.offset != index && !$0.element.isRejected && isWanted($0.element) }
     }
 }
 
 extension MediaDescription {
-    /// The answer that rejects this section: port 0, everything else at its place (RFC 3264, section 6).
+    /// The section of the answer that rejects this one: its port is 0 (RFC 3264, section 6).
     fileprivate var refused: MediaDescription {
         var media = MediaDescription(kind: kind, port: 0, transportProtocol: transportProtocol)
         media.mid = mid
@@ -133,8 +140,8 @@ extension MediaDescription {
         return media
     }
 
-    /// The answer that keeps this section within the BUNDLE group while nothing flows in it, in one of its formats; nil
-    /// for a section without any.
+    /// The section of the answer that keeps this one in the BUNDLE group as inactive, with one of its formats; nil if
+    /// it has none.
     fileprivate var inactive: MediaDescription? {
         var media = MediaDescription(kind: kind, transportProtocol: transportProtocol)
         media.mid = mid

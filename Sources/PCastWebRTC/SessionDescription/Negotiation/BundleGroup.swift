@@ -1,13 +1,14 @@
-/// The BUNDLE group of an offer as it decides which sections share the transport (RFC 9143).
+/// The BUNDLE group of an offer, whose sections share a transport (RFC 9143).
 struct BundleGroup {
-    /// The sections of the group in its order, without those that the offer itself rejects.
+    /// The indexes of the sections in the order of the group, without those that the offer rejects.
     let indices: [Int]
-    /// Whether the offer has a group with anything in it.
+    /// Whether the offer has a group that is not empty.
     let exists: Bool
-    /// Whether RTP and RTCP share the port of the section that the group tags: bundle-only sections leave that to it
-    /// (RFC 9143, section 7.1.3).
+    /// Whether the first section of the group multiplexes RTP and RTCP. It applies to bundle-only sections as well (RFC
+    /// 9143, section 7.1.3).
     let multiplexesRTCP: Bool
 
+    /// Reads the group of an offer.
     init(_ offer: SessionDescription) {
         let mids = offer.bundle ?? []
         exists = !mids.isEmpty
@@ -20,9 +21,10 @@ struct BundleGroup {
         multiplexesRTCP = indices.first.map { offer.media[$0].multiplexesRTCP } ?? false
     }
 
-    /// The section whose transport is everybody's (RFC 9143, section 7.2.1). It cannot be rejected alone
-    /// (section 7.3.3).
+    /// The index of the section whose transport the group uses (RFC 9143, section 7.2.1), which cannot be rejected
+    /// alone (section 7.3.3); nil if the group is empty.
     var tagged: Int? { indices.first }
 
+    /// Returns whether a section belongs to the group.
     func contains(_ index: Int) -> Bool { indices.contains(index) }
 }

@@ -1,12 +1,13 @@
 public import PCastMedia
 
-/// The format of a stream that is sent as it is, without transcoding.
+/// The format of a stream that is forwarded without transcoding.
 public struct CarriedFormat: Hashable, Sendable {
-    /// The stream's codec.
+    /// The codec of the stream.
     public var codec: Codec
-    /// For `Codec.h264`: what a receiver has to play.
+    /// The H.264 parameters, which a receiver must support; nil for other codecs.
     public var h264: H264Format?
 
+    /// Creates a format.
     public init(codec: Codec, h264: H264Format? = nil) {
         self.codec = codec
         self.h264 = h264
@@ -17,9 +18,10 @@ public struct CarriedFormat: Hashable, Sendable {
     /// Opus.
     public static let opus = CarriedFormat(codec: .opus)
 
-    /// H.264 of that profile, level and packetization.
+    /// Returns the format of an H.264 stream.
     public static func h264(_ format: H264Format) -> CarriedFormat { CarriedFormat(codec: .h264, h264: format) }
 
+    /// Returns whether a receiver of a payload format can receive the stream.
     func isPlayed(by format: PayloadFormat) -> Bool {
         guard codec == format.codec else { return false }
         guard let stream = h264, let offered = format.h264 else { return true }

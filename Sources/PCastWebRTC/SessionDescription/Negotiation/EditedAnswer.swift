@@ -1,23 +1,24 @@
 import PCastMedia
 
-/// A peer's answer to our offer, as the peer shall take it for its own description: held to what was agreed on.
+/// A peer's answer to the local offer, modified so that the peer applies what was negotiated as its own description.
 ///
-/// Only the lines in question are changed, everything else stays as the peer has written it, known here or not. Of each
-/// section we agreed on one format, while an answer may name several, of which a peer could take any; and a browser plays
-/// Opus on one channel unless its own description asks for two (RFC 7587, section 6.1).
+/// Only some lines are changed. An answer may contain several formats per section, of which one was negotiated. A
+/// browser plays Opus in mono unless its own description has `stereo=1` (RFC 7587, section 6.1).
 public struct EditedAnswer: Sendable {
-    /// Lines end as the peer's do.
+    /// The answer as text, with the line endings of the peer.
     public let text: String
 
+    /// Modifies an answer.
+    ///
     /// - Parameters:
-    ///   - answer: the peer's text, as it could be read.
-    ///   - session: what it was understood as.
+    ///   - answer: The text of the answer.
+    ///   - session: The result of parsing and accepting it.
     public init(_ answer: String, keeping session: NegotiatedSession) {
         var lines: [String] = []
         var section = -1
         var dropped: Set<UInt8> = []
         var agreed: NegotiatedMedia?
-        // A line feed ends a line, and what stands before it belongs to it: `\r\n` is one character of Swift's.
+        // Lines are split at line feeds. Swift treats `\r\n` as one character.
         for line in answer.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
             var line = String(line)
             if line.hasPrefix("m=") {
@@ -34,12 +35,13 @@ public struct EditedAnswer: Sendable {
         text = lines.joined(separator: answer.utf8.contains(UInt8(ascii: "\r")) ? "\r\n" : "\n")
     }
 
-    /// The payload types of an `m=` line that are not the format's.
+    /// Returns the payload types of an `m=` line that do not belong to the format.
     private static func others(in line: String, than format: PayloadFormat) -> Set<UInt8> {
         let kept = [format.payloadType, format.rtxPayloadType, format.redPayloadType].compactMap { $0 }
         return Set(line.split(separator: " ").dropFirst(3).compactMap { UInt8($0) }).subtracting(kept)
     }
 
+    /// Removes payload types from an `m=` line.
     private static func without(_ types: Set<UInt8>, in line: String) -> String {
         let words = line.split(separator: " ", omittingEmptySubsequences: false)
         let kept = words.enumerated().filter { place, word in
@@ -48,14 +50,16 @@ public struct EditedAnswer: Sendable {
         return kept.map { String($0.element) }.joined(separator: " ")
     }
 
+    /// The attributes that begin with a payload type.
     private static let perFormat = ["a=rtpmap:", "a=fmtp:", "a=rtcp-fb:"]
 
+    /// Returns the payload type of an attribute line; nil for other lines.
     private static func payloadType(of line: String) -> UInt8? {
         guard let prefix = perFormat.first(where: { line.hasPrefix($0) }) else { return nil }
         return UInt8(line.dropFirst(prefix.count).prefix { $0 != " " })
     }
 
-    /// What we send in two channels is asked for in two.
+    /// Adds `stereo=1` to the `fmtp` line of Opus that this side sends.
     private static func withStereo(_ line: String, of type: UInt8, _ media: NegotiatedMedia) -> String {
         guard media.codec == .opus, media.direction.sends, type == media.payloadType, line.hasPrefix("a=fmtp:"),
             media.format.parameters["stereo"] == nil

@@ -1,10 +1,11 @@
 /// A source that the peer announces in a section.
 public struct IncomingSource: Hashable, Sendable {
-    /// Of the original packets.
+    /// The SSRC of the original packets.
     public var ssrc: UInt32
-    /// Of their retransmissions; nil when none is announced.
+    /// The SSRC of retransmissions; nil if it is not announced.
     public var rtxSSRC: UInt32?
 
+    /// Creates a source.
     public init(ssrc: UInt32, rtxSSRC: UInt32? = nil) {
         self.ssrc = ssrc
         self.rtxSSRC = rtxSSRC
@@ -12,7 +13,8 @@ public struct IncomingSource: Hashable, Sendable {
 }
 
 extension MediaDescription {
-    /// The sources with their retransmissions, those of `FID` groups first; a group may name what no `a=ssrc` line does.
+    /// The sources with their retransmissions, those of `FID` groups first. A group may name sources without an
+    /// `a=ssrc` line.
     var incomingSources: [IncomingSource] {
         var result: [IncomingSource] = []
         var secondary: [UInt32] = []
@@ -34,8 +36,9 @@ extension MediaDescription {
         return result
     }
 
-    /// The section's `msid`, or that of its first source that has one.
+    /// The `msid` of the section, or of its first source that has one; nil if there is none.
     var sourceMSID: MediaStreamIdentification? { msid ?? sources.lazy.compactMap(\.msid).first }
 
+    /// The canonical name of the first source that has one; nil if there is none.
     var sourceCNAME: String? { sources.lazy.compactMap(\.cname).first }
 }

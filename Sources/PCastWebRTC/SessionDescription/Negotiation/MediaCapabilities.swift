@@ -1,22 +1,24 @@
 public import PCastMedia
 public import PCastRTP
 
-/// What our side is able and willing to do.
+/// The media capabilities of this side.
 public struct MediaCapabilities: Sendable {
-    /// In order of preference. H.264 stands at its place when it is Constrained Baseline with packetization mode 1,
-    /// which every peer plays; other kinds of H.264 come after all other codecs.
+    /// The codecs in order of preference. H.264 has its place if it is Constrained Baseline with packetization mode 1,
+    /// which all peers support; other H.264 formats come after all codecs.
     public var codecs: [Codec]
-    /// The highest H.264 level we receive.
+    /// The highest H.264 level to receive.
     public var h264Level: H264Level
-    /// Those we read and write; others are not answered.
+    /// The supported header extensions; others are not negotiated.
     public var headerExtensions: Set<RTPHeaderExtension>
-    /// Those we give and take.
+    /// The supported RTCP feedback.
     public var feedback: RTCPFeedback
-    /// Ask for two Opus channels, and say that two may come (RFC 7587, section 6.1).
+    /// Whether to negotiate stereo for Opus in both directions (RFC 7587, section 6.1).
     public var opusStereo: Bool
-    /// Where a browser's encoder shall start, written into the answer to one that publishes video.
+    /// The initial bit rate of a browser's video encoder, which is written into descriptions for publishers; nil for
+    /// the browser's default.
     public var startBitrate: Bitrate?
 
+    /// Creates capabilities; the defaults are those of this project.
     public init(
         codecs: [Codec] = [.h264, .vp8, .opus], h264Level: H264Level = .level31,
         headerExtensions: Set<RTPHeaderExtension> = Set(RTPHeaderExtension.allCases), feedback: RTCPFeedback = .all,
@@ -30,14 +32,15 @@ public struct MediaCapabilities: Sendable {
         self.startBitrate = startBitrate
     }
 
-    /// The place of a format in our preference, lowest first; nil when we do not take it.
+    /// Returns the rank of a format, the lowest is preferred; nil if it is not supported.
     func rank(_ format: PayloadFormat) -> Int? {
         guard let place = codecs.firstIndex(of: format.codec) else { return nil }
         guard let h264 = format.h264, !h264.isConstrainedBaselineInFragments else { return place }
         return codecs.count + (h264.packetizationMode == 1 ? 0 : 1)
     }
 
-    /// The format an answer takes. Of equally good ones it is the peer's first.
+    /// Returns the preferred format for an answer, the first one of the peer if several are equal; nil if none is
+    /// supported. `stream` is the format to send, nil for any.
     func preferred(of formats: [PayloadFormat], carrying stream: CarriedFormat?) -> PayloadFormat? {
         var best: (format: PayloadFormat, rank: Int)?
         for format in formats where stream?.isPlayed(by: format) ?? true {
@@ -48,9 +51,16 @@ public struct MediaCapabilities: Sendable {
         return best?.format
     }
 
-    /// How well a format fits the stream. A profile that holds the stream's comes first, the narrowest of them, or else
-    /// the widest: Safari stays black where High comes under Baseline, and takes it as Constrained High. Of those that
-    /// hold it, one of a level that holds the pictures is preferred, as decoders in hardware stay black beyond theirs.
+    /// Returns how well an offered format fits a stream; less is better.
+    ///
+    /// The best is the narrowest profile that includes that of the stream, and otherwise the widest one. Safari shows
+    /// no video if High is sent as Baseline, and shows it as Constrained High. Among those, a level that suffices is
+    /// preferred, because some hardware decoders fail above their level.
+    ///
+    /// - Parameters:
+    ///   - stream: The format of the stream.
+    ///   - format: The offered format.
+    /// - Returns: The distance.
     private static func distance(from stream: H264Format, to format: H264Format) -> Int {
         let count = H264Profile.allCases.count
         let profiles = Int(format.profile.rawValue) - Int(stream.profile.rawValue)
@@ -58,7 +68,7 @@ public struct MediaCapabilities: Sendable {
         return profiles >= 0 ? profiles + level : 2 * count - 2 * profiles * count + level
     }
 
-    /// Why none of a section's formats can be used.
+    /// Returns the reason why none of a section's formats is usable.
     func reason(
         against media: MediaDescription, of type: MediaType, carrying stream: CarriedFormat?
     ) -> SectionProblem.Reason {

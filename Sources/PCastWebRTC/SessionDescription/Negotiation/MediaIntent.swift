@@ -1,22 +1,23 @@
-/// What we want of a section that a peer offers.
+/// The use of a section that a peer offers.
 public struct MediaIntent: Sendable {
-    /// Seen from our side; the answer takes no more of it than the offer allows.
+    /// The wanted direction, from the local view. The answer is limited by the offer.
     public var direction: MediaDirection
-    /// The only format we send, when we relay a stream; nil when any codec will do.
+    /// The only format to send, for a forwarded stream; nil for any codec.
     public var format: CarriedFormat?
-    /// Needed to send.
+    /// The local source, which is needed to send; nil otherwise.
     public var source: OutgoingSource?
 
+    /// Creates a use of a section.
     public init(direction: MediaDirection, format: CarriedFormat? = nil, source: OutgoingSource? = nil) {
         self.direction = direction
         self.format = format
         self.source = source
     }
 
-    /// As a server answers a publisher.
+    /// Receiving only, as a server answers a publisher.
     public static let receive = MediaIntent(direction: .receiveOnly)
 
-    /// As a server answers a viewer.
+    /// Returns the use of a section that only sends, as a server answers a viewer.
     public static func send(_ format: CarriedFormat?, from source: OutgoingSource) -> MediaIntent {
         MediaIntent(direction: .sendOnly, format: format, source: source)
     }

@@ -1,53 +1,54 @@
 public import PCastMedia
 public import PCastRTP
 
-/// What both sides agreed on for one section.
+/// The result of negotiating a section.
 public struct NegotiatedMedia: Sendable {
-    /// The section's place in both descriptions.
+    /// The index of the section in both descriptions.
     public var index: Int
-    /// The section's name; nil when the peer gave none.
+    /// The MID of the section; nil if the peer specified none.
     public var mid: String?
-    /// Video or audio.
+    /// The media type.
     public var type: MediaType
-    /// Seen from our side.
+    /// The direction, from the local view.
     public var direction: MediaDirection
     /// The format to send, and the first one to expect.
     public var format: PayloadFormat
-    /// Every format that the peer may send without further negotiation, `format` first.
+    /// All formats that the peer may send, `format` first.
     public var acceptablePayloads: [PayloadFormat]
-    /// The ids of the extensions that both sides know.
+    /// The negotiated header extensions by ID.
     public var extensionMap: RTPHeaderExtensionMap
-    /// What both sides give and take, with one bandwidth estimator at most.
+    /// The negotiated feedback, with at most one bandwidth estimation.
     public var feedback: RTCPFeedback
-    /// RTCP may be sent without a report in front (RFC 5506).
+    /// Whether reduced-size RTCP is allowed (RFC 5506).
     public var allowsReducedSizeRTCP: Bool
-    /// Our SSRCs, when we send.
+    /// The local SSRC; nil if this side does not send or did not announce one.
     public var localSSRC: UInt32?
-    /// Nil when retransmissions are not negotiated.
+    /// The local SSRC of retransmissions; nil if they are not negotiated.
     public var localRTXSSRC: UInt32?
-    /// The peer's announced SSRCs, when it sends; browsers with simulcast announce none and name layers by rid.
+    /// The announced sources of the peer. Browsers announce none for simulcast, whose layers are identified by RID.
     public var remoteSources: [IncomingSource]
-    /// The peer's RTCP canonical name, when it sends and tells.
+    /// The RTCP canonical name of the peer; nil if it is unknown or the peer does not send.
     public var remoteCNAME: String?
-    /// The peer's stream and track, when it sends and tells.
+    /// The media stream and track of the peer; nil if they are unknown or the peer does not send.
     public var remoteMSID: MediaStreamIdentification?
-    /// The simulcast layers agreed on, of whoever sends, in the order offered, which says nothing of their quality.
+    /// The RIDs of the negotiated simulcast layers of the sender, in the order of the offer, which is not that of their
+    /// quality.
     public var rids: [String]
-    /// When we send, whether the peer wants two channels; else whether we asked for them.
+    /// Whether stereo is wanted: by the peer if this side sends, else by this side.
     public var opusStereo: Bool
 
-    /// The codec of `format`.
+    /// The codec of ``format``.
     public var codec: Codec { format.codec }
-    /// The payload type of `format`.
+    /// The payload type of ``format``.
     public var payloadType: UInt8 { format.payloadType }
-    /// The payload type of retransmissions of `format`.
+    /// The payload type of retransmissions of ``format``; nil if they are not negotiated.
     public var rtxPayloadType: UInt8? { format.rtxPayloadType }
-    /// Nil for other codecs than H.264.
+    /// The H.264 profile; nil for other codecs.
     public var h264Profile: H264Profile? { format.h264?.profile }
-    /// 1 except for H.264 that has to come in whole NAL units.
+    /// The packetization mode of H.264; 1 for other codecs.
     public var packetizationMode: UInt8 { format.h264?.packetizationMode ?? 1 }
 
-    /// The acceptable format of a packet's payload type, and whether it is a retransmission.
+    /// Returns the format of a payload type, and whether it is that of retransmissions; nil if it was not negotiated.
     public func format(ofPayloadType type: UInt8) -> (format: PayloadFormat, isRetransmission: Bool)? {
         for format in acceptablePayloads {
             if format.payloadType == type { return (format, false) }

@@ -1,12 +1,12 @@
-/// What an offer and its answer agreed on, as one of the two sides sees it.
+/// The result of negotiating an offer and its answer, from the local view.
 public struct NegotiatedSession: Sendable {
-    /// Where the peer is and how it is known.
+    /// The ICE and DTLS parameters of the peer.
     public var remoteTransport: RemoteTransport
-    /// `active` for the DTLS client, `passive` for the server; never another role.
+    /// The local DTLS role, `active` or `passive`.
     public var localSetup: SetupRole
-    /// The accepted sections, in their order.
+    /// The accepted sections in their order.
     public var media: [NegotiatedMedia]
-    /// The sections of a peer's answer to our offer that it accepts and in which nothing can flow.
+    /// The sections of an answer that the peer accepts but that cannot carry media.
     public var problems: [SectionProblem] = []
 
     init(remoteTransport: RemoteTransport, localSetup: SetupRole, media: [NegotiatedMedia]) {
@@ -15,9 +15,9 @@ public struct NegotiatedSession: Sendable {
         self.media = media
     }
 
-    /// Whether our side sends the ClientHello. It shall wait for the first valid ICE check.
+    /// Whether this side is the DTLS client. It must wait for the first valid ICE check.
     public var isDTLSClient: Bool { localSetup == .active }
 
-    /// The accepted section of that mid.
+    /// Returns the accepted section with a MID; nil if there is none.
     public func media(withMid mid: String) -> NegotiatedMedia? { media.first { $0.mid == mid } }
 }

@@ -2,7 +2,12 @@ import PCastMedia
 import PCastRTP
 
 extension Offer {
-    /// What we and the peer agree on by its answer.
+    /// Applies an answer to this offer.
+    ///
+    /// - Parameter answer: The answer of the peer.
+    /// - Returns: The result of the negotiation.
+    /// - Throws: ``SDPError`` if the sections of the answer do not match the offer, or it lacks ICE credentials, a
+    ///   supported fingerprint or a usable DTLS role.
     public func accept(_ answer: SessionDescription) throws(SDPError) -> NegotiatedSession {
         guard answer.media.count == description.media.count else { throw .answerDoesNotMatchOffer }
         var media: [NegotiatedMedia] = []
@@ -28,7 +33,7 @@ extension Offer {
         return session
     }
 
-    /// What keeps media from flowing in a section that the peer's answer accepts.
+    /// Returns the reason why a section that the answer accepts cannot carry media; nil if it can.
     private static func obstacle(
         _ offered: MediaDescription, _ answered: MediaDescription, _ negotiated: NegotiatedMedia?,
         _ answer: SessionDescription
@@ -44,7 +49,8 @@ extension Offer {
         return answered.multiplexesRTCP ? nil : .noRTCPMultiplexing
     }
 
-    /// An answer without the attribute comes from a peer that starts the handshake; `actpass` is none (RFC 8842).
+    /// Returns the local DTLS role. An answer without `a=setup` means `active`, and `actpass` is not allowed in an
+    /// answer (RFC 8842, section 5).
     private static func localSetup(_ remote: RemoteTransport) throws(SDPError) -> SetupRole {
         switch remote.setup {
         case nil, .active: .passive
@@ -55,7 +61,7 @@ extension Offer {
 }
 
 extension NegotiatedMedia {
-    /// Nil when the answer takes none of the offered codecs.
+    /// Negotiates a section. Returns nil if the answer accepts none of the offered codecs.
     fileprivate init?(
         offered: MediaDescription, answered: MediaDescription, at index: Int, of type: MediaType,
         allowsMixedExtensions: Bool
@@ -83,7 +89,7 @@ extension NegotiatedMedia {
             opusStereo: format.codec == .opus && Self.isStereo(format, offered, direction))
     }
 
-    /// The layers that we offered and the answer takes (RFC 8853, section 5.3.2).
+    /// Returns the RIDs of the offered layers that the answer accepts (RFC 8853, section 5.3.2).
     private static func layers(_ offered: MediaDescription, _ answered: MediaDescription) -> [String] {
         let taken = answered.simulcast?.receive.flatMap { $0.map(\.rid) } ?? []
         return offered.rids.map(\.id).filter { id in
@@ -91,7 +97,7 @@ extension NegotiatedMedia {
         }
     }
 
-    /// The answer's formats that we offered, in its order and under its payload types (RFC 3264, section 7).
+    /// Returns the formats of the answer that were offered, with its order and payload types (RFC 3264, section 7).
     private static func common(
         _ offered: [PayloadFormat], _ answered: [PayloadFormat], hasTransportSequenceNumbers: Bool
     ) -> [PayloadFormat] {
@@ -110,6 +116,7 @@ extension NegotiatedMedia {
         }
     }
 
+    /// Returns whether stereo is wanted by the receiver.
     private static func isStereo(
         _ answer: PayloadFormat, _ offered: MediaDescription, _ direction: MediaDirection
     ) -> Bool {
@@ -119,7 +126,7 @@ extension NegotiatedMedia {
 }
 
 extension [String] {
-    /// Each once, in their order.
+    /// The strings without repetitions, in their order.
     var unique: [String] {
         var result: [String] = []
         for each in self where !result.contains(each) { result.append(each) }

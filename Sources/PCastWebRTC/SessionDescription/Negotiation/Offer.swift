@@ -1,12 +1,18 @@
 import PCastMedia
 import PCastRTP
 
-/// Our offer: a client's, or a server's that was asked for one.
+/// The local offer.
 public struct Offer: Sendable {
-    /// What to send to the peer.
+    /// The description to send to the peer.
     public private(set) var description: SessionDescription
 
-    /// - Parameter originSessionID: a random number below 2^63.
+    /// Creates an offer of at most 32 sections, whose MIDs are their indexes.
+    ///
+    /// - Parameters:
+    ///   - sections: The sections.
+    ///   - originSessionID: A random number below 2^63.
+    ///   - transport: The local ICE and DTLS parameters.
+    ///   - capabilities: The local capabilities.
     public init(
         sections: [OfferSection], originSessionID: UInt64, transport: TransportDescription,
         capabilities: MediaCapabilities
@@ -20,7 +26,7 @@ public struct Offer: Sendable {
             allowsMixedExtensions: true, isICELite: transport.isLite, media: media)
     }
 
-    /// The same with other ICE credentials, by which ICE is restarted (RFC 8839, section 4.4.1.1.1).
+    /// Returns the offer with other ICE credentials, which restart ICE (RFC 8839, section 4.4.1.1.1).
     public func restarted(_ credentials: ICECredentials) -> Offer {
         var offer = self
         offer.description.origin.sessionVersion += 1
@@ -31,6 +37,7 @@ public struct Offer: Sendable {
         return offer
     }
 
+    /// Returns a section of the description.
     private static func media(
         _ section: OfferSection, mid: String, transport: TransportDescription, capabilities: MediaCapabilities
     ) -> MediaDescription {
@@ -55,6 +62,7 @@ public struct Offer: Sendable {
         return media
     }
 
+    /// Adds simulcast layers to a section.
     private static func offer(_ layers: [String], in media: inout MediaDescription) {
         precondition(layers.count <= SDPLimits.simulcastLayers, "more layers than anybody takes")
         media.rids = layers.map { RestrictionIdentifier(id: $0, direction: .send) }
@@ -63,7 +71,8 @@ public struct Offer: Sendable {
         media.sourceGroups = []
     }
 
-    /// The stream's H.264 under the names of narrower profiles, the widest first: browsers list those and decode it.
+    /// Returns formats with narrower profiles for an H.264 stream, the widest first. Browsers offer only those, but
+    /// decode the stream.
     private static func narrowerFormats(
         than stream: CarriedFormat?, _ capabilities: MediaCapabilities
     ) -> [PayloadFormat] {
@@ -79,6 +88,7 @@ public struct Offer: Sendable {
         }
     }
 
+    /// Returns the offered format of a codec.
     private static func format(
         for codec: Codec, carrying stream: CarriedFormat?, capabilities: MediaCapabilities
     ) -> PayloadFormat {
@@ -99,12 +109,13 @@ public struct Offer: Sendable {
         }
     }
 
-    /// Numbers that stay the same in every section, as bundled sections have to (RFC 9143).
+    /// The IDs of header extensions, which must be the same in all bundled sections (RFC 9143).
     private static let extensionIDs: [(RTPHeaderExtension, UInt16)] = [
         (.mid, 1), (.absoluteSendTime, 2), (.transportSequenceNumber, 3), (.playoutDelay, 4), (.audioLevel, 5),
         (.absoluteCaptureTime, 6), (.videoOrientation, 7), (.rid, 8), (.repairedRid, 9),
     ]
 
+    /// Returns the `extmap` lines of a section.
     private static func extensions(
         for section: OfferSection, capabilities: MediaCapabilities
     ) -> [ExtensionMapping] {

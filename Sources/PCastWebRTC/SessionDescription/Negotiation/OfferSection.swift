@@ -1,23 +1,24 @@
 public import PCastMedia
 
-/// One section of our offer.
+/// A section of the local offer.
 public struct OfferSection: Sendable {
-    /// Video or audio.
+    /// The media type.
     public var type: MediaType
-    /// Seen from our side.
+    /// The direction, from the local view.
     public var direction: MediaDirection
-    /// The codecs to offer; nil for all that the capabilities name for the type.
+    /// The codecs to offer; nil for all of the capabilities.
     public var codecs: [Codec]?
-    /// The only format to offer, as who relays a stream has no other; nil for all of `codecs`.
+    /// The only format to offer, for a forwarded stream; nil for those of ``codecs``.
     public var format: CarriedFormat?
-    /// Needed to send.
+    /// The local source, which is needed to send; nil otherwise.
     public var source: OutgoingSource?
-    /// The names of the layers that are sent side by side (RFC 8853), `SDPLimits.simulcastLayers` at most; fewer than two
-    /// are no simulcast. Their sources are told apart by name in the packets, and not announced.
+    /// The RIDs of simulcast layers (RFC 8853), at most `SDPLimits.simulcastLayers`. With fewer than two there is no
+    /// simulcast. The SSRCs of layers are not announced, because packets carry the RID.
     public var layers: [String]
-    /// Puts repetitions (RFC 2198) before what they repeat, without which Chromium's answer sends none.
+    /// Whether the format with redundancy (RFC 2198) comes first. Chromium sends redundancy only then.
     public var prefersRedundancy = false
 
+    /// Creates a section.
     public init(
         type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, format: CarriedFormat? = nil,
         source: OutgoingSource? = nil, layers: [String] = []
@@ -30,5 +31,6 @@ public struct OfferSection: Sendable {
         self.layers = layers
     }
 
+    /// Whether the section sends simulcast.
     var hasLayers: Bool { direction.sends && layers.count > 1 }
 }

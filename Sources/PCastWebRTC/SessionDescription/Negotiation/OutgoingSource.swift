@@ -1,14 +1,15 @@
-/// What a section that we send in announces of our packets.
+/// The local source that a section announces.
 public struct OutgoingSource: Hashable, Sendable {
-    /// Of our packets.
+    /// The SSRC of the packets.
     public var ssrc: UInt32
-    /// The SSRC of retransmissions, announced when the section has an RTX format.
+    /// The SSRC of retransmissions, which is announced if the section has an RTX format; nil for none.
     public var rtxSSRC: UInt32?
-    /// The RTCP canonical name, the same for all sources of one clock (RFC 3550, section 6.5.1).
+    /// The RTCP canonical name, the same for all sources with a common clock (RFC 3550, section 6.5.1).
     public var cname: String
-    /// The stream and track that the peer shows.
+    /// The media stream and track.
     public var msid: MediaStreamIdentification
 
+    /// Creates a source.
     public init(ssrc: UInt32, rtxSSRC: UInt32? = nil, cname: String, msid: MediaStreamIdentification) {
         self.ssrc = ssrc
         self.rtxSSRC = rtxSSRC
@@ -16,7 +17,8 @@ public struct OutgoingSource: Hashable, Sendable {
         self.msid = msid
     }
 
-    /// Without the group browsers take retransmissions for a stream of its own and drop them.
+    /// Adds the source to a section. Without the `FID` group, browsers treat retransmissions as another stream and drop
+    /// them.
     func write(to media: inout MediaDescription, hasRTX: Bool) {
         media.msid = msid
         media.sources = [SourceAttributes(ssrc: ssrc, cname: cname, msid: msid)]

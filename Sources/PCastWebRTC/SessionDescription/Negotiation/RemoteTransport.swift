@@ -1,28 +1,32 @@
-/// How the peer is reached and known: what its description says about ICE and DTLS.
+/// The ICE and DTLS parameters in the description of the peer.
 public struct RemoteTransport: Sendable {
-    /// The peer's user name fragment (RFC 8839, section 5.4).
+    /// The ICE username fragment (RFC 8839, section 5.4).
     public var iceUfrag: String
-    /// The peer's password.
+    /// The ICE password.
     public var icePwd: String
-    /// Every fingerprint offered. The peer's certificate has to match one of a hash that we know.
+    /// The fingerprints, of which one with a supported hash must match the certificate.
     public var fingerprints: [FingerprintAttribute]
-    /// Values of `a=candidate`, from `candidate:` on.
+    /// The ICE candidates, beginning with `candidate:`.
     public var candidates: [String]
-    /// No more candidates will come.
+    /// Whether no more candidates will follow.
     public var hasAllCandidates: Bool
-    /// The peer only answers checks: we are controlling.
+    /// Whether the peer is an ICE lite agent, so that this side is controlling.
     public var isLite: Bool
-    /// The peer takes candidates later (RFC 8838).
+    /// Whether the peer accepts candidates later (RFC 8838).
     public var supportsTrickle: Bool
-    /// The peer's `a=setup`; nil when it has none.
+    /// The DTLS role in `a=setup`; nil if missing.
     public var setup: SetupRole?
 
-    /// Takes the transport of the accepted sections, which share one.
+    /// Reads the transport that the accepted sections share.
     ///
-    /// It is that of the section which the BUNDLE group names first, accepted or not (RFC 9143, section 7.1.3). What
-    /// that one does not say, the others do, as older peers write it.
+    /// It is that of the first section in the BUNDLE group, even if that is not accepted (RFC 9143, section 7.1.3).
+    /// Values that it lacks come from the other sections, because older peers write them there.
     ///
-    /// - Parameter sections: the accepted ones; any will do where there is none.
+    /// - Parameters:
+    ///   - description: The description of the peer.
+    ///   - sections: The indexes of the accepted sections; if there are none, all sections are used.
+    ///   - bundle: The BUNDLE group.
+    /// - Throws: ``SDPError`` if ICE credentials or a supported fingerprint are missing.
     init(_ description: SessionDescription, sections: [Int], _ bundle: BundleGroup) throws(SDPError) {
         let own = sections.isEmpty ? Array(description.media.indices) : sections
         let order = bundle.indices + own.filter { !bundle.contains($0) }
@@ -41,7 +45,7 @@ public struct RemoteTransport: Sendable {
         icePwd = pwd
         fingerprints = certified.fingerprints
         setup = holders.lazy.compactMap(\.setup).first
-        // One section's: a browser's other sections name ports that it closes once they are bundled.
+        // The candidates come from one section, because the ports in other sections are closed after bundling.
         let reachable = holders.first { !$0.candidates.isEmpty && ($0.iceUfrag ?? ufrag) == ufrag }
         candidates = reachable?.candidates ?? []
         hasAllCandidates = holder.hasEndOfCandidates

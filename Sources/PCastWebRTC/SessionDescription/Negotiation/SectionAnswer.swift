@@ -1,19 +1,20 @@
 import PCastMedia
 import PCastRTP
 
-/// The answer to one section that we accept.
+/// The answer to an accepted section.
 struct SectionAnswer {
-    /// Without the transport's attributes.
+    /// The section of the answer, without attributes of the transport.
     private(set) var media: MediaDescription
+    /// The result of the negotiation.
     private(set) var negotiated: NegotiatedMedia
 
-    /// What flows in a section, seen from our side.
+    /// Returns the direction of the media in a section, from the local view.
     static func direction(of offer: MediaDescription, _ intent: MediaIntent) -> MediaDirection {
         let wanted = intent.source == nil ? intent.direction.intersection(.receiveOnly) : intent.direction
         return offer.direction.reversed.intersection(wanted)
     }
 
-    /// Nil when no format suits both.
+    /// Answers a section. Returns nil if there is no common format.
     init?(
         to offer: MediaDescription, at index: Int, of type: MediaType, allowsMixedExtensions: Bool,
         capabilities: MediaCapabilities, intent: MediaIntent
@@ -27,7 +28,7 @@ struct SectionAnswer {
             allowsMixed: allowsMixedExtensions)
         var feedback = offered.feedback.intersection(capabilities.feedback).withOneEstimator(
             hasTransportSequenceNumbers: extensions.map.id(of: .transportSequenceNumber) != nil)
-        // Who repeats packets unasked need not be asked for them; ours asks for what was not repeated, by RTX (NACK10).
+        // A sender of redundancy needs no NACK, unless it supports RTX as well, as the clients of this project do.
         if offered.redPayloadType != nil, offered.rtxPayloadType == nil { feedback.remove(.nack) }
         if feedback.contains(.transportCC) { extensions.removeAbsoluteSendTime() }
 
@@ -54,16 +55,17 @@ struct SectionAnswer {
         if direction.receives { answerSimulcast(of: offer) }
     }
 
-    /// `stereo=1` asks for what it is written at the receiving end of (RFC 7587, section 6.1).
+    /// Returns whether stereo is wanted. `stereo=1` is a request of the receiver (RFC 7587, section 6.1).
     private static func isStereo(
         _ offered: PayloadFormat, _ capabilities: MediaCapabilities, _ direction: MediaDirection
     ) -> Bool {
         direction.sends ? offered.parameters["stereo"] == "1" : capabilities.opusStereo
     }
 
+    /// Accepts the layers of a simulcast offer.
     private mutating func answerSimulcast(of offer: MediaDescription) {
         let simulcast = SimulcastNegotiation(offer: offer, payloadType: negotiated.payloadType)
-        // Without the rid in the packets the layers could not be told apart (RFC 8853).
+        // Layers cannot be distinguished without the RID in packets (RFC 8853).
         guard simulcast.description != nil, negotiated.extensionMap.id(of: .rid) != nil else { return }
         media.rids = simulcast.rids
         media.simulcast = simulcast.description
@@ -72,7 +74,7 @@ struct SectionAnswer {
 }
 
 extension PayloadFormat {
-    /// Turns the offered `fmtp` into the answer's.
+    /// Replaces the parameters of the offer by those of the answer.
     fileprivate mutating func answerParameters(
         capabilities: MediaCapabilities, carried: CarriedFormat?, direction: MediaDirection
     ) {
@@ -92,7 +94,7 @@ extension PayloadFormat {
 }
 
 extension FormatParameters {
-    /// RFC 7587, section 6.1.
+    /// Returns the parameters of Opus (RFC 7587, section 6.1).
     static func opus(stereo: Bool) -> FormatParameters {
         var parameters: FormatParameters = ["minptime": "10", "useinbandfec": "1"]
         if stereo {

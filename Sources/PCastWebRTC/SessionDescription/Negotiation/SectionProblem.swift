@@ -1,32 +1,32 @@
-/// A media section of a peer's description that cannot be accepted, and the reason.
+/// A media section that cannot be accepted, and the reason.
 public struct SectionProblem: Hashable, Sendable {
-    /// The reason, with what a person needs to correct it.
+    /// The reason, with the values that help a person correct it.
     public enum Reason: Hashable, Sendable {
-        /// None of the section's codecs is supported, or for a viewer none of them is the stream's.
+        /// None of the section's codecs is supported, or for a viewer none is that of the stream.
         case codec(offered: [String], usable: [String])
-        /// The section's only H.264 has another profile or packetization mode than those that are supported.
+        /// All H.264 formats of the section have unsupported profiles or packetization modes.
         case profile(offered: [String])
-        /// The stream's H.264 comes in fragments, and the section's only H.264 takes whole NAL units (RFC 6184,
-        /// section 6.2).
+        /// The stream is H.264 with fragments, and the section supports only packetization mode 0 (RFC 6184, section
+        /// 6.2).
         case packetizationMode
-        /// There is another section of this kind, and a stream has one track of a kind.
+        /// The stream already has a track of this type.
         case furtherSection
-        /// The description has several sections and no BUNDLE group, and there is one transport.
+        /// The description has several sections but no BUNDLE group, and there is only one transport.
         case noBundle
-        /// The section is not in the BUNDLE group that holds the transport.
+        /// The section is not in the BUNDLE group whose transport is used.
         case notBundled
         /// The section does not multiplex RTP and RTCP on one port (RFC 5761).
         case noRTCPMultiplexing
-        /// The transport is none of those that RFC 9429, section 5.1.2 names.
+        /// The transport protocol is none of those in RFC 9429, section 5.1.2.
         case transportProtocol(String)
-        /// The section is neither audio nor video, such as a data channel.
+        /// The section is neither audio nor video, e.g. a data channel.
         case kind(String)
-        /// Another section has the same `a=mid`.
+        /// Another section has the same MID.
         case duplicateMID
-        /// No fingerprint of the certificate is of a supported hash and of its length.
+        /// No fingerprint has a supported hash function and its length.
         case fingerprint(offered: [String])
 
-        /// A word for programs.
+        /// The identifier of the reason, for programs.
         public var code: String {
             switch self {
             case .codec: "codec"
@@ -44,15 +44,16 @@ public struct SectionProblem: Hashable, Sendable {
         }
     }
 
-    /// The section's place among the `m=` lines, from 0.
+    /// The index of the section in the description.
     public let index: Int
-    /// The section's `a=mid`; nil without one.
+    /// The MID of the section; nil if missing.
     public let mid: String?
-    /// The first word of the `m=` line.
+    /// The media type in the `m=` line.
     public let kind: String
+    /// The reason.
     public let reason: Reason
 
-    /// - Parameter index: the section's place in the description.
+    /// Creates a problem of the section at an index.
     public init(_ media: MediaDescription, at index: Int, _ reason: Reason) {
         self.index = index
         mid = media.mid.map { String($0.prefix(Self.longestName)) }
@@ -60,11 +61,12 @@ public struct SectionProblem: Hashable, Sendable {
         self.reason = reason
     }
 
-    /// The most characters of a peer's name, and the most of its codecs, that are repeated to it.
+    /// The maximum length of a peer's name that is repeated in messages.
     private static let longestName = 64
+    /// The maximum number of a peer's codecs that are repeated in messages.
     static let mostNames = 8
 
-    /// The section and the reason in a sentence.
+    /// The message for a person: the section and the reason.
     public var description: String {
         let name = mid.map { "m= section \(index) (\(kind), mid \($0))" } ?? "m= section \(index) (\(kind))"
         return "\(name): \(reason.sentence)"
@@ -72,7 +74,7 @@ public struct SectionProblem: Hashable, Sendable {
 }
 
 extension SectionProblem.Reason {
-    /// What is wrong and what to do, as a sentence.
+    /// The message for a person: what is wrong and what to do.
     public var sentence: String {
         switch self {
         case .codec(let offered, let usable):
@@ -94,13 +96,14 @@ extension SectionProblem.Reason {
         }
     }
 
+    /// Returns a list of names, or another text if there are none.
     private static func list(_ names: [String], none: String) -> String {
         names.isEmpty ? none : names.prefix(SectionProblem.mostNames).joined(separator: ", ")
     }
 }
 
 extension MediaDescription {
-    /// The names of the section's codecs, each once, without those that only repair or mark what others carry.
+    /// The names of the section's codecs without repetitions, without formats for repair and the like.
     var codecNames: [String] {
         var names: [String] = []
         for type in payloadTypes {
@@ -112,7 +115,7 @@ extension MediaDescription {
         return names
     }
 
-    /// The parameters of the section's H.264 formats, each once.
+    /// The parameters of the section's H.264 formats, without repetitions.
     var h264Parameters: [String] {
         var texts: [String] = []
         for map in rtpMaps where map.encoding.asciiLowercased == "h264" && payloadTypes.contains(map.payloadType) {
@@ -126,13 +129,15 @@ extension MediaDescription {
         return texts
     }
 
-    /// RFC 3551, section 6.
+    /// The names of static payload types (RFC 3551, section 6).
     private static let staticNames: [UInt8: String] = [
         0: "PCMU", 3: "GSM", 4: "G723", 8: "PCMA", 9: "G722", 13: "CN", 18: "G729", 26: "JPEG", 31: "H261", 34: "H263",
     ]
+    /// The names of formats that only accompany codecs.
     private static let helpers: Set = ["rtx", "red", "ulpfec", "flexfec", "flexfec-03", "telephone-event", "cn"]
 
-    /// What RFC 9429, section 5.1.2 has every implementation accept, all of which mean DTLS-SRTP.
+    /// Whether the transport protocol is one that all implementations must accept as DTLS-SRTP (RFC 9429, section
+    /// 5.1.2).
     var hasKnownTransport: Bool {
         let names = [
             "RTP/AVP", "RTP/AVPF", "RTP/SAVP", "RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF",

@@ -1,20 +1,21 @@
-/// How to reach one side and know it: what its description says about ICE and DTLS.
+/// The ICE and DTLS parameters in a local description.
 public struct TransportDescription: Sendable {
-    /// RFC 8839, section 5.4.
+    /// The ICE username fragment (RFC 8839, section 5.4).
     public var iceUfrag: String
-    /// At least 22 characters (RFC 8839, section 5.4).
+    /// The ICE password, at least 22 characters (RFC 8839, section 5.4).
     public var icePwd: String
-    /// Such as `trickle` (RFC 8838).
+    /// The ICE options, e.g. `trickle` (RFC 8838).
     public var iceOptions: [String]
-    /// An ICE lite agent only answers checks (RFC 8445, section 2.5).
+    /// Whether this side is an ICE lite agent (RFC 8445, section 2.5).
     public var isLite: Bool
-    /// Of the certificate that we show.
+    /// The fingerprint of the local certificate.
     public var fingerprint: FingerprintAttribute
-    /// Values of `a=candidate`, from `candidate:` on.
+    /// The ICE candidates, beginning with `candidate:`.
     public var candidates: [String]
-    /// No more candidates will come.
+    /// Whether no more candidates will follow.
     public var hasAllCandidates: Bool
 
+    /// Creates the parameters of a transport.
     public init(
         iceUfrag: String, icePwd: String, iceOptions: [String] = ["trickle"], isLite: Bool = false,
         fingerprint: FingerprintAttribute, candidates: [String], hasAllCandidates: Bool = true
@@ -28,7 +29,8 @@ public struct TransportDescription: Sendable {
         self.hasAllCandidates = hasAllCandidates
     }
 
-    /// Bundled sections share the transport, and each says so: some peers read the first section's, some their own.
+    /// Writes the parameters to a section. All bundled sections have them, because some peers read the first section
+    /// and others each one.
     func write(to media: inout MediaDescription, setup: SetupRole) {
         media.iceUfrag = iceUfrag
         media.icePwd = icePwd
@@ -39,7 +41,7 @@ public struct TransportDescription: Sendable {
         media.hasEndOfCandidates = hasAllCandidates
         guard media.carriesRTP else { return }
         media.multiplexesRTCP = true
-        // RFC 9725, section 4.4.1 demands it of both sides.
+        // Both sides must write it (RFC 9725, section 4.4.1).
         media.requiresRTCPMultiplexing = true
         media.allowsReducedSizeRTCP = true
     }

@@ -1,15 +1,16 @@
-/// A piece of a description that brings ICE candidates later (`application/trickle-ice-sdpfrag`, RFC 8840 section 9),
-/// as WHIP and WHEP send by PATCH (RFC 9725, section 4.3).
+/// A part of a description with additional ICE candidates (`application/trickle-ice-sdpfrag`, RFC 8840, section 9),
+/// which WHIP and WHEP clients send by PATCH (RFC 9725, section 4.3).
 public struct TrickleFragment: Hashable, Sendable {
     /// The candidates of one section.
     public struct Section: Hashable, Sendable {
-        /// The section of the description; nil for the first one.
+        /// The MID of the section; nil for the first one.
         public var mid: String?
-        /// Values of `a=candidate`, from `candidate:` on.
+        /// The ICE candidates, beginning with `candidate:`.
         public var candidates: [String]
-        /// No more candidates will come for the section.
+        /// Whether no more candidates will follow for the section.
         public var hasEndOfCandidates: Bool
 
+        /// Creates a section.
         public init(mid: String? = nil, candidates: [String] = [], hasEndOfCandidates: Bool = false) {
             self.mid = mid
             self.candidates = candidates
@@ -17,17 +18,18 @@ public struct TrickleFragment: Hashable, Sendable {
         }
     }
 
-    /// The credentials that the candidates belong to; new ones restart ICE.
+    /// The ICE username fragment of the candidates; nil if missing. A new one restarts ICE.
     public var iceUfrag: String?
-    /// The password; a restart brings a new one.
+    /// The ICE password; nil if missing.
     public var icePwd: String?
-    /// The side only answers ICE checks (RFC 8445, section 2.5).
+    /// Whether the side is an ICE lite agent (RFC 8445, section 2.5).
     public var isICELite: Bool
-    /// The same as in the description (RFC 9725, section 4.3.3).
+    /// The ICE options, the same as in the description (RFC 9725, section 4.3.3).
     public var iceOptions: [String]
-    /// Those before the first `m=` line have no mid.
+    /// The sections. Candidates before the first `m=` line are in a section without a MID.
     public var sections: [Section]
 
+    /// Creates a fragment.
     public init(
         iceUfrag: String? = nil, icePwd: String? = nil, isICELite: Bool = false, iceOptions: [String] = [],
         sections: [Section] = []
@@ -39,12 +41,15 @@ public struct TrickleFragment: Hashable, Sendable {
         self.sections = sections
     }
 
-    /// Those of all sections.
+    /// The candidates of all sections.
     public var candidates: [String] { sections.flatMap(\.candidates) }
-    /// Whether a section says that no more will come.
+    /// Whether no more candidates will follow for at least one section.
     public var hasEndOfCandidates: Bool { sections.contains(where: \.hasEndOfCandidates) }
 
-    /// Reads a fragment, within the same bounds as a description.
+    /// Parses a fragment, with the same limits as a description.
+    ///
+    /// - Parameter text: The fragment.
+    /// - Throws: ``SDPError`` if a line cannot be read or a limit is exceeded.
     public init(parsing text: String) throws(SDPError) {
         guard text.utf8.count <= SDPLimits.textSize else { throw .tooLarge }
         self.init()
@@ -68,10 +73,12 @@ public struct TrickleFragment: Hashable, Sendable {
         append(section)
     }
 
+    /// Appends a section unless it is empty.
     private mutating func append(_ section: Section) {
         if section != Section() { sections.append(section) }
     }
 
+    /// Reads an attribute; unknown ones are ignored.
     private mutating func read(_ attribute: SDPText, into section: inout Section) {
         let (name, value) = attribute.attribute
         if name.matches("candidate") {
@@ -91,7 +98,7 @@ public struct TrickleFragment: Hashable, Sendable {
         }
     }
 
-    /// The fragment as text, lines ending with CRLF. It holds the ICE password, so it is not for logs.
+    /// The fragment as text, with lines that end with CRLF. It contains the ICE password, so it must not be logged.
     public var text: String {
         var lines: [String] = []
         if isICELite { lines.append("a=ice-lite") }
@@ -100,7 +107,7 @@ public struct TrickleFragment: Hashable, Sendable {
         if let icePwd { lines.append("a=ice-pwd:\(icePwd)") }
         for section in sections {
             if let mid = section.mid {
-                // RFC 8840 section 9.2: the `m=` line only stands for its section, its contents mean nothing.
+                // The `m=` line only represents its section; its content is ignored (RFC 8840, section 9.2).
                 lines.append("m=audio 9 UDP/TLS/RTP/SAVPF 0")
                 lines.append("a=mid:\(mid)")
             }

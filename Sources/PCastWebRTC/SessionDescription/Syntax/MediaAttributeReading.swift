@@ -1,9 +1,13 @@
 extension MediaDescription {
-    /// Takes in one `a=` line, of which `name` and `value` are the parts before and after the colon, without spaces
-    /// around them.
+    /// Reads an `a=` line.
     ///
-    /// False when a section cannot be negotiated without what the line should say. Other unreadable lines are left
-    /// out: peers write what later RFCs or their own drafts define.
+    /// Unreadable lines are ignored in general, because peers write attributes of later RFCs and drafts.
+    ///
+    /// - Parameters:
+    ///   - attribute: The line after `a=`.
+    ///   - name: The part before the colon, without spaces around it.
+    ///   - value: The part after the colon, without spaces around it; nil if there is no colon.
+    /// - Returns: False if the line is malformed and the section cannot be negotiated without it.
     mutating func read(attribute: SDPText, name: SDPText, value: SDPText?) -> Bool {
         guard let value else {
             readFlag(name)
@@ -29,6 +33,7 @@ extension MediaDescription {
         return true
     }
 
+    /// Reads an attribute without a value.
     private mutating func readFlag(_ name: SDPText) {
         if let direction = MediaDirection(rawValue: name.string) {
             self.direction = direction
@@ -46,6 +51,7 @@ extension MediaDescription {
         }
     }
 
+    /// Reads an attribute of ICE, DTLS or SCTP.
     private mutating func readTransport(_ name: SDPText, _ value: SDPText) {
         if name.matches("ice-ufrag") {
             iceUfrag = value.token
@@ -60,6 +66,7 @@ extension MediaDescription {
         }
     }
 
+    /// Reads an attribute of formats.
     private mutating func readFormat(_ name: SDPText, _ value: SDPText) {
         if name.matches("fmtp") {
             let (target, parameters) = value.firstPiece
@@ -74,6 +81,7 @@ extension MediaDescription {
         }
     }
 
+    /// Reads an attribute of sources and streams.
     private mutating func readSource(_ name: SDPText, _ value: SDPText) {
         if name.matches("ssrc") {
             readSourceAttribute(value)
@@ -82,7 +90,7 @@ extension MediaDescription {
         } else if name.matches("msid") {
             msid = MediaStreamIdentification(parsing: value) ?? msid
         } else if name.matches("rid"), let rid = RestrictionIdentifier(parsing: value) {
-            // Firefox has written a rid twice; the first one counts.
+            // The first of repeated RIDs counts, because Firefox has written one twice.
             let isNew = !rids.contains { $0.id == rid.id && $0.direction == rid.direction }
             if isNew, rids.count < SDPLimits.sources { rids.append(rid) }
         } else if name.matches("simulcast"), let simulcast = SimulcastDescription(parsing: value) {
@@ -90,6 +98,7 @@ extension MediaDescription {
         }
     }
 
+    /// Reads an `a=ssrc` line.
     private mutating func readSourceAttribute(_ text: SDPText) {
         let (number, attribute) = text.firstPiece
         guard let ssrc = number.decimal(UInt32.self) else { return }

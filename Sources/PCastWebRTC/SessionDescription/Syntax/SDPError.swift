@@ -1,4 +1,4 @@
-/// Why a session description was refused.
+/// The reason why a session description was rejected.
 public enum SDPError: Error, Hashable, Sendable {
     /// The text is longer than `SDPLimits.textSize`.
     case tooLarge
@@ -6,35 +6,35 @@ public enum SDPError: Error, Hashable, Sendable {
     case tooManyLines
     /// There are more media sections than `SDPLimits.mediaSections`.
     case tooManyMediaSections
-    /// The text does not start with `v=0`.
+    /// The text does not begin with `v=0`.
     case notASessionDescription
-    /// A line (counted from 1, empty lines left out) cannot be read.
+    /// A line is malformed. It is counted from 1, without empty lines.
     case malformedLine(Int)
-    /// An RTP payload type above 127, in this line.
+    /// A line has an RTP payload type above 127.
     case payloadTypeOutOfRange(line: Int)
-    /// No media section carries an ICE user name fragment and a password.
+    /// No media section has an ICE username fragment and a password.
     case missingICECredentials
-    /// No media section carries a certificate's fingerprint (RFC 8122).
+    /// No media section has a certificate fingerprint (RFC 8122).
     case missingFingerprint
-    /// The section whose transport counts, by its place, has fingerprints, and none is of a supported hash and of its
-    /// length.
+    /// The section whose transport is used has fingerprints, but none with a supported hash function and its length.
+    /// The value is its index.
     case unusableFingerprint(section: Int)
-    /// The peer's `a=setup` leaves no DTLS role for us (RFC 8842, section 5).
+    /// The `a=setup` of the peer leaves no DTLS role for this side (RFC 8842, section 5).
     case unusableSetup
-    /// An answer has other sections, or in another order, than the offer (RFC 3264, section 6).
+    /// The sections of an answer differ from those of the offer (RFC 3264, section 6).
     case answerDoesNotMatchOffer
 }
 
-/// The bounds of what is parsed; a description beyond one of them is refused.
+/// The limits of the parser. A description that exceeds one of them is rejected unless the limit says otherwise.
 public enum SDPLimits {
-    /// The longest text, in bytes of UTF-8.
+    /// The maximum size of the text, in bytes of UTF-8.
     public static let textSize = 65_536
-    /// The most lines that are not empty.
+    /// The maximum number of lines that are not empty.
     public static let lines = 4_096
-    /// The most `m=` sections.
+    /// The maximum number of `m=` sections.
     public static let mediaSections = 32
-    /// The most `a=ssrc` and `a=ssrc-group` sources of a section; further ones are ignored.
+    /// The maximum number of `a=ssrc` sources and of `a=ssrc-group` groups in a section; others are ignored.
     public static let sources = 64
-    /// The most simulcast layers that are negotiated; further ones are left out of the answer.
+    /// The maximum number of negotiated simulcast layers; others are omitted from the answer.
     public static let simulcastLayers = 3
 }

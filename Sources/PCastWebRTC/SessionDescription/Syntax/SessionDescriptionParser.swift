@@ -1,11 +1,18 @@
-/// Reads the lines of a description one after another.
+/// Parses a session description line by line.
 struct SessionDescriptionParser {
     private var session = SessionDescription(origin: SessionOrigin(sessionID: 0))
-    /// What the session level says for every section.
+    /// The session-level attributes, which sections inherit.
     private var inherited = MediaDescription(kind: .other(""))
+    /// The section that is being read; nil before the first.
     private var section: MediaDescription?
+    /// The number of the current line, from 1, without empty lines.
     private var line = 0
 
+    /// Parses a whole description.
+    ///
+    /// - Parameter text: The description.
+    /// - Returns: The description.
+    /// - Throws: ``SDPError`` if a line cannot be read or a limit is exceeded.
     mutating func parse(_ text: String) throws(SDPError) -> SessionDescription {
         guard text.utf8.count <= SDPLimits.textSize else { throw .tooLarge }
         for text in SDPLines(text) {
@@ -37,12 +44,14 @@ struct SessionDescriptionParser {
         }
     }
 
+    /// Reads a `b=` line of a section, of which only `AS` matters.
     private mutating func readBandwidth(_ value: SDPText) {
         let (type, kilobits) = value.divided(at: ":")
         guard section != nil, type.matches("AS"), let kilobits else { return }
         section?.bandwidth = kilobits.trimmed.decimal()
     }
 
+    /// Begins a section with its `m=` line.
     private mutating func beginSection(_ value: SDPText) throws(SDPError) {
         finishSection()
         guard session.media.count < SDPLimits.mediaSections else { throw .tooManyMediaSections }
@@ -60,6 +69,7 @@ struct SessionDescriptionParser {
         section = media
     }
 
+    /// Reads the payload types of an `m=` line, without repetitions.
     private func payloadTypes(_ fields: ArraySlice<SDPText>) throws(SDPError) -> [UInt8] {
         var seen = [Bool](repeating: false, count: 128)
         var payloadTypes: [UInt8] = []
@@ -73,6 +83,7 @@ struct SessionDescriptionParser {
         return payloadTypes
     }
 
+    /// Adds the current section, with the session-level attributes that it inherits.
     private mutating func finishSection() {
         guard var media = section else { return }
         if media.iceUfrag == nil, media.icePwd == nil {
@@ -87,6 +98,7 @@ struct SessionDescriptionParser {
         section = nil
     }
 
+    /// Reads an `a=` line of the session or the current section.
     private mutating func readAttribute(_ text: SDPText) throws(SDPError) {
         let (name, value) = text.attribute
         if section == nil, try readSessionAttribute(name, value) { return }
@@ -96,7 +108,7 @@ struct SessionDescriptionParser {
         guard isReadable else { throw .malformedLine(line) }
     }
 
-    /// Whether the attribute belongs to the session alone.
+    /// Reads an attribute that is allowed at session level only. Returns false if it is another one.
     private mutating func readSessionAttribute(_ name: SDPText, _ value: SDPText?) throws(SDPError) -> Bool {
         if name.matches("ice-lite") {
             session.isICELite = true
@@ -114,7 +126,7 @@ struct SessionDescriptionParser {
     }
 }
 
-/// The lines of a text without their ends, empty ones left out.
+/// The lines of a text without their endings. Empty lines are left out.
 struct SDPLines: Sequence, IteratorProtocol {
     private var rest: SDPText
 

@@ -1,7 +1,8 @@
-/// Writes a description line by line.
+/// Writes a session description line by line.
 struct SessionDescriptionWriter {
     private var text = ""
 
+    /// Returns a description as text.
     static func text(of description: SessionDescription) -> String {
         var writer = SessionDescriptionWriter()
         writer.text.reserveCapacity(4_096)
@@ -10,23 +11,27 @@ struct SessionDescriptionWriter {
         return writer.text
     }
 
+    /// Writes a line with its ending.
     private mutating func line(_ line: String) {
         text += line
         text += "\r\n"
     }
 
+    /// Writes an attribute unless its value is nil.
     private mutating func line(_ name: String, _ value: String?) {
         if let value { line("a=\(name):\(value)") }
     }
 
+    /// Writes an attribute without a value, if it is set.
     private mutating func flag(_ name: String, _ isSet: Bool) {
         if isSet { line("a=\(name)") }
     }
 
+    /// Writes the session-level lines.
     private mutating func write(session: SessionDescription) {
         line("v=0")
         line("o=\(session.origin.text)")
-        // RFC 8866 section 5.3 forbids an empty name.
+        // An empty name is not allowed (RFC 8866, section 5.3).
         line("s=\(session.name.isEmpty ? "-" : session.name)")
         line("t=0 0")
         if let mids = session.bundle, !mids.isEmpty { line("group", (["BUNDLE"] + mids).joined(separator: " ")) }
@@ -37,7 +42,8 @@ struct SessionDescriptionWriter {
 
     private mutating func write(media: MediaDescription) {
         let formats = media.carriesRTP ? media.payloadTypes.map { String($0) } : media.otherFormats
-        // RFC 8866 section 9 asks for one format at least, which in a refused section means nothing.
+        // An `m=` line needs at least one format (RFC 8866, section 9), whose value has no meaning in a rejected
+        // section.
         let format = formats.isEmpty ? "0" : formats.joined(separator: " ")
         line("m=\(media.kind.name) \(media.port) \(media.transportProtocol) \(format)")
         line("c=IN IP4 0.0.0.0")

@@ -154,7 +154,7 @@ let package = Package(
             "Playback",
             [
                 "PCast", "PCastMedia", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
-                "PCastCodecs", "PCastRendering",
+                "PCastCodecs", "PCastRendering", .product(name: "Logging", package: "swift-log"),
             ], resources: [.embedInCode("Overlay/Pages")]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
 
@@ -268,6 +268,7 @@ let package = Package(
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
                 "PCastRendering", "PCastNetwork", "PCastMedia", "PCastJSON",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
         tests(

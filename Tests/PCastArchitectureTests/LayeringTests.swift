@@ -38,7 +38,7 @@ private let allowed: [String: Set<String>] = {
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastPlayback"] = media.union([
         "PCast", "PCastJSON", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-        "PCastRendering",
+        "PCastRendering", "Logging",
     ])
     table["PCastCompatibility"] = ["PCast", "PCastPlayback"]
     table["PCastCLI"] = media.union([

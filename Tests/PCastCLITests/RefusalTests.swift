@@ -1,7 +1,9 @@
 import ArgumentParser
 import Foundation
 import PCast
+import PCastMedia
 import PCastPlatform
+import PCastPlayback
 import Testing
 
 @testable import PCastCLI
@@ -42,6 +44,24 @@ struct RefusalTests {
         }
         #expect(failure?.status == .unusableArguments)
         #expect(failure?.sentence?.contains(".mp4, .mkv, .webm") == true)
+    }
+
+    @Test("The first frame's time is a time, belongs to a timeline, and is that of the first item")
+    func timelineStart() throws {
+        let start = ["--timeline-start", "2026-01-31T12:00:00.000Z"]
+        let play = try PlayCommand.parse(["a.mp4", "b.mp4", "--timeline", "NHL/1"] + start)
+        let time = try #require(play.timeline.start)
+        let plan = PlayPlan(
+            addresses: play.uri, cuePoints: [], render: .null, speed: 1, isLooping: false, isMuted: false,
+            timelineStart: time)
+        #expect(plan.videos.map { $0.sources.first?.wallClock?.wallTime } == [time, nil])
+        #expect(plan.videos.first?.sources.first?.wallClock?.position == .zero)
+        for (wrong, word) in [
+            (start, "go with --timeline"), (["--timeline", "NHL/1", "--timeline-start", "noon"], "noon is no time"),
+        ] {
+            let failure = #expect(throws: (any Error).self) { try PlayCommand.parse(["a.mp4"] + wrong) }
+            #expect(failure.map { PlayCommand.message(for: $0) }?.contains(word) == true)
+        }
     }
 
     @Test("An overlay is a programme's name, or a folder that is there and has a page")

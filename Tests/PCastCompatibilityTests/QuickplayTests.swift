@@ -5,16 +5,15 @@ import Testing
 
 @testable import PCastPlayback
 
-/// What the sample prints.
-private let printed = Mutex<[String]>([])
-
-private func note(_ line: String) { printed.withLock { $0.append(line) } }
+/// What the sample prints, of each player: those of other tests are players like it.
+private let printed = Mutex<[ObjectIdentifier: [String]]>([:])
 
 /// The sample's player. What it prints is written down.
 extension Player: EventSendableDelegate {
     public func didReceive(
         event: StreamTimelineEvent, suggestedAction: Action, metadata: StreamTimelineMetadata?
     ) {
+        func note(_ line: String) { printed.withLock { $0[ObjectIdentifier(self), default: []].append(line) } }
         switch event {
         case .gameInfo:
             guard let data = metadata as? TimelineEventMetadata else { return }
@@ -91,12 +90,25 @@ struct QuickplayTests {
         }
         #expect(await subscribed.stream.first { _ in true } == "StreamTimeline subscribed!")
         await streamTimelineManager.settled()
-        let lines = printed.withLock { $0 }
-        #expect(lines.count == 3 && lines.last == "added")
+        let lines = printed.withLock { $0[ObjectIdentifier(player)] ?? [] }
+        try #require(lines.count == 3 && lines.last == "added")
         #expect(lines[0].hasPrefix("Game Info Metadata: [\"id\": ") && lines[1].contains("\"type\": \"goal\""))
         streamTimelineManager.shutdown()
         let unknown = FLStreamTimelineFactory.streamTimelineManager(
             configuration: StreamTimelineConfiguration(leagueName: "NHL", gameId: "1"), player: player)
         #expect(await !unknown.canSubscribeEvents())
+    }
+
+    @Test("without a source and a stream of a platform canSubscribeEvents is false, and the reason can be queried")
+    func noSource() async throws {
+        FLStreamTimelineFactory.source = nil
+        let player = Player(Pipelines().factory)
+        let streamTimelineManager = FLStreamTimelineFactory.streamTimelineManager(
+            configuration: FLStreamTimelineFactory.streamTimelineConfiguration(leagueName: "NHL", gameId: "2354717"),
+            player: player)
+        let (answers, answered) = AsyncStream<Bool>.makeStream()
+        streamTimelineManager.canSubscribeEvents { isSuccess in answered.yield(isSuccess) }
+        #expect(await answers.first { _ in true } == false)
+        #expect(streamTimelineManager.subscriptionFailure == .noPlatform)
     }
 }

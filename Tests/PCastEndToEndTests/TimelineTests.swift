@@ -109,6 +109,33 @@ extension EndToEnd {
             }
         }
 
+        @Test("pcast play --timeline-start says when a plain file was made, and events come as per playhead progress")
+        func start() async throws {
+            try await Workplace.run { place in
+                let film = try await Film.make(seconds: 4, in: place)
+                let ground = try await TimelineGround.start(in: place)
+                // Recorded long after the game.
+                try await ground.add("--id", "wicket", "--type", "wicket", "--at", "2026-05-01T12:00:02.000Z")
+                try await ground.add("--id", "behind", "--type", "wicket", "--at", "2026-05-01T12:00:30.000Z")
+                let player = try place.pcast(
+                    "play", film.file.path, "--render", "null", "--timeline",
+                    "\(TimelineGround.league)/\(TimelineGround.game)", "--timeline-platform", await ground.uri,
+                    "--timeline-start", "2026-05-01T12:00:00.000Z")
+                #expect(try await player.exitStatus() == 0)
+                let told = player.events("timeline")
+                #expect(told.map { $0["id"].text } == ["wicket"])
+                #expect(told.first?["change"].text == "added" && told.first?["type"].text == "wicket")
+                #expect(told.first?["gate"].text == "2026-05-01T12:00:02.000Z")
+                let names = player.output.lines.values.compactMap { line in
+                    ["timeline", "position"].first { line.contains("\"event\":\"\($0)\"") }
+                }
+                let earlier = try #require(names.firstIndex(of: "timeline"))
+                #expect(earlier >= 2, "two seconds of it were played before: \(names)")
+                #expect(
+                    player.events("position").first?["timecode"].text?.hasPrefix("2026-05-01T12:00:0") == true)
+            }
+        }
+
         @Test("An archived game is brought in from its log, and followed by a program")
         func archive() async throws {
             try await Workplace.run { place in

@@ -44,7 +44,7 @@ extension TimelineDelivery {
 
 @Suite("The gate of a timeline")
 struct TimelineGateTests {
-    /// A goal at 1000 that is known at 1200 and corrected at 5000; a penalty at 2000 that is withdrawn at 3000.
+    /// A goal at 1000 that is recorded at 1200 and corrected at 5000; a penalty at 2000 that is withdrawn at 3000.
     private func example() throws -> TimelineLog {
         var script = ScriptedLog()
         try script.put("goal", at: 1_000, recorded: 1_200, "told")
@@ -59,10 +59,10 @@ struct TimelineGateTests {
         var release = TimelineRelease()
         #expect(try release.take(example().revisions) == [])
         func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
-        #expect(told(at: 1_100) == [])
-        #expect(release.due == moment(1_200))
-        #expect(told(at: 1_199) == [])
-        #expect(told(at: 1_200) == ["added goal told"])
+        #expect(told(at: 900) == [])
+        #expect(release.due == moment(1_000))
+        #expect(told(at: 999) == [])
+        #expect(told(at: 1_000) == ["added goal told"])
         #expect(told(at: 2_500) == ["added penalty"])
         #expect(told(at: 3_500) == ["deleted penalty"])
         #expect(told(at: 5_000) == ["modified goal corrected"])
@@ -70,10 +70,61 @@ struct TimelineGateTests {
         #expect(told(at: 900) == ["deleted goal told (seek)"])
         #expect(told(at: 6_000) == ["added goal corrected"])
         #expect(release.due == nil)
-        // Who never was between 2000 and 3000 never hears of the penalty.
+        // A viewer that never was between 2000 and 3000 never receives the penalty.
         var spoiler = TimelineRelease(spoiler: true)
         #expect(try spoiler.take(example().revisions).map(\.line) == ["added goal corrected"])
         #expect(spoiler.move(to: moment(900)) == [])
+    }
+
+    @Test(
+        "an event that is recorded 12 s late comes at once to viewers that are past it, and to others with its own frame",
+        arguments: [0, 1_000, 30_000])
+    func late(delay: Int64) throws {
+        var script = ScriptedLog()
+        var release = TimelineRelease()
+        #expect(release.move(to: moment(12_999 - delay)) == [])
+        try script.put("goal", at: 1_000, recorded: 13_000)
+        let told = try release.take(script.log.revisions)
+        guard delay == 30_000 else { return #expect(told.map(\.line) == ["added goal"]) }
+        #expect(told == [] && release.due == moment(1_000))
+        #expect(release.move(to: moment(999)) == [])
+        #expect(release.move(to: moment(1_000)).map(\.line) == ["added goal"])
+    }
+
+    @Test("a correction of a late event comes to nobody before a live viewer received it")
+    func lateCorrection() throws {
+        var script = ScriptedLog()
+        try script.put("goal", at: 1_000, recorded: 13_000, "told")
+        try script.put("goal", at: 1_000, recorded: 15_000, "corrected")
+        try script.put("none", at: 2_000, recorded: 13_500)
+        try script.delete("none", recorded: 14_000)
+        var release = TimelineRelease()
+        #expect(try release.take(script.log.revisions) == [])
+        func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
+        #expect(told(at: 1_000) == ["added goal told"])
+        #expect(told(at: 2_000) == ["added none"])
+        #expect(told(at: 13_999) == [])
+        #expect(told(at: 14_000) == ["deleted none"])
+        #expect(told(at: 14_999) == [])
+        #expect(told(at: 15_000) == ["modified goal corrected"])
+        #expect(told(at: 14_500) == ["modified goal told (seek)"])
+        #expect(told(at: 500) == ["deleted goal told (seek)"])
+        #expect(told(at: 15_001) == ["added goal corrected"])
+    }
+
+    @Test("an event that is added again after it was deleted is a correction")
+    func addedAgain() throws {
+        var script = ScriptedLog()
+        try script.put("goal", at: 1_000, recorded: 1_000, "told")
+        try script.delete("goal", recorded: 4_000)
+        try script.put("goal", at: 1_000, recorded: 9_000, "after all")
+        var release = TimelineRelease()
+        #expect(try release.take(script.log.revisions) == [])
+        func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
+        #expect(told(at: 1_000) == ["added goal told"])
+        #expect(told(at: 4_000) == ["deleted goal told"])
+        #expect(told(at: 8_999) == [])
+        #expect(told(at: 9_000) == ["added goal after all"])
     }
 
     @Test("without a timecode nothing is known, and what was is taken back")
@@ -137,6 +188,7 @@ struct TimelineGateTests {
             } else {
                 told = release.move(to: moment(Int64(chance.next(below: 12_000))))
             }
+            let fresh = oracle(release.log, at: release.moment)
             for delivery in told {
                 if delivery.reason == nil { #expect(release.moment >= .at(delivery.gate), "\(delivery.line) is early") }
                 let id = try #require(delivery.eventID)
@@ -147,10 +199,23 @@ struct TimelineGateTests {
                 case .unknown: Issue.record("no game was described")
                 }
             }
-            let fresh = TimelineGate.shown(of: release.log, at: release.moment)
-            #expect(release.shown == fresh)
-            #expect(known == fresh.events.compactMapValues { release.log[$0]?.event })
+            #expect(release.shown.events == fresh)
+            #expect(known == fresh.compactMapValues { release.log[$0]?.event })
         }
+    }
+
+    /// The events that may be known at a moment, by the rule and without the gate's own code: an event from its own time on,
+    /// each later revision of it from the later of its time and the time at which it was recorded.
+    private func oracle(_ log: TimelineLog, at moment: TimelineMoment) -> [TimelineEventID: SequenceNumber] {
+        guard case .at(let now) = moment else { return [:] }
+        var newest: [TimelineEventID: TimelineRevision] = [:]
+        var seen: Set<TimelineEventID> = []
+        for revision in log.revisions {
+            guard let id = revision.eventID else { continue }
+            let isFirst = seen.insert(id).inserted
+            if now >= revision.at, isFirst || now >= revision.recordedAt { newest[id] = revision }
+        }
+        return newest.filter { $0.value.event != nil }.mapValues(\.number)
     }
 
     /// Some 200 changes of 60 events: late, corrected, withdrawn, told again, and out of order.

@@ -23,7 +23,7 @@ final class TimelineViewer: Sendable {
         var seeks = 0
         /// Told before their picture.
         var early = 0
-        /// From the picture to being told, in milliseconds.
+        /// From the picture, or from when the event was recorded where that is later, to being told, in milliseconds.
         var late: [Double] = []
         /// How often, of those times when it was looked, the viewer knew something else than he should.
         var wrongSets = 0
@@ -123,7 +123,7 @@ final class TimelineViewer: Sendable {
             figures.sets += 1
             if try !knowsWhatHeShould(log) { figures.wrongSets += 1 }
         }
-        if !place.spoiler { judge(&figures) } else { figures.told = witness.all.count }
+        if !place.spoiler { judge(by: log, &figures) } else { figures.told = witness.all.count }
         return figures
     }
 
@@ -140,8 +140,14 @@ final class TimelineViewer: Sendable {
         }
     }
 
-    private func judge(_ figures: inout Figures) {
+    private func judge(by log: TimelineLog, _ figures: inout Figures) {
         let (told, sights) = (witness.all, playback.witness.sights)
+        let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
+        /// An event that is recorded late cannot be told before that.
+        func recorded(_ delivery: TimelineDelivery) -> Instant? {
+            guard delivery.reason == nil, let revision = log[delivery.number] else { return nil }
+            return now + (revision.recordedAt - wallTime)
+        }
         /// Whether a picture is not the one that follows the one before it.
         func isLanding(_ index: Int) -> Bool {
             index == 0 || !(1...5).contains(sights[index].counter - sights[index - 1].counter)
@@ -166,7 +172,8 @@ final class TimelineViewer: Sendable {
             }
             // Since its picture, or the seek.
             while index > 0, !isLanding(index), hasCome(index - 1) { index -= 1 }
-            figures.late.append((each.moment - sights[index].moment).seconds * 1_000)
+            let known = max(sights[index].moment, recorded(each.delivery) ?? sights[index].moment)
+            figures.late.append(max((each.moment - known).seconds, 0) * 1_000)
         }
     }
 

@@ -80,7 +80,7 @@ struct PlayCommand: AsyncCommand {
         let plan = PlayPlan(
             addresses: uri, cuePoints: cue.map(\.cuePoint), render: place, start: start?.span, speed: speed,
             duration: duration?.span, screenshot: screenshot, isLooping: loop, isMuted: muted,
-            overlay: overlay, timeline: try timeline.plan())
+            overlay: overlay, timeline: try timeline.plan(), timelineStart: timeline.start)
         try await PlayRun(plan, Console(output)).run()
     }
 

@@ -24,7 +24,8 @@ struct TimelineAddCommand: AsyncCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What happened: \(GameEventKind.known.map(\.rawValue).joined(separator: ", ")).", valueName: "type"))
+            "What happened, in any word; known are \(GameEventKind.known.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "type"))
     var type: String?
 
     @Option(help: ArgumentHelp("What happened, for people.", valueName: "text"))

@@ -69,6 +69,7 @@ struct TimelineFollowCommand: AsyncCommand {
 
     private static func failure(_ trouble: TimelineTrouble) -> CommandFailure {
         switch trouble {
+        case .noPlatform: CommandFailure(.nothingToPlay, describing: trouble)
         case .unreachable: CommandFailure(.platformUnreachable, describing: trouble)
         case .refused: CommandFailure(.notAuthorized, describing: trouble)
         case .noGame: CommandFailure(.nothingToPlay, describing: trouble)

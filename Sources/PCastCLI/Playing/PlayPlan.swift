@@ -17,5 +17,12 @@ struct PlayPlan: Sendable {
     var overlay: String?
     var timeline: PlayTimeline.Plan?
 
-    var videos: [Video] { addresses.map { Video($0, cuePoints: cuePoints) } }
+    /// When the first frame of the first item was made; nil for what it says itself.
+    var timelineStart: WallTime?
+
+    var videos: [Video] {
+        addresses.enumerated().map { index, address in
+            Video(address, cuePoints: cuePoints, wallClock: index == 0 ? timelineStart.map { .start($0) } : nil)
+        }
+    }
 }

@@ -61,6 +61,8 @@ struct PlayTimeline: Sendable {
 
     private func tell(_ delivery: TimelineDelivery, _ console: Console) {
         let event = delivery.event
+        // Of the scorecard the total is known, as the sport writes it.
+        let total = event?.scorecard?.total
         console.event(
             "timeline",
             [
@@ -68,11 +70,14 @@ struct PlayTimeline: Sendable {
                 "id": .text(delivery.eventID?.description), "type": .text(event?.type?.rawValue),
                 "description": .text(event?.description ?? delivery.info?.venueName),
                 "at": .string(delivery.at.timestampText), "gate": .string(delivery.gate.timestampText),
-                "reason": .text(delivery.reason?.rawValue),
+                "reason": .text(delivery.reason?.rawValue), "home": .text(total?.home),
+                "visitor": .text(total?.visitor),
             ])
         guard let event, delivery.type == .added else { return }
         let words = [event.type?.rawValue, event.description].compactMap { $0 }
-        if !words.isEmpty { console.say("· " + words.joined(separator: ": ")) }
+        let score = [total?.home, total?.visitor].compactMap { $0 }.joined(separator: ":")
+        guard !words.isEmpty || !score.isEmpty else { return }
+        console.say("· " + words.joined(separator: ": ") + (score.isEmpty ? "" : " (\(score))"))
     }
 
     /// Ends it.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PCastMedia
 import PCastPlayback
 
 /// Of which game `pcast play` tells.
@@ -15,12 +16,23 @@ struct PlayTimelineOptions: ParsableArguments {
     @Option(help: ArgumentHelp("An EdgeAuth token that one may view with.", valueName: "token"))
     var timelineToken: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "When the first frame of the first item was made, as 2026-01-31T12:00:00.000Z, for a file or a playlist that does "
+                + "not say so.", valueName: "utc"))
+    var timelineStart: String?
+
     @Flag(help: "Tell it as soon as it is known, wherever the picture is.")
     var spoiler = false
 
     func validate() throws {
-        if timeline == nil, timelinePlatform != nil || timelineToken != nil || spoiler {
-            throw ValidationError("--timeline-platform, --timeline-token and --spoiler go with --timeline.")
+        if timeline == nil, timelinePlatform != nil || timelineToken != nil || timelineStart != nil || spoiler {
+            throw ValidationError(
+                "--timeline-platform, --timeline-token, --timeline-start and --spoiler go with --timeline.")
+        }
+        if let timelineStart, start == nil {
+            throw ValidationError(
+                "--timeline-start \(timelineStart) is no time: write it as 2026-01-31T12:00:00.000Z.")
         }
         if let timeline, Self.game(timeline) == nil {
             throw ValidationError("--timeline is LEAGUE/GAME, such as NHL/2354717.")
@@ -31,6 +43,9 @@ struct PlayTimelineOptions: ParsableArguments {
         guard let slash = text.firstIndex(of: "/") else { return nil }
         return try? TimelineGame(league: String(text[..<slash]), game: String(text[text.index(after: slash)...]))
     }
+
+    /// When the first frame was made; nil where it is not given.
+    var start: WallTime? { timelineStart.flatMap { Timestamp.parse($0) } }
 
     /// Nil where none is asked for.
     func plan() throws -> PlayTimeline.Plan? {

@@ -13,7 +13,8 @@ public typealias ChangeType = TimelineChangeType
 public enum FLStreamTimelineFactory {
     private static let place = Mutex<(any TimelineSource)?>(nil)
 
-    /// Where timelines come from: the vendor's library knows that by itself, this one is told before the first is made.
+    /// Where the timelines that are made from now on come from. Nil, the default, is the platform of the stream that the player
+    /// plays. Where it plays none, `canSubscribeEvents` answers false, and `subscriptionFailure` says why.
     public static var source: (any TimelineSource)? {
         get { place.withLock { $0 } }
         set { place.withLock { $0 = newValue } }
@@ -29,20 +30,8 @@ public enum FLStreamTimelineFactory {
     public static func streamTimelineManager(
         configuration: StreamTimelineConfiguration, player: Player
     ) -> StreamTimelineManager {
-        StreamTimelineManager(configuration, player: player, source: source ?? NoTimelines())
+        StreamTimelineManager(configuration, player: player, source: source)
     }
-}
-
-/// Where nobody has said where timelines come from.
-private struct NoTimelines: TimelineSource {
-    private static let reason = "nobody has set FLStreamTimelineFactory.source"
-
-    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { throw .unreachable(Self.reason) }
-
-    func follow(
-        _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
-        _ take: @escaping @Sendable (TimelineMessage) throws -> Void
-    ) async throws { throw TimelineTrouble.unreachable(Self.reason) }
 }
 
 extension GameTimeline {

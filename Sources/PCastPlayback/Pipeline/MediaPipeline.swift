@@ -37,18 +37,20 @@ public final class MediaPipeline: PlaybackPipeline {
 
     /// - Parameters:
     ///   - sound: is stopped with the pipeline.
+    ///   - wallClock: when the media were made; nil for what they say.
     ///   - onFrame: is called when a picture is due, in turn with `onEvent`; whoever draws it should not take longer than it
     ///     stands.
     ///   - onEvent: what happens.
     /// - Throws: when no thread can be had.
     public init(
         _ content: any PlaybackContent, sound: any SoundOutput = NullSoundOutput(),
+        wallClock: WallClockMapping? = nil,
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
         onEvent: @escaping @Sendable (PipelineEvent) -> Void = { _ in }
     ) throws(IOError) {
         (self.content, self.sound) = (content, sound)
         (self.onFrame, self.onEvent) = (onFrame, onEvent)
-        state = Mutex(State(presentation: MediaPresentation(at: MonotonicClock.now())))
+        state = Mutex(State(presentation: MediaPresentation(at: MonotonicClock.now(), wallClock: wallClock)))
         do throws(IOError) {
             let presenter = try WorkerThread(name: "present-media", precedence: .media) { [self] in present() }
             threads.withLock { $0.append(presenter) }

@@ -83,6 +83,7 @@ extension MediaPresentation {
         clock.anchor(clock.epoch) { anchors in
             anchors = TimecodeAnchors()
             for anchor in overview.anchors { anchors.add(anchor) }
+            if let wallClock { anchors.add(wallClock.anchor) }
         }
         tell(.overview(overview))
         isChanged = true

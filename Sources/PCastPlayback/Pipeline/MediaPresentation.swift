@@ -87,7 +87,11 @@ struct MediaPresentation {
     var tempoEnd: TimeSpan?
     var hasHandedEnd = false
 
-    init(at now: Instant) {
+    /// When the media were made, by the application's word.
+    private(set) var wallClock: WallClockMapping?
+
+    init(at now: Instant, wallClock: WallClockMapping? = nil) {
+        self.wallClock = wallClock
         clock = PlayheadClock(at: now)
         tell(.buffering(true))
     }

@@ -164,7 +164,10 @@ public final class StreamPipeline: PlaybackPipeline {
         if status == .ok {
             // What has no pictures has landed when it is heard, and goes on with time.
             if stream.videoTracks.isEmpty {
-                change { $0.presented(MediaTime(ticks: 0, rate: .opus), captured: nil, at: $1) }
+                change {
+                    $0.presented(
+                        MediaTime(ticks: 0, rate: .opus), captured: nil, at: $1, wallTime: MonotonicClock.wallTime())
+                }
             }
         } else if stream.endedInfo == nil {
             change { [name] in $0.failed(.notPlayable(name, reason: "the renderer does not start: \(status)"), at: $1) }
@@ -193,7 +196,11 @@ public final class StreamPipeline: PlaybackPipeline {
         }
         guard isShown else { return }
         onFrame(frame)
-        change { $0.presented(frame.timestamp, captured: frame.captureTime, size: frame.dimensions, at: $1) }
+        change {
+            $0.presented(
+                frame.timestamp, captured: frame.captureTime, size: frame.dimensions, at: $1,
+                wallTime: MonotonicClock.wallTime())
+        }
     }
 
     /// Brings the renderer to what was asked for.

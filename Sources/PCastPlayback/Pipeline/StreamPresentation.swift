@@ -11,6 +11,8 @@ struct StreamPresentation {
     static let patience = TimeSpan.milliseconds(500)
     /// Between two anchors of wall time.
     private static let anchorInterval = TimeSpan.seconds(1)
+    /// After so long without a capture time none is expected: the sender's clock is in its reports, and none has come.
+    static let captureTimeout = TimeSpan.seconds(5)
 
     private(set) var clock: PlayheadClock
     private(set) var isOver = false
@@ -60,9 +62,12 @@ struct StreamPresentation {
 
     /// A picture is presented now, or the first sound where there are no pictures.
     ///
-    /// - Parameter size: of the picture; nil of sound.
+    /// - Parameters:
+    ///   - size: of the picture; nil of sound.
+    ///   - wallTime: the time of day at `now`. It counts for a stream that never has capture times.
     mutating func presented(
-        _ timestamp: MediaTime, captured captureTime: WallTime?, size: Dimensions? = nil, at now: Instant
+        _ timestamp: MediaTime, captured captureTime: WallTime?, size: Dimensions? = nil, at now: Instant,
+        wallTime: WallTime? = nil
     ) {
         guard shows() else { return }
         let time = timestamp.span
@@ -74,6 +79,10 @@ struct StreamPresentation {
         if let captureTime, lastAnchor.map({ position - $0 >= Self.anchorInterval }) ?? true {
             lastAnchor = position
             let anchor = TimecodeAnchor(position: position, wallTime: captureTime, source: .capture)
+            clock.anchor(clock.epoch) { $0.add(anchor) }
+        } else if clock.anchors.isEmpty, let wallTime, size == nil || position >= Self.captureTimeout {
+            // It is live: its newest frame counts as made now.
+            let anchor = TimecodeAnchor(position: position, wallTime: wallTime, source: .liveEdge)
             clock.anchor(clock.epoch) { $0.add(anchor) }
         }
         if let size, size != dimensions {

@@ -64,7 +64,8 @@ private struct MediaPlace: Sendable {
         var sound: any SoundOutput = loudspeaker ?? NullSoundOutput()
         if let outlet { sound = OutletSound(outlet, beside: sound) }
         do throws(IOError) {
-            return try MediaPipeline(content, sound: sound, onFrame: show, onEvent: handler)
+            return try MediaPipeline(
+                content, sound: sound, wallClock: source.wallClock, onFrame: show, onEvent: handler)
         } catch {
             content.close()
             throw .notPlayable(source.name, reason: error.description)

@@ -4,13 +4,17 @@ public import PCastMedia
 public struct TimecodeAnchor: Hashable, Sendable {
     /// Who says so, the most trusted last.
     public enum Source: Int, CaseIterable, Comparable, Sendable {
-        /// The file's creation time, or what its owner says of it.
+        /// The clock of this machine, for live media that say nothing: their live edge counts as now.
+        case liveEdge
+        /// The file's creation time.
         case file
         case programDateTime
         /// Timed metadata in the stream, put there where the clock was.
         case timedMetadata
         /// The sender's clock by RTP.
         case capture
+        /// The application says so.
+        case application
 
         public static func < (left: Source, right: Source) -> Bool { left.rawValue < right.rawValue }
     }

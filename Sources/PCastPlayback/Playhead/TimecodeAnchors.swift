@@ -2,7 +2,7 @@ public import PCastHLS
 public import PCastMedia
 
 /// The wall time of each position of an item, by anchors: between two of one run in a straight line, behind the last and
-/// before the first as time goes. Never by the clock of this machine.
+/// before the first as time goes. The clock of this machine counts only for live media that do not say anything.
 public struct TimecodeAnchors: Sendable {
     /// Of each source, by position, one at each.
     private var anchors: [TimecodeAnchor.Source: [TimecodeAnchor]] = [:]

@@ -6,10 +6,18 @@ public struct Source: Hashable, Sendable {
     public var address: String
     public var deliveryMethod: DeliveryMethod
     public var properties: [String: JSONValue]
+    /// When its media were made, where they do not say so; nil for what they say. Of no effect for a stream of a platform.
+    public var wallClock: WallClockMapping?
 
-    /// - Parameter deliveryMethod: nil for the one that the address tells of.
-    public init(_ address: String, deliveryMethod: DeliveryMethod? = nil, properties: [String: JSONValue] = [:]) {
+    /// - Parameters:
+    ///   - deliveryMethod: nil for the one that the address tells of.
+    ///   - wallClock: when its media were made; nil for what they say.
+    public init(
+        _ address: String, deliveryMethod: DeliveryMethod? = nil, properties: [String: JSONValue] = [:],
+        wallClock: WallClockMapping? = nil
+    ) {
         self.address = address
+        self.wallClock = wallClock
         self.deliveryMethod = deliveryMethod ?? DeliveryMethod(address: address)
         self.properties = properties
     }

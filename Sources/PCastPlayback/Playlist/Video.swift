@@ -14,9 +14,15 @@ public struct Video: Hashable, Sendable {
     }
 
     /// With one source.
-    public init(_ address: String, cuePoints: [CuePoint] = [], properties: [String: JSONValue] = [:]) {
+    ///
+    /// - Parameter wallClock: when its media were made; nil for what they say.
+    public init(
+        _ address: String, cuePoints: [CuePoint] = [], properties: [String: JSONValue] = [:],
+        wallClock: WallClockMapping? = nil
+    ) {
         self.init(
-            sources: [Source(address)], cuePoints: CuePointCollection(cuePoints), properties: properties)
+            sources: [Source(address, wallClock: wallClock)], cuePoints: CuePointCollection(cuePoints),
+            properties: properties)
     }
 
     /// The source that is played: the first of HLS over https, else of HLS, else of MP4, else of any kind. Nil without one.

@@ -1,4 +1,5 @@
 import Dispatch
+public import Logging
 import PCastIO
 import PCastJSON
 import PCastMedia
@@ -29,6 +30,7 @@ public final class GameTimeline: Sendable {
         /// Which revision makes it be subscribed.
         var goal: SequenceNumber?
         var attempts = 0
+        var failure: TimelineTrouble?
         var following: Task<Void, Never>?
         var follower: TimelineFollower?
         var waiting: [CheckedContinuation<Void, any Error>] = []
@@ -49,12 +51,20 @@ public final class GameTimeline: Sendable {
     public let configuration: TimelineConfiguration
     public let player: Player
     private let source: any TimelineSource
+    private let logger: Logger
     private let state: Mutex<State>
     private let outbox = DispatchQueue(label: "pcast.timeline.events")
 
-    /// - Parameter player: whose playhead counts, and whose ``Player/eventDelegate`` is told.
-    public init(_ configuration: TimelineConfiguration, player: Player, source: any TimelineSource) {
-        (self.configuration, self.player, self.source) = (configuration, player, source)
+    /// - Parameters:
+    ///   - player: whose playhead counts, and whose ``Player/eventDelegate`` is told.
+    ///   - source: where the timeline comes from; nil for the platform of the stream that the player plays.
+    ///   - logger: receives why the timeline cannot be subscribed to.
+    public init(
+        _ configuration: TimelineConfiguration, player: Player, source: (any TimelineSource)? = nil,
+        logger: Logger = Logger(label: "pcast.timeline")
+    ) {
+        (self.configuration, self.player, self.logger) = (configuration, player, logger)
+        self.source = source ?? PlayedPlatform(player: player)
         state = Mutex(State(release: TimelineRelease(spoiler: configuration.spoiler)))
     }
 
@@ -69,11 +79,34 @@ public final class GameTimeline: Sendable {
 
     // MARK: Following
 
-    /// Whether there is a timeline of the game that may be followed.
+    /// Whether there is a timeline of the game that may be followed. If not, ``subscriptionFailure`` says why, and the reason
+    /// is logged.
     public func canSubscribeEvents() async -> Bool {
-        guard let game = try? game() else { return false }
-        return (try? await source.exists(game)) ?? false
+        do throws(TimelineTrouble) {
+            guard try await source.exists(try game()) else { throw .noGame }
+            note(nil)
+            return true
+        } catch {
+            note(error)
+            return false
+        }
     }
+
+    /// Why the timeline could not be subscribed to when that was last asked for or tried; nil when it could, and before.
+    public var subscriptionFailure: TimelineTrouble? { state.withLock { $0.failure } }
+
+    private func note(_ failure: TimelineTrouble?) {
+        let isNew = state.withLock { state in
+            defer { state.failure = failure }
+            return state.failure != failure
+        }
+        // Who tries again and again is told once.
+        guard let failure, isNew else { return }
+        logger.notice("the timeline cannot be subscribed to: \(failure)", metadata: ["game": "\(gameName)"])
+    }
+
+    /// For people.
+    private var gameName: String { "\(configuration.leagueName)/\(configuration.gameId)" }
 
     /// Begins to follow the game, and returns when all that was said of it so far is here. From then on it comes again by itself
     /// when the connection is lost. Returns at once where it is followed already.
@@ -81,7 +114,13 @@ public final class GameTimeline: Sendable {
     /// - Throws: a ``TimelineTrouble``, when it does not follow; `CancellationError` is not thrown: a task that is cancelled
     ///   waits, and ``shutdown()`` ends it.
     public func subscribeEvents() async throws {
-        let game = try game()
+        let game: TimelineGame
+        do throws(TimelineTrouble) {
+            game = try self.game()
+        } catch {
+            note(error)
+            throw error
+        }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             let phase = state.withLock { state -> Phase in
                 let phase = state.phase
@@ -215,7 +254,7 @@ public final class GameTimeline: Sendable {
             guard state.phase == .subscribing, let goal = state.goal, state.release.log.newest >= goal else {
                 return []
             }
-            state.phase = .subscribed
+            (state.phase, state.failure) = (.subscribed, nil)
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -240,6 +279,7 @@ public final class GameTimeline: Sendable {
             return (state.waiting, state.follower)
         }
         if let follower { player.remove(follower) }
+        if !waiting.isEmpty { note(trouble) }
         for continuation in waiting { continuation.resume(throwing: trouble) }
     }
 

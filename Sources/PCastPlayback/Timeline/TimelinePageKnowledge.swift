@@ -97,17 +97,23 @@ struct TimelinePageKnowledge: Sendable {
         fields["team"] = event.teamInvolved.flatMap { side($0) }.map { .string($0) }
         fields["period"] = event.period.map { .string($0) }
         let total = event.scorecard?.total
-        fields["home"] = total?.home.flatMap { Int64($0) }.map { .integer($0) }
-        fields["away"] = total?.visitor.flatMap { Int64($0) }.map { .integer($0) }
+        fields["home"] = total?.home.map(score)
+        fields["away"] = total?.visitor.map(score)
         fields["event"] = whole(event.object)
         let all = JSONValue.object(fields)
         guard all.text.utf8.count > messageBytes else { return all }
         // Words that long are not for a page.
         fields["event"] = nil
+        fields["kind"] = .string(String((event.type?.rawValue ?? "event").prefix(200)))
         fields["title"] = event.description.map { .string(String($0.prefix(200))) }
         if !names.isEmpty { fields["detail"] = .string(String(names.joined(separator: ", ").prefix(200))) }
         fields["period"] = event.period.map { .string(String($0.prefix(20))) }
         return .object(fields)
+    }
+
+    /// A number where it is one, else the text as the sport writes it, such as `187/4`.
+    private static func score(_ text: String) -> JSONValue {
+        Int64(text).map { .integer($0) } ?? .string(String(text.prefix(24)))
     }
 
     /// As pages speak of teams.

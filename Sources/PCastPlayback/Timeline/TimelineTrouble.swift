@@ -4,6 +4,8 @@ public import PCastTimeline
 public enum TimelineTrouble: Error, Hashable, Sendable {
     /// Nobody answers, or the connection broke: trying again later may help.
     case unreachable(String)
+    /// Nothing tells where timelines come from: no source was given, and no stream of a platform is played.
+    case noPlatform
     /// The service says no.
     case refused(String)
     /// There is no timeline of the game, or not yet.
@@ -18,6 +20,8 @@ extension TimelineTrouble: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unreachable(let reason): "the timeline's service cannot be reached: \(reason)"
+        case .noPlatform:
+            "no platform is known that has the timeline: play a stream of a platform, or give the timeline its source"
         case .refused(let reason): "the timeline's service refuses: \(reason)"
         case .noGame:
             "there is no timeline of this game, or not yet: are league and game written as the producer writes them?"

@@ -1,4 +1,7 @@
-/// What happened.
+/// What happened, by the feed's own word: any text.
+///
+/// The words of the schemas, which are of ice hockey, have names here. A feed of another sport has its own, such as
+/// `three_pointer` or `wicket`.
 public struct GameEventKind: TimelineWord {
     public let rawValue: String
 

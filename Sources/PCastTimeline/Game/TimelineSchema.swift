@@ -4,6 +4,9 @@ import PCastMedia
 /// The JSON schemas of seed 002. No field is required and others may stand beside them; what is there has to be of its type.
 /// Lists are of one kind of element, which the schemas write as a list of one.
 ///
+/// The type of an event is any text, for each sport has its own (``GameEventKind``). Teams, players and the scorecard are as the
+/// schemas have them; what somebody did that no word of theirs says is `unknown`.
+///
 /// The id of an event is said to be a date there. It is an id, by which a feed names an event again, and any text is taken.
 struct TimelineSchema: Sendable {
     fileprivate indirect enum Shape: Sendable {
@@ -55,8 +58,7 @@ struct TimelineSchema: Sendable {
     static let gameEvent = TimelineSchema(
         shape: .record([
             "description": .text, "id": .text, "teamInvolved": .words(TeamSide.known.map(\.rawValue)),
-            "timestamp": .time, "period": .text, "type": .words(GameEventKind.known.map(\.rawValue)),
-            "startTime": .time,
+            "timestamp": .time, "period": .text, "type": .text, "startTime": .time,
             "players": .list(
                 .record(["id": .text, "name": .text, "type": .words(EventRole.known.map(\.rawValue))])),
             "scorecard": .record([

@@ -1,18 +1,18 @@
 /// What may be known at a moment of the programme: a function of the log and that moment, and of nothing else. However a
 /// viewer came there, the same is shown.
 ///
-/// A revision counts from its gate on (``TimelineRevision/gate``), and of those of an event that count, the newest says how it
-/// is. So who watches later sees exactly what who watched without delay saw at that picture: a correction appears when it was
-/// made, and what was withdrawn before the picture of it came is never shown. The first description of the game is known from
-/// the beginning: it says who plays, and nothing of what happens.
+/// A revision counts from its gate on (``TimelineLog/gate(of:)``), and of those of an event that count, the newest says how it
+/// is. An event appears with its own picture, also when its feed was late, and a correction when it was recorded: a viewer
+/// who watches later sees it at the picture at which a live viewer saw it. The first description of the game is known
+/// from the beginning: it says who plays, and nothing of what happens.
 public enum TimelineGate {
     public static func shown(of log: TimelineLog, at moment: TimelineMoment) -> TimelineShown {
         var shown = TimelineShown()
         guard moment != .nowhere else { return shown }
-        let info = log.infos.last { moment.hasReached(log.revisions[$0].gate) } ?? log.infos.first
+        let info = log.infos.last { moment.hasReached(log.gates[$0]) } ?? log.infos.first
         shown.info = info.map { log.revisions[$0].number }
         for (id, places) in log.history {
-            guard let place = places.last(where: { moment.hasReached(log.revisions[$0].gate) }),
+            guard let place = places.last(where: { moment.hasReached(log.gates[$0]) }),
                 log.revisions[place].event != nil
             else { continue }
             shown.events[id] = log.revisions[place].number
@@ -27,6 +27,14 @@ public enum TimelineGate {
     public static func deliveries(
         from before: TimelineShown, to shown: TimelineShown, of log: TimelineLog, at moment: TimelineMoment
     ) -> [TimelineDelivery] {
+        func delivery(
+            _ subject: TimelineDelivery.Subject, _ type: TimelineChangeType, _ revision: TimelineRevision,
+            _ reason: TimelineDelivery.Reason?
+        ) -> TimelineDelivery {
+            TimelineDelivery(
+                subject: subject, type: type, reason: reason, number: revision.number, at: revision.at,
+                gate: log.gate(of: revision.number) ?? revision.at)
+        }
         var back: [TimelineDelivery] = []
         var ahead: [TimelineDelivery] = []
         if let number = shown.info, number != before.info, let revision = log[number], let info = revision.info {
@@ -58,15 +66,6 @@ public enum TimelineGate {
     private static func withdrawal(
         of id: TimelineEventID, in log: TimelineLog, at moment: TimelineMoment
     ) -> TimelineRevision? {
-        log.history[id]?.last { moment.hasReached(log.revisions[$0].gate) }.map { log.revisions[$0] }
-    }
-
-    private static func delivery(
-        _ subject: TimelineDelivery.Subject, _ type: TimelineChangeType, _ revision: TimelineRevision,
-        _ reason: TimelineDelivery.Reason?
-    ) -> TimelineDelivery {
-        TimelineDelivery(
-            subject: subject, type: type, reason: reason, number: revision.number, at: revision.at,
-            gate: revision.gate)
+        log.history[id]?.last { moment.hasReached(log.gates[$0]) }.map { log.revisions[$0] }
     }
 }

@@ -10,8 +10,10 @@ public struct TimelineLog: Sendable {
     /// Places in `revisions`, of each event, and of the game.
     private(set) var history: [TimelineEventID: [Int]] = [:]
     private(set) var infos: [Int] = []
-    /// The gates of all revisions, sorted.
-    private var gates: [WallTime] = []
+    /// The gate of each revision, at its place in `revisions`.
+    private(set) var gates: [WallTime] = []
+    /// The same, sorted.
+    private var sortedGates: [WallTime] = []
     private let limits: TimelineLimits
 
     public init(within limits: TimelineLimits = .standard) { self.limits = limits }
@@ -31,6 +33,21 @@ public struct TimelineLog: Sendable {
 
     public subscript(number: SequenceNumber) -> TimelineRevision? {
         revisions.indices.contains(number.value - 1) ? revisions[number.value - 1] : nil
+    }
+
+    /// The moment of the programme from which on a viewer may know of a revision; nil for one that is not here.
+    ///
+    /// The first revision of an event has the time at which the event happened: it is not before its own picture, and a feed
+    /// that is late is late for live viewers alone. Every other one is a correction, also an event that is added again after
+    /// it was deleted. A correction has the time at which it was recorded, so that nobody knows it before a live viewer did;
+    /// one that moves the event into the future has the event's new time.
+    public func gate(of number: SequenceNumber) -> WallTime? {
+        gates.indices.contains(number.value - 1) ? gates[number.value - 1] : nil
+    }
+
+    private func gate(of revision: TimelineRevision) -> WallTime {
+        if let id = revision.eventID, history[id] == nil { return revision.at }
+        return max(revision.at, revision.recordedAt)
     }
 
     // MARK: What is true now, for who may know all
@@ -55,8 +72,8 @@ public struct TimelineLog: Sendable {
 
     /// The first moment behind this one at which something may be told.
     public func firstGate(after moment: WallTime) -> WallTime? {
-        let index = Self.firstIndex(in: gates) { $0 > moment }
-        return index < gates.count ? gates[index] : nil
+        let index = Self.firstIndex(in: sortedGates) { $0 > moment }
+        return index < sortedGates.count ? sortedGates[index] : nil
     }
 
     private static func firstIndex(in gates: [WallTime], where isBehind: (WallTime) -> Bool) -> Int {
@@ -133,12 +150,14 @@ public struct TimelineLog: Sendable {
         let size = revision.bytes.count
         try checkRoom(size)
         byteCount += size
+        let gate = gate(of: revision)
         if let id = revision.eventID {
             history[id, default: []].append(revisions.count)
         } else {
             infos.append(revisions.count)
         }
-        gates.insert(revision.gate, at: Self.firstIndex(in: gates) { $0 > revision.gate })
+        gates.append(gate)
+        sortedGates.insert(gate, at: Self.firstIndex(in: sortedGates) { $0 > gate })
         revisions.append(revision)
         return true
     }

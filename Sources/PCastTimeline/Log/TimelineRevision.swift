@@ -20,10 +20,6 @@ public struct TimelineRevision: Hashable, Sendable {
         (self.number, self.at, self.recordedAt, self.change) = (number, at, recordedAt, change)
     }
 
-    /// From which moment of the programme on a viewer may know of it: not before it happened, and not before somebody who
-    /// watches without any delay could have known of it.
-    public var gate: WallTime { max(at, recordedAt) }
-
     /// The event that it is of; nil for the game.
     public var eventID: TimelineEventID? {
         switch change {

@@ -30,6 +30,24 @@ actor TimelineGround {
 
     func token() async throws -> String { try await place.token(LocalPlatform.application, "--type", "stream") }
 
+    /// Lets view one stream.
+    ///
+    /// - Parameter playoutBuffer: for how long a viewer by it holds frames at least, as `PT1S`; nil for no longer than needed.
+    func token(for stream: String, playoutBuffer: String? = nil) async throws -> String {
+        let application = LocalPlatform.application
+        guard let playoutBuffer else {
+            return try await place.token(application, "--type", "stream", "--stream", stream)
+        }
+        return try await place.token(
+            application, "--type", "stream", "--stream", stream, "--capability", "playout-buffer=\(playoutBuffer)")
+    }
+
+    /// A stream of the platform, as a player opens it.
+    func address(of stream: String, playoutBuffer: String? = nil) async throws -> String {
+        let token = try await token(for: stream, playoutBuffer: playoutBuffer)
+        return "\(platform.uri)/watch/\(stream)#token=\(token.addingPercentEncoding)"
+    }
+
     /// Kills the platform as no program can prevent, and starts it again at the same place.
     func killAndRestart() async throws {
         platform.program.send(SIGKILL)

@@ -48,7 +48,7 @@ extension EndToEnd {
                 try await browser.wait(for: "document.querySelector('#home-name').textContent === 'BER'")
                 try await agrees(timeline, browser)
 
-                try await live(ground, browser)
+                try await live(ground, place, browser)
                 try await goingAbout(stage, programme, timeline, browser)
                 try await reload(timeline, stage, browser)
                 try await stage.player.seekToLiveEdge()
@@ -124,9 +124,17 @@ extension EndToEnd {
         }
 
         /// What happens now comes with its picture.
-        private func live(_ ground: TimelineGround, _ browser: Browser) async throws {
+        private func live(_ ground: TimelineGround, _ place: Workplace, _ browser: Browser) async throws {
             try await ground.add("--id", "now", "--type", "goal", "--team", "home", "--description", "Now!")
             try await browser.wait(for: "standing.has('now')")
+            // Of another sport the board shows what it knows, as it is written.
+            let event = #"{"type":"fine_leg","scorecard":{"total":{"home":"5/1","visitor":"0"},"overs":"0.4"}}"#
+            try event.write(toFile: place.path("event.json"), atomically: true, encoding: .utf8)
+            try await ground.add("--id", "cricket", "--event", place.path("event.json"))
+            try await browser.wait(for: "standing.has('cricket')")
+            try await browser.wait(for: "document.querySelector('#home-score').textContent === '5/1'")
+            try await browser.wait(
+                for: "document.querySelector('[data-id=cricket]').textContent.includes('fine leg')")
         }
 
         /// Back in the game nothing is there that is still to come, neither in the list nor on the board.

@@ -50,7 +50,8 @@ struct TimelineDoorTests {
                 #expect(try await listener.reaches(1))
                 let path = Self.game + "/events/b"
                 let wrong: [(String, Int, String)] = [
-                    ("{", 400, "byte 1"), (#"{"type":"hero"}"#, 400, "penalty_shot"),
+                    ("{", 400, "byte 1"), (#"{"type":5}"#, 400, "“type” has to be a text"),
+                    (#"{"players":[{"type":"hero"}]}"#, 400, "hittee"),
                     (#"{"players":[5]}"#, 400, "players[0]"), (#"{"timestamp":"now"}"#, 400, "timestamp"),
                     (#"{"id":"c"}"#, 400, "address"), ("[]", 400, "an object"),
                     (#"{"a":"# + String(repeating: "[", count: 50_000), 400, "deep"),

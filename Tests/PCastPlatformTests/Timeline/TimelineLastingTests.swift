@@ -31,7 +31,7 @@ struct TimelineLastingTests {
                 #expect(try await platform.ask("POST", Self.game + "/events/b", #"{"x":"ö\n"}"#).status == 201)
                 try await TimelineListener.follow(platform, Self.game + "/changes") { listener, _ async throws in
                     #expect(try await listener.reaches(2))
-                    #expect(listener.revisions[0].gate == WallTime(millisecondsSinceEpoch: 1_577_836_801_000))
+                    #expect(listener.revisions[0].recordedAt == WallTime(millisecondsSinceEpoch: 1_577_836_801_000))
                 }
             }
             let file = try file(in: folder)

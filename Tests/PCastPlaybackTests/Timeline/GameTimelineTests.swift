@@ -79,9 +79,9 @@ struct GameTimelineTests {
         #expect(timeline.newest == SequenceNumber(3))
         // Who comes to a picture that stands knows what is known there.
         #expect(await told(timeline) == ["gameInfo unknown Arena"])
-        script.run(1.2)
+        script.run(0.9)
         #expect(await told(timeline) == [])
-        script.run(0.1)
+        script.run(0.4)
         #expect(await told(timeline) == ["gameEvent added told"])
         #expect(timeline.shownEvents.map(\.description) == ["told"])
         let session = try #require(player.session)
@@ -136,7 +136,7 @@ struct GameTimelineTests {
         #expect(await told(timeline) == [])
         player.startSeek(to: TimeSpan(seconds: 19.5))
         script.arrive()
-        #expect(await told(timeline) == ["gameEvent added two", "gameEvent added three"])
+        #expect(await told(timeline) == ["gameEvent added three", "gameEvent added two"])
         timeline.shutdown()
     }
 

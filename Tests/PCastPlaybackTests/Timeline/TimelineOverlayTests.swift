@@ -105,6 +105,26 @@ struct TimelineOverlayTests {
         overlay.destroy()
     }
 
+    @Test("The score block interprets the fields that it knows and leaves the rest")
+    func scores() throws {
+        func fields(_ text: String) throws -> String {
+            var known = TimelinePageKnowledge()
+            let message = known.take(
+                TimelineDelivery(
+                    subject: .event(try TimelineEventID("e"), try GameEvent(parsing: Array(text.utf8))), type: .added,
+                    number: SequenceNumber(1), at: WallTime(millisecondsSinceEpoch: 1),
+                    gate: WallTime(millisecondsSinceEpoch: 1)))
+            return try #require(try OverlayReport(message)).metadata
+        }
+        let hockey = try fields(#"{"type":"goal","scorecard":{"total":{"home":"03","visitor":"2"}}}"#)
+        #expect(hockey.contains(#""home":3,"away":2,"event""#))
+        let cricket = try fields(
+            #"{"type":"wicket","scorecard":{"overs":"18.2","total":{"home":"187/4","visitor":""}}}"#)
+        #expect(cricket.contains(#""kind":"wicket""#) && cricket.contains(#""home":"187/4","away":"","event""#))
+        #expect(cricket.contains(#""overs":"18.2""#))
+        #expect(try !fields(#"{"type":"tip_off","scorecard":{"sets":[]}}"#).contains(#""home":"#))
+    }
+
     @Test("What is too long for a page is told without it, and much of it in parts")
     func long() throws {
         var known = TimelinePageKnowledge()

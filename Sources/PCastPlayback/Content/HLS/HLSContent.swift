@@ -62,6 +62,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         let usesParts = timeline.playlist.partTargetDuration != nil
         var anchors = TimecodeAnchors.ofDates(timeline)
         anchors += known.anchors
+        if anchors.isEmpty { anchors = known.loader.edgeAnchors }
         return ContentOverview(
             kind: timeline.playlist.isLive ? .live : .onDemand, tracks: known.tracks, selected: known.selected,
             duration: timeline.duration, seekableRange: timeline.seekableRange(usingParts: usesParts),

@@ -31,6 +31,7 @@ final class PlaylistFollower: Sendable {
     private let variables: [PlaylistVariable]
     private let state = Mutex(State())
     let changes = ChangeSignal()
+    private let advanced: @Sendable (PlaylistTimeline) -> Void
     private let changed: @Sendable () -> Void
     private let failed: @Sendable (String) -> Void
     private let task = Mutex<Task<Void, Never>?>(nil)
@@ -40,14 +41,16 @@ final class PlaylistFollower: Sendable {
     ///   - aligned: another rendition's timeline, on which this one's is placed.
     ///   - first: what was loaded already, and where it came from.
     ///   - failed: called with an address that could not be had.
+    ///   - advanced: called with each playlist that is not stale, before `changed`.
     ///   - changed: called after each change, from any thread.
     init(
         _ uris: [String], fetcher: HLSFetcher, variables: [PlaylistVariable], alignedWith aligned: PlaylistTimeline?,
         first: (MediaPlaylist, base: String)? = nil, failed: @escaping @Sendable (String) -> Void = { _ in },
+        advanced: @escaping @Sendable (PlaylistTimeline) -> Void = { _ in },
         changed: @escaping @Sendable () -> Void
     ) {
         (self.uris, self.fetcher, self.variables) = (uris, fetcher, variables)
-        (self.failed, self.changed) = (failed, changed)
+        (self.failed, self.advanced, self.changed) = (failed, advanced, changed)
         let following = Task { await self.follow(aligned, first) }
         task.withLock { $0 = following }
     }
@@ -162,6 +165,7 @@ final class PlaylistFollower: Sendable {
             }
             (state.base, state.uri) = (URIReference(base), uri)
             state.version += 1
+            if let timeline = state.timeline { advanced(timeline) }
         }
         changes.raise()
         changed()

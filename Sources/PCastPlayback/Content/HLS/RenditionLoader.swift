@@ -42,6 +42,8 @@ final class RenditionLoader: Sendable {
     private let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
     private let aligned: PlaylistTimeline?
+    /// Of all variants, as their playlists come.
+    private let liveEdge = Mutex(LiveEdgeClock())
 
     /// A segment that cannot be had is asked for again for so long: twice what is waited for an answer.
     private let patience: TimeSpan
@@ -83,6 +85,11 @@ final class RenditionLoader: Sendable {
             failed: { [steering, variants] uri in
                 if let pathway = variants.pathway(of: uri) { _ = steering?.failed(pathway) }
             },
+            advanced: { [weak self] timeline in
+                guard timeline.playlist.isLive else { return }
+                let now = MonotonicClock.wallTime()
+                self?.liveEdge.withLock { $0.note(timeline.end, at: now) }
+            },
             changed: { [changes, wait] in
                 changes.raise()
                 wait.raise()
@@ -111,6 +118,9 @@ final class RenditionLoader: Sendable {
 
     /// nil until the playlist came.
     var timeline: PlaylistTimeline? { state.withLock { $0.follower }?.timeline }
+
+    /// What the live edge tells of wall time; empty for what never was live.
+    var edgeAnchors: [TimecodeAnchor] { liveEdge.withLock { $0.anchors } }
 
     /// Rises with each change of the playlist.
     var version: Int { state.withLock { $0.follower }?.current.version ?? 0 }

@@ -82,10 +82,11 @@ function showGame(game) {
 }
 
 // The score is that of the newest event that says one: what is taken back, because the viewer went back, counts no more. Without
-// one it is what was said of the game.
+// one it is what was said of the game. It is a number, or a text as the sport writes it, such as 187/4.
+const isScore = (score) => Number.isFinite(score) || typeof score === "string" && score !== "";
 function showBoard() {
   const events = [...model.events.values()].sort((left, right) => left.at - right.at || (left.seq ?? 0) - (right.seq ?? 0));
-  const newest = events.findLast(({ home, away }) => Number.isFinite(home) || Number.isFinite(away));
+  const newest = events.findLast(({ home, away }) => isScore(home) || isScore(away));
   const { home, away, period } = model.game;
   view.game({
     home: { ...home, score: newest?.home ?? home?.score ?? 0 }, away: { ...away, score: newest?.away ?? away?.score ?? 0 },

@@ -127,8 +127,10 @@ export class View {
   #item(event, isNow, canSeek) {
     const [item, button, mark, title, detail] = ["li", "button", "span", "b", "small"].map((name) => document.createElement(name));
     mark.className = "mark";
-    title.textContent = event.title || this.words.kinds[event.kind] || event.kind;
-    const kind = event.title ? this.words.kinds[event.kind] ?? event.kind : "";
+    // The types of a sport that has no words here are shown as they are.
+    const known = Object.hasOwn(this.words.kinds, event.kind) ? this.words.kinds[event.kind] : String(event.kind ?? "").replaceAll("_", " ");
+    title.textContent = event.title || known;
+    const kind = event.title ? known : "";
     detail.textContent = [timeText(event.at), kind, event.detail].filter(Boolean).join(" · ");
     button.dataset.id = event.id;
     button.dataset.at = event.at;

@@ -1,0 +1,168 @@
+import PCastIO
+import PCastMedia
+import PCastTimeline
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("The wall clock of content that does not say it")
+struct WallClockTests {
+    /// Notes which frame was on the screen when something was told.
+    private final class Witness: EventSendableDelegate {
+        let told = Exclusive<[(line: String, frame: Int)]>([])
+        private let story: Story
+
+        init(_ story: Story) { self.story = story }
+
+        func didReceive(
+            event: StreamTimelineEvent, suggestedAction: SuggestedAction, metadata: (any StreamTimelineMetadata)?
+        ) {
+            guard let data = metadata as? TimelineEventMetadata else { return }
+            let frame = story.stamp
+            told.change { $0.append((data.delivery.line, frame)) }
+        }
+    }
+
+    private static func mapping(_ offset: Bool) -> WallClockMapping {
+        let start = StampedFilm.captureTime
+        guard offset else { return WallClockMapping(position: .seconds(2), wallTime: start + .seconds(2)) }
+        return WallClockMapping(offset: TimeSpan(nanoseconds: start.nanosecondsSinceEpoch))
+    }
+
+    @Test(
+        "a plain file has the wall clock that the application gives, and false receives events as per playhead progress",
+        .timeLimit(.minutes(2)), .enabled(if: Program.hasFFmpeg), arguments: [true, false])
+    func file(asOffset: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 4)
+        try Program.runFFmpeg(
+            "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -g 25 -c:a aac -shortest film.mp4",
+            in: folder.path)
+        let story = Story()
+        let (player, service) = (story.player, ScriptedTimelines())
+        let witness = Witness(story)
+        player.eventDelegate = witness
+        let timeline = GameTimeline(
+            TimelineConfiguration(leagueName: "NHL", gameId: "1", spoiler: false), player: player, source: service)
+        async let subscribed: Void = timeline.subscribeEvents()
+        let connection = try #require(await service.connections.first { _ in true })
+        let start = StampedFilm.captureTime.millisecondsSinceEpoch
+        var log = TimelineScript()
+        // Recorded twelve seconds late.
+        try log.put("goal", at: Double(start + 2_000) / 1_000, recorded: Double(start + 14_000) / 1_000)
+        connection.begin(log.log)
+        try await subscribed
+        player.set(
+            video: Video("\(folder.path)/film.mp4", wallClock: Self.mapping(asOffset)), play: true)
+        try await story.wait(for: "cue points")
+        await timeline.settled()
+        player.pause()
+        let told = try #require(witness.told.change({ $0.first }))
+        #expect(told.line == "added goal")
+        // Frame 50 is the goal's own, by a frame of the file's own beginning; a busy machine may show others before the delegate is called.
+        #expect(told.frame >= 49, "it was told at frame \(told.frame)")
+        let session = try #require(player.session)
+        #expect(session.timecode(at: .seconds(1)) == StampedFilm.captureTime + .seconds(1))
+        #expect(session.position(of: StampedFilm.captureTime + .seconds(3)) == .seconds(3))
+        // By the time of day too.
+        _ = try await player.seek(to: StampedFilm.captureTime + .seconds(1))
+        await player.settled()
+        await timeline.settled()
+        #expect((24...25).contains(story.stamp) && timeline.shownEvents.isEmpty)
+        timeline.shutdown()
+        await story.finish()
+    }
+
+    @Test(
+        "for live media without dates the live edge counts as now", .timeLimit(.minutes(1)),
+        .enabled(if: Program.hasFFmpeg))
+    func live() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedFilm(seconds: 12)
+        let hls = try HLSFilm(film, segmentSeconds: 1, in: folder)
+        let origin = try TestOrigin { request in
+            guard request.path.hasSuffix(".m3u8") else {
+                return (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
+            }
+            return .text(hls.playlist(0..<10, dates: request.path == "/dated.m3u8"))
+        }
+        defer { origin.stop() }
+        let before = MonotonicClock.wallTime()
+        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let after = MonotonicClock.wallTime()
+        var anchors = TimecodeAnchors()
+        for anchor in try #require(content.overview).anchors {
+            #expect(anchor.source == .liveEdge)
+            anchors.add(anchor)
+        }
+        let edge = try #require(anchors.wallTime(at: .seconds(10 as Int64)))
+        #expect(edge >= before && edge <= after)
+        // What has dates is dated by them.
+        let dated = ThreadContent(HLSContent(origin.uri("/dated.m3u8")))
+        defer { dated.close() }
+        _ = try await dated.open()
+        #expect(dated.overview?.anchors.map(\.source).contains(.liveEdge) == false)
+    }
+
+    @Test("a live edge that is seen late changes nothing; one that stood still begins another run")
+    func edge() {
+        func wall(_ seconds: Double) -> WallTime { WallTime(millisecondsSinceEpoch: Int64(seconds * 1_000)) }
+        var clock = LiveEdgeClock()
+        #expect(clock.anchors.isEmpty)
+        func wallTime(at seconds: Double) -> WallTime? {
+            var anchors = TimecodeAnchors()
+            for anchor in clock.anchors { anchors.add(anchor) }
+            return anchors.wallTime(at: TimeSpan(seconds: seconds))
+        }
+        clock.note(.seconds(10), at: wall(1_011))
+        #expect(wallTime(at: 4) == wall(1_005))
+        // Seen sooner, and later.
+        clock.note(.seconds(12), at: wall(1_012.5))
+        #expect(wallTime(at: 4) == wall(1_004.5))
+        clock.note(.seconds(14), at: wall(1_016))
+        // The same playlist again says nothing of now.
+        clock.note(.seconds(14), at: wall(1_040))
+        #expect(wallTime(at: 4) == wall(1_004.5) && clock.anchors.count == 1)
+        // For a minute nothing was made.
+        clock.note(.seconds(16), at: wall(1_078))
+        #expect(wallTime(at: 4) == wall(1_004.5) && wallTime(at: 15) == wall(1_077) && clock.anchors.count == 2)
+        for index in 0..<1_000 { clock.note(.seconds(Int64(18 + index)), at: wall(2_000 + 100 * Double(index))) }
+        #expect(clock.anchors.count == 64)
+    }
+
+    @Test("a stream without capture times counts as live after five seconds, audio alone at once")
+    func stream() throws {
+        let (origin, wall) = (Instant(nanoseconds: 0), WallTime(millisecondsSinceEpoch: 1_780_000_000_000))
+        func playhead(_ frames: Int64, captured: WallTime?, size: Dimensions?) -> Playhead {
+            var stream = StreamPresentation(at: origin)
+            stream.play(at: origin)
+            for number in 0...frames {
+                let span = TimeSpan.milliseconds(number * 40)
+                stream.presented(
+                    MediaTime(ticks: number * 3_600, rate: .video), captured: captured.map { $0 + span }, size: size,
+                    at: origin + span, wallTime: wall + span)
+            }
+            return stream.clock.playhead(at: origin + .milliseconds(frames * 40))
+        }
+        let size = Dimensions(width: 640, height: 360)
+        #expect(playhead(124, captured: nil, size: size).timecode == nil)
+        #expect(playhead(200, captured: nil, size: size).timecode == wall + .seconds(8))
+        #expect(playhead(0, captured: nil, size: nil).timecode == wall)
+        let captured = wall - .milliseconds(200)
+        #expect(playhead(200, captured: captured, size: size).timecode == captured + .seconds(8))
+    }
+
+    @Test("the application's word counts more than the media's")
+    func trust() {
+        var anchors = TimecodeAnchors()
+        for source in TimecodeAnchor.Source.allCases {
+            let wallTime = WallTime(millisecondsSinceEpoch: Int64(source.rawValue) * 1_000)
+            anchors.add(TimecodeAnchor(position: .zero, wallTime: wallTime, source: source))
+            #expect(anchors.wallTime(at: .zero) == wallTime)
+        }
+        #expect(TimecodeAnchor.Source.allCases.last == .application)
+        #expect(TimecodeAnchor.Source.allCases.first == .liveEdge)
+    }
+}

@@ -136,7 +136,7 @@ let package = Package(
             name: "PCast",
             dependencies: [
                 "PCastMedia", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastIO",
-                "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering",
+                "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering", "PCastWindow",
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         module(
@@ -229,6 +229,10 @@ let package = Package(
             name: "PCastWindowing",
             dependencies: ["PCastWindow", "PCastRendering", "PCastCodecs", "PCastIO", "PCastMedia"],
             path: "Tests/PCastWindowing", swiftSettings: settings),
+        // A program that views a stream by the vendor's sample; its display and audio device are named by its environment.
+        .executableTarget(
+            name: "PCastViewing", dependencies: ["PCastCompatibility"], path: "Tests/PCastViewing",
+            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
         tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastMedia", "CXCB"]),
         tests("Records", ["PCastRecords", "PCastMedia", .product(name: "GRDB", package: "GRDB.swift")]),
         tests("Fuzzing", ["PCastFuzzing"]),

@@ -7,6 +7,7 @@
 @_exported public import enum PCastRendering.AspectRatioMode
 @_exported public import class PCastRendering.FrameNotification
 @_exported public import typealias PCastRendering.FrameReadyCallback
+@_exported public import class PCastRendering.MemorySurface
 @_exported public import struct PCastRendering.PictureArrangement
 @_exported public import struct PCastRendering.PixelBuffer
 @_exported public import protocol PCastRendering.RenderSurface
@@ -15,3 +16,6 @@
 @_exported public import struct PCastRendering.SurfaceStatistics
 @_exported public import struct PCastRendering.TerminalOptions
 @_exported public import class PCastRendering.TerminalSurface
+@_exported public import class PCastWindow.PictureWindow
+@_exported public import enum PCastWindow.WindowError
+@_exported public import struct PCastWindow.WindowOptions

@@ -87,6 +87,10 @@ struct OpenWindows {
                 let key = SurfaceKey(symbol: event.key.symbol)
             else { return }
             windows[index].state.events.tell(.key(key))
+        case UInt32(CSDL_EVENT_BUTTON_DOWN):
+            // SDL_BUTTON_LEFT.
+            guard event.button.button == 1, let index = index(of: event.button.window) else { return }
+            windows[index].state.events.tell(.clicked)
         case UInt32(CSDL_EVENT_RENDER_TARGETS_RESET), UInt32(CSDL_EVENT_RENDER_DEVICE_RESET):
             for index in windows.indices { windows[index].forgetCanvas() }
         default: break

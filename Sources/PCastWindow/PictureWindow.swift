@@ -18,10 +18,20 @@ public final class PictureWindow: RenderSurface {
     }
 
     /// Opens the window, also again after it was closed or lost, and returns when it is there. Harmless while it is open.
-    public func open() async throws(WindowError) { try await WindowThread.shared.open(state) }
+    public func open() async throws(WindowError) {
+        state.isRequested = true
+        try await WindowThread.shared.open(state)
+    }
 
     /// Closes the window; it is lost until it is opened again. Harmless when it is not open.
-    public func close() { WindowThread.shared.close(state) }
+    public func close() {
+        state.isRequested = false
+        WindowThread.shared.close(state)
+    }
+
+    /// Whether the application opened the window, and since then neither the application nor a person closed it. True while the
+    /// window is lost for any other reason.
+    public var isOpenRequested: Bool { state.isRequested }
 
     /// Whether it is there.
     public var isOpen: Bool { state.events.dimensions != nil }

@@ -22,6 +22,7 @@ final class WindowState: Sendable {
         /// Title or full screen are to be brought to what the options say.
         var isChanged = false
         var isOpen = false
+        var isRequested = false
         var statistics = SurfaceStatistics()
         var drawing: String?
     }
@@ -86,6 +87,12 @@ final class WindowState: Sendable {
 
     var isOpen: Bool { state.withLock { $0.isOpen } }
 
+    /// Whether the application opened the window, and since then neither it nor a person closed it.
+    var isRequested: Bool {
+        get { state.withLock { $0.isRequested } }
+        set { state.withLock { $0.isRequested = newValue } }
+    }
+
     // MARK: The thread's side
 
     func opened(_ dimensions: Dimensions) {
@@ -102,6 +109,7 @@ final class WindowState: Sendable {
         state.withLock { state in
             state.isOpen = false
             state.drawing = nil
+            if event == .closed { state.isRequested = false }
             guard let waiting = state.waiting else { return }
             state.last = waiting.frame
             state.waiting = nil

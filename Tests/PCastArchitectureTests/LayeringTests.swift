@@ -33,7 +33,7 @@ private let allowed: [String: Set<String>] = {
         "PCastRecords": media.union(["GRDB", "Crypto"]),
     ]
     let edges = ["PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastRendering"]
-    table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["Logging"])
+    table["PCast"] = media.union(core).union(edges).subtracting(["PCastRelay"]).union(["PCastWindow", "Logging"])
     table["PCastPlatform"] = media.union(core).union(["PCastIO", "PCastWeb", "PCastRecords", "PCastTimeline"])
         .union(["Hummingbird", "HTTPTypes", "Logging", "Metrics", "NIOCore"])
     table["PCastPlayback"] = media.union([

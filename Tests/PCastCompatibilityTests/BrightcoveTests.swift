@@ -64,6 +64,72 @@ class PlaylistConsumer: BCOVPlaybackSessionBasicConsumer {
     func didCompletePlaylist(_ playlist: [BCOVVideo]!) { completed += 1 }
 }
 
+/// Every method of the delegate, by the name that Apple's importer gives it.
+class ControllerDelegate: NSObject, BCOVPlaybackControllerDelegate {
+    var told: [String] = []
+    weak var controller: BCOVPlaybackController!
+
+    func playbackController(_ controller: BCOVPlaybackController!, didAdvanceTo session: BCOVPlaybackSession!) {
+        self.controller = controller
+        told.append("advanced")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeDuration duration: TimeInterval
+    ) {
+        told.append("duration \(duration)")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeExternalPlaybackActive externalPlaybackActive: Bool
+    ) {
+        told.append("external \(externalPlaybackActive)")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didPassCuePoints cuePointInfo: [AnyHashable: Any]!
+    ) {
+        let previous = cuePointInfo[kBCOVPlaybackSessionEventKeyPreviousTime] as! TimeInterval
+        let current = cuePointInfo[kBCOVPlaybackSessionEventKeyCurrentTime] as! TimeInterval
+        told.append("cue points from \(previous) to \(current)")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didProgressTo progress: TimeInterval
+    ) {
+        told.append("progress \(progress)")
+    }
+
+    func playbackController(_ controller: BCOVPlaybackController!, didCompletePlaylist playlist: [BCOVVideo]!) {
+        told.append("completed \(playlist.count)")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
+    ) {
+        told.append("lifecycle \(lifecycleEvent.eventType.dropFirst("kBCOVPlaybackSessionLifecycleEvent".count))")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeSeekableRanges seekableRanges: [Any]!
+    ) {
+        told.append("ranges \(seekableRanges.count)")
+    }
+
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        determinedMediaType mediaType: BCOVSourceMediaType
+    ) {
+        told.append("media type \(mediaType)")
+    }
+}
+
 @Suite("What is written for Brightcove")
 struct BrightcoveTests {
     @Test("the methods of the basic consumer are called by the importer's names")
@@ -112,5 +178,107 @@ struct BrightcoveTests {
         playbackController.setVideos([BCOVVideo(sources: [])])
         await player.settled()
         #expect(late.told.suffix(2) == ["advanced", "error noPlayableSource"])
+    }
+
+    /// A controller that has played a second of four, with a cue point passed and another to come.
+    private func playing() async throws -> (BCOVPlaybackController, Pipeline) {
+        let pipelines = Pipelines()
+        let playbackController = BCOVPlaybackController(pipelines.factory)
+        playbackController.isAutoAdvance = true
+        playbackController.isAutoPlay = true
+        let cuePoints = BCOVCuePointCollection([BCOVCuePoint(at: .milliseconds(500)), BCOVCuePoint(at: .seconds(2))])
+        playbackController.setVideos([
+            BCOVVideo(sources: [BCOVSource("https://origin.example/a.mp4")], cuePoints: cuePoints)
+        ])
+        let pipeline = try #require(await pipelines.last(playbackController.controller.player))
+        pipeline.open(seconds: 4)
+        pipeline.run(seconds: 1)
+        await playbackController.controller.player.settled()
+        return (playbackController, pipeline)
+    }
+
+    @Test(
+        "When a delegate is set on a playback controller, it is called with the current external playback active status, and with nothing that has occurred"
+    )
+    func delegateIsSet() async throws {
+        let (playbackController, _) = try await playing()
+        let delegate = ControllerDelegate()
+        playbackController.delegate = delegate
+        await playbackController.controller.player.settled()
+        #expect(delegate.told == ["external false"])
+        #expect(playbackController.delegate === delegate)
+    }
+
+    @Test(
+        "When a delegate is set on a playback controller, didPassCuePoints will only be called for future cue point events"
+    )
+    func delegateCuePoints() async throws {
+        let (playbackController, pipeline) = try await playing()
+        let delegate = ControllerDelegate()
+        playbackController.delegate = delegate
+        pipeline.run(seconds: 2)
+        await playbackController.controller.player.settled()
+        #expect(delegate.told.filter { $0.hasPrefix("cue") } == ["cue points from 1.0 to 3.0"])
+    }
+
+    @Test(
+        "When a delegate is set on a playback controller, didProgressTo will only be called with progress information that has not yet occurred"
+    )
+    func delegateProgress() async throws {
+        let (playbackController, pipeline) = try await playing()
+        let delegate = ControllerDelegate()
+        playbackController.delegate = delegate
+        pipeline.run(seconds: 1)
+        pipeline.end()
+        await playbackController.controller.player.settled()
+        #expect(delegate.told.filter { $0.hasPrefix("progress") } == ["progress 2.0", "progress inf"])
+        #expect(delegate.told.last == "completed 1")
+    }
+
+    @Test("didReceiveLifecycleEvent is called only for lifecycle events that occur after the delegate is set")
+    func delegateLifecycle() async throws {
+        let (playbackController, pipeline) = try await playing()
+        let delegate = ControllerDelegate()
+        playbackController.delegate = delegate
+        playbackController.pause()
+        await playbackController.controller.player.settled()
+        #expect(
+            delegate.told.filter { $0.hasPrefix("lifecycle") } == ["lifecycle PauseRequest", "lifecycle Pause"],
+            "\(delegate.told)")
+
+        // Another delegate takes its place, and it is held by nobody here.
+        var second: ControllerDelegate? = ControllerDelegate()
+        playbackController.delegate = second
+        delegate.told = []
+        pipeline.end()
+        await playbackController.controller.player.settled()
+        #expect(delegate.told == [] && second?.told.contains("lifecycle End") == true)
+        weak let gone = second
+        second = nil
+        #expect(gone == nil && playbackController.delegate == nil)
+        playbackController.setVideos([BCOVVideo(sources: [])])
+        await playbackController.controller.player.settled()
+    }
+
+    @Test("a delegate receives everything of the sessions that begin after it was set, and is no consumer")
+    func delegateFollows() async throws {
+        let pipelines = Pipelines()
+        let playbackController = BCOVPlaybackController(pipelines.factory)
+        let delegate = ControllerDelegate()
+        playbackController.delegate = delegate
+        playbackController.setVideos([BCOVVideo(sources: [BCOVSource("https://origin.example/a.mp4")])])
+        let pipeline = try #require(await pipelines.last(playbackController.controller.player))
+        pipeline.open(seconds: 4)
+        await playbackController.controller.player.settled()
+        #expect(
+            delegate.told == [
+                "advanced", "media type audioVideo", "duration 4.0", "ranges 1", "lifecycle Ready", "progress -inf",
+            ], "\(delegate.told)")
+        #expect(delegate.controller === playbackController)
+        delegate.told = []
+        playbackController.delegate = nil
+        pipeline.run(seconds: 1)
+        await playbackController.controller.player.settled()
+        #expect(delegate.told == [])
     }
 }

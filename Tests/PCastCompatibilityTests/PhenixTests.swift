@@ -226,6 +226,47 @@ struct PhenixTests {
         PhenixSamples.disconnect(pcast)
     }
 
+    @Test(
+        "The auto-focus target must be coordinates as a CGPoint object where [0;0] is the top left of the image, and [1;1] the bottom right"
+    )
+    func focusTarget() async throws {
+        let constraint = try #require(PhenixDeviceConstraint.initWith(CGPoint(x: 0.25, y: 1)))
+        #expect(PhenixDeviceConstraint.initWithAutoFocusTarget(CGPoint(x: 0, y: 0), .exact) != nil)
+        #expect(PhenixDeviceConstraint.initWith(CGPoint(x: 1.5, y: 0)) == nil)
+        #expect(constraint.update(CGPoint(x: 1, y: 0)))
+        #expect(!constraint.updateAutoFocusTarget(CGPoint(x: 0, y: -0.1)))
+        let (pcast, gumOptions, userMediaStream) = try await synthetic()
+        // The test picture has no lens: a soft constraint is reported, a hard one refused.
+        let key = NSNumber(value: PhenixDeviceCapability.autoFocusTarget.rawValue)
+        gumOptions.video.capabilityConstraints[key] = [constraint]
+        #expect(await apart { userMediaStream.apply(gumOptions) } == .ok)
+        #expect(userMediaStream.unmet[.autoFocusTarget] == "it takes no target")
+        gumOptions.video.capabilityConstraints[key] = [.initWith(CGPoint(x: 0.5, y: 0.5), .exact)]
+        #expect(await apart { userMediaStream.apply(gumOptions) } == .failed)
+        userMediaStream.stop()
+        PhenixSamples.disconnect(pcast)
+    }
+
+    @Test(
+        "Uri source, used to stream from uri: a URI that cannot be opened is no camera, whatever the constraint's kind")
+    func uri() async throws {
+        let pcast: PhenixPCast = PhenixPCastFactory.createPCast("http://127.0.0.1:1")
+        pcast.initialize()
+        for type in [PhenixConstraintType.ideal, .exact] {
+            let gumOptions = PhenixUserMediaOptions()
+            gumOptions.audio.enabled = false
+            gumOptions.video.capabilityConstraints = [
+                NSNumber(value: PhenixDeviceCapability.deviceId.rawValue): [
+                    .initWith("file:///no-such-folder/film.mp4", type)
+                ]
+            ]
+            let (status, stream): (PhenixRequestStatus, PhenixUserMediaStream?) = await called { tell in
+                pcast.getUserMedia(gumOptions) { _, status, stream in tell((status, stream)) }
+            }
+            #expect(status == .failed && stream == nil)
+        }
+    }
+
     @Test("the samples of renderers run on a stream of this machine")
     func rendering() async throws {
         let (pcast, _, userMediaStream) = try await synthetic()

@@ -22,6 +22,29 @@ struct SourceSpecificationTests {
         #expect(try SourceSpecification(text) == expected)
     }
 
+    @Test(
+        "a device identifier is a source by itself where it is a URI, an absolute path, synthetic, null or a screen",
+        arguments: [
+            ("rtsp://host/a", SourceSpecification.uri("rtsp://host/a", isLooping: false)),
+            ("file:/a/film.mp4?loop=1", .uri("file:/a/film.mp4", isLooping: true)),
+            ("/a/film.mp4", .uri("/a/film.mp4", isLooping: false)), ("synthetic", .synthetic), ("null", .null),
+            ("screen::1", .screen(display: ":1")), ("usb-0000:00:14.0-1", nil), ("film.mp4", nil),
+            ("/dev/video0", nil), ("camera:1", nil), ("hw:1,0", nil), ("", nil), ("a b://c", nil),
+        ] as [(String, SourceSpecification?)])
+    func identifiers(_ text: String, _ expected: SourceSpecification?) {
+        #expect(SourceSpecification(deviceID: text) == expected)
+    }
+
+    @Test("a device identifier names any device that is enumerated, and not only a camera")
+    func enumerated() throws {
+        for kind in [DeviceConstraint.Kind.ideal, .exact] {
+            for id in try SourceDevices.enumerate(.video).filter({ $0.deviceType != .physical }).map(\.id) {
+                let request = VideoRequest(constraints: [.deviceID: [DeviceConstraint(.text(id), kind: kind)]])
+                #expect(try SourceDevices.select(request).device.info.id == id)
+            }
+        }
+    }
+
     @Test("what a specification prints is read back as itself")
     func description() throws {
         for text in ["camera:7", "microphone", "screen::1", "synthetic", "null", "a.mp4?loop=1", "b?x=1&loop=1"] {

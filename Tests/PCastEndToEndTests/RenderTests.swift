@@ -22,7 +22,7 @@ extension EndToEnd {
         }
 
         /// What is on a display, by FFmpeg's eyes.
-        private static func look(at display: String, in place: Workplace) async throws -> VideoFrame {
+        static func look(at display: String, in place: Workplace) async throws -> VideoFrame {
             let path = place.folder.appendingPathComponent("\(UUID().uuidString).png").path
             let grab = try place.start(
                 "/usr/bin/ffmpeg",

@@ -58,6 +58,36 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "When a delegate is set while a live stream plays, it receives the external playback status and only what has not yet occurred"
+        )
+        func delegate() async throws {
+            try await Workplace.run { place in
+                let publisher = try place.pcast(
+                    "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
+                let link = try #require(try await publisher.event("publishing")["watch"].text)
+                let controller = PlaybackController(.media(isHeard: false, shownOn: StampScreen()))
+                let (consumer, delegate) = (SessionRecord(), SessionRecord())
+                controller.addSessionConsumer(consumer)
+                controller.autoPlay = true
+                let cuePoints = [1, 3].map { CuePoint(at: .seconds($0)) }
+                controller.setVideos([Video(link, cuePoints: cuePoints)])
+                #expect(await consumer.told.first { $0 == .cuePoints(.seconds(1)) } != nil)
+                controller.delegate = delegate
+                let before = try #require(controller.player.playhead?.position)
+                #expect(await delegate.told.first { $0 == .cuePoints(.seconds(3)) } != nil)
+                let told = delegate.told.values
+                #expect(told.first == .external(false) && told.count { $0 == .external(false) } == 1)
+                #expect(!told.contains(.cuePoints(.seconds(1))) && !told.contains(.lifecycle(.ready)))
+                // What waits for its turn while the delegate is set is of at most a few frames.
+                for case .progress(.at(let position)) in told { #expect(position >= before - .milliseconds(100)) }
+                publisher.send(SIGINT)
+                #expect(await delegate.told.first { $0 == .lifecycle(.end) } != nil)
+                controller.player.reset()
+                await controller.player.settled()
+            }
+        }
+
         @Test("pcast play watches a link and a pcast address, and ends with the publisher")
         func program() async throws {
             try await Workplace.run { place in
@@ -97,5 +127,38 @@ extension EndToEnd {
                 try await platform.program.end()
             }
         }
+    }
+}
+
+/// What a consumer or a delegate is told.
+private final class SessionRecord: PlaybackSessionConsumer {
+    enum Entry: Equatable, Sendable {
+        case advanced
+        case external(Bool)
+        case cuePoints(TimeSpan)
+        case progress(PlaybackProgress)
+        case lifecycle(LifecycleEvent)
+    }
+
+    let told = Awaited<Entry>()
+
+    func didAdvance(to session: PlaybackSession) { told.add(.advanced) }
+
+    func session(_ session: PlaybackSession, didChangeExternalPlaybackActive isActive: Bool) {
+        told.add(.external(isActive))
+    }
+
+    func session(_ session: PlaybackSession, didPass cuePoints: CuePointPassage) {
+        for cuePoint in cuePoints.cuePoints {
+            if case .at(let position) = cuePoint.position { told.add(.cuePoints(position)) }
+        }
+    }
+
+    func session(_ session: PlaybackSession, didProgressTo progress: PlaybackProgress) {
+        told.add(.progress(progress))
+    }
+
+    func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent) {
+        told.add(.lifecycle(lifecycleEvent))
     }
 }

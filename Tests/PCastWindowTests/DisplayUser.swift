@@ -68,6 +68,21 @@ final class DisplayUser {
         }
     }
 
+    /// Presses a button of the mouse: 1 for the left one.
+    func click(button: UInt8 = 1) throws {
+        guard let window else { throw WindowProgram.Silent(description: "no window") }
+        for type in [UInt8(XCB_BUTTON_PRESS), UInt8(XCB_BUTTON_RELEASE)] {
+            var event = xcb_button_press_event_t()
+            event.response_type = type
+            event.detail = button
+            event.root = root
+            event.event = window
+            (event.event_x, event.event_y) = (20, 20)
+            event.same_screen = 1
+            send(&event, to: window, mask: XCB_EVENT_MASK_BUTTON_PRESS)
+        }
+    }
+
     /// As a window manager does when its button is pressed.
     func pressClose() throws {
         guard let window else { throw WindowProgram.Silent(description: "no window") }
@@ -95,11 +110,13 @@ final class DisplayUser {
         return answer.pointee.atom
     }
 
-    private func send<Event>(_ event: inout Event, to window: xcb_window_t) {
+    private func send<Event>(
+        _ event: inout Event, to window: xcb_window_t, mask: xcb_event_mask_t = XCB_EVENT_MASK_KEY_PRESS
+    ) {
         withUnsafeBytes(of: &event) { bytes in
             var copy = [CChar](repeating: 0, count: 32)
             for (index, byte) in bytes.prefix(32).enumerated() { copy[index] = CChar(bitPattern: byte) }
-            _ = xcb_send_event(connection, 0, window, UInt32(XCB_EVENT_MASK_KEY_PRESS.rawValue), &copy)
+            _ = xcb_send_event(connection, 0, window, UInt32(mask.rawValue), &copy)
         }
         xcb_flush(connection)
     }

@@ -112,6 +112,11 @@ struct PictureWindowTests {
         _ = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 400, height: 300) }
         try user.press("m")
         #expect(try program.event("event key").contains("\"m\""))
+        try user.click(button: 3)
+        try user.click()
+        try user.press("s")
+        #expect(try program.event("event clicked") == "event clicked")
+        #expect(try program.event("event key").contains("\"s\""))
         try user.resize(width: 200, height: 150)
         #expect(try program.event("event resized") == "event resized(200x150)")
         let small = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 200, height: 150) }

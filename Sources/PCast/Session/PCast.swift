@@ -141,10 +141,16 @@ public final class PCast: Sendable {
         guard options.video.isEnabled || options.audio.isEnabled else {
             throw PCastError(.badRequest, .usage, "neither video nor audio is asked for")
         }
-        return try await DeviceThread.run { () throws(DeviceError) in
+        let stream = try await DeviceThread.run { () throws(DeviceError) in
             let inputs = try SourceInputs(video: options.videoRequest, audio: options.audioRequest)
             return UserMediaStream(LocalMedia(inputs, isOnDemand: options.isOnDemand))
         }
+        if let reason = stream.unmet[.deviceID] {
+            session.logger.warning(
+                "the source that deviceId names is not available, and another one is used",
+                metadata: ["reason": "\(reason)"])
+        }
+        return stream
     }
 
     // MARK: Streams

@@ -67,12 +67,29 @@ public struct UserMediaOptions: Hashable, Sendable {
     /// What is asked of the devices; nil for a track that is not wanted.
     var videoRequest: VideoRequest? {
         guard video.isEnabled else { return nil }
-        return VideoRequest(
-            video.source ?? .camera(id: nil), constraints: video.capabilityConstraints, passesThrough: passesThrough)
+        let (source, constraints) = video.request
+        return VideoRequest(source ?? .camera(id: nil), constraints: constraints, passesThrough: passesThrough)
     }
 
     var audioRequest: AudioRequest? {
         guard audio.isEnabled else { return nil }
-        return AudioRequest(audio.source ?? .microphone(id: nil), constraints: audio.capabilityConstraints)
+        let (source, constraints) = audio.request
+        return AudioRequest(source ?? .microphone(id: nil), constraints: constraints)
+    }
+}
+
+extension MediaTrackOptions {
+    /// The source that is named, by itself or by a device identifier, and what is asked of it beyond that.
+    fileprivate var request: (source: SourceSpecification?, constraints: DeviceConstraints) {
+        guard source == nil, let identifiers = capabilityConstraints[.deviceID] else {
+            return (source, capabilityConstraints)
+        }
+        for (index, constraint) in identifiers.enumerated() {
+            guard case .text(let id) = constraint.value, let named = SourceSpecification(deviceID: id) else { continue }
+            var constraints = capabilityConstraints
+            constraints[.deviceID]?.remove(at: index)
+            return (named, constraints)
+        }
+        return (nil, capabilityConstraints)
     }
 }

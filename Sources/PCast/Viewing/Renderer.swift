@@ -1,17 +1,23 @@
 public import PCastMedia
 public import PCastRendering
 import PCastWebRTC
+import PCastWindow
 import Synchronization
 
-/// Decodes a stream and shows it (Phenix: `PhenixRenderer`), one that was subscribed to or, as a preview, that of this
-/// machine's sources. Without a surface its devices are null: everything is decoded, timed and measured, and the last
-/// picture can be asked for.
+/// Decodes a stream, shows its frames on a render surface and plays its audio (Phenix: `PhenixRenderer`). The stream is
+/// subscribed to or, as a preview, that of this machine's sources.
+///
+/// Frames are shown where the application asks for a surface: by ``setRenderSurfaceReadyCallback(_:)``, which has the renderer
+/// create one, or with a surface of its own (``setRenderSurface(_:)``). Without either, and with null devices, everything is
+/// decoded, timed and measured, and the last frame can be requested.
 public final class Renderer: Sendable {
     private struct State {
         var rendering: Rendering?
         var isMuted = false
         var volume = 1.0
         var surface: (any RenderSurface)?
+        /// Nil where the application supplies the surface, or wants none.
+        var created: CreatedSurface?
         /// Follows what happens to the surface.
         var following: Task<Void, Never>?
         var surfaceReady: (@Sendable (Renderer, any RenderSurface) -> Void)?
@@ -38,9 +44,11 @@ public final class Renderer: Sendable {
     // MARK: Starting and stopping
 
     /// Begins to show the stream, with the last key frame that arrived or the next. Once in a renderer's life.
+    ///
+    /// Where no audio device can be opened, the stream is shown without audio (``isAudioPlayed``).
     public func start() -> RendererStartStatus {
         guard stream.life.endedInfo == nil else { return .failed }
-        return state.withLock { state in
+        let status: RendererStartStatus = state.withLock { state in
             guard state.rendering == nil, !state.isStopped else { return .conflict }
             do {
                 let rendering = try Rendering(stream, options: options, first: first, sizes: sizes)
@@ -57,6 +65,8 @@ public final class Renderer: Sendable {
                 return .failed
             }
         }
+        if status == .ok { createSurface() }
+        return status
     }
 
     /// Begins to show the stream on a surface (Phenix: `start:` with a layer).
@@ -65,15 +75,18 @@ public final class Renderer: Sendable {
         return start()
     }
 
-    /// Ends showing; the last picture and the summary can still be asked for. Harmless when called again.
+    /// Ends showing; the last picture and the summary can still be asked for. A window that the renderer created is closed.
+    /// Harmless when called again.
     public func stop() {
-        let rendering = state.withLock { state in
+        let (rendering, created) = state.withLock { state in
             state.isStopped = true
             state.following?.cancel()
             state.following = nil
-            return state.rendering
+            defer { state.created = nil }
+            return (state.rendering, state.created)
         }
         rendering?.stop()
+        created?.close()
         first.settle(nil)
         sizes.finish()
         measured.finish()
@@ -84,28 +97,76 @@ public final class Renderer: Sendable {
     // MARK: The surface
 
     /// Shows pictures on this surface from now on, the last one at once; nil for none. Its arrangement becomes what the
-    /// options say, and may be changed on the surface itself. Before or after the start.
+    /// options say, and may be changed on the surface itself. Before or after the start. It replaces a surface that the renderer
+    /// created.
     public func setRenderSurface(_ surface: (any RenderSurface)?) {
         if let surface { surface.arrangement = arrangement }
-        state.withLock { state in
-            state.surface = surface
-            if !options.useNullVideoDevice { state.rendering?.surface = surface }
+        let created = state.withLock { state in
+            attach(surface, &state)
             state.following?.cancel()
             state.following = surface.map { follow($0) }
+            defer { state.created = nil }
+            return state.created
         }
+        created?.close()
     }
 
-    /// Calls back when the surface can be seen: when it is there, and each time that it is again after it was lost (seed
-    /// 004, `setRenderSurfaceReadyCallback`).
+    /// Calls back each time that the render surface is ready: at first, and again after an interruption (Phenix:
+    /// `setRenderSurfaceReadyCallback`).
+    ///
+    /// If the application has not supplied a surface, the renderer creates it when it is started, or now if it is running:
+    /// * Where a display is available (`DISPLAY`, `WAYLAND_DISPLAY`), it is a ``PictureWindow`` with the aspect mode of the
+    ///   options. It appears with the first frame. SDL 2 is loaded at that time.
+    /// * Otherwise it is a ``MemorySurface``, from which the application draws. Without SDL 2 it is the same.
+    ///
+    /// A window that is lost is opened again, or replaced by a `MemorySurface` when that is impossible, and delivered again. A
+    /// window that a person closed stays closed until the application opens it (``PictureWindow/open()``), and then it is
+    /// delivered again. No surface is created for a stream without video or for a null video device.
     public func setRenderSurfaceReadyCallback(
         _ callback: @escaping @Sendable (Renderer, any RenderSurface) -> Void
     ) {
-        state.withLock { state in
+        let isCreating = state.withLock { state in
             state.surfaceReady = callback
-            // Whoever comes late is told that it is there.
+            guard state.created == nil else {
+                // Whoever comes late is told that it is there.
+                if let surface = state.surface, (surface as? PictureWindow)?.isOpen ?? true {
+                    Task { callback(self, surface) }
+                }
+                return false
+            }
             state.following?.cancel()
             state.following = state.surface.map { follow($0) }
+            return state.surface == nil && state.rendering != nil && !state.isStopped
         }
+        if isCreating { createSurface() }
+    }
+
+    /// Creates the surface that the application asked for and did not supply.
+    private func createSurface() {
+        guard !options.useNullVideoDevice, !stream.videoTracks.isEmpty else { return }
+        let arrangement = arrangement
+        state.withLock { state in
+            guard state.surface == nil, state.created == nil, state.surfaceReady != nil, !state.isStopped else {
+                return
+            }
+            state.created = CreatedSurface(
+                arrangement, attach: { [weak self] in self?.attachCreated($0) },
+                deliver: { [weak self] in self?.deliver($0) })
+        }
+    }
+
+    private func attachCreated(_ surface: any RenderSurface) {
+        state.withLock { state in
+            // Meanwhile the application may have supplied a surface, or stopped the renderer.
+            if state.created != nil { attach(surface, &state) }
+        }
+    }
+
+    private func deliver(_ surface: any RenderSurface) { state.withLock { $0.surfaceReady }?(self, surface) }
+
+    private func attach(_ surface: (any RenderSurface)?, _ state: inout State) {
+        state.surface = surface
+        if !options.useNullVideoDevice { state.rendering?.surface = surface }
     }
 
     private func follow(_ surface: any RenderSurface) -> Task<Void, Never> {
@@ -114,7 +175,7 @@ public final class Renderer: Sendable {
             for await event in events {
                 guard case .ready = event else { continue }
                 guard let self, !Task.isCancelled else { return }
-                self.state.withLock { $0.surfaceReady }?(self, surface)
+                self.deliver(surface)
             }
         }
     }
@@ -132,6 +193,9 @@ public final class Renderer: Sendable {
     }
 
     // MARK: Sound
+
+    /// Whether audio is played: false before the start, with a null audio device, and where no audio device can be opened.
+    public var isAudioPlayed: Bool { rendering?.isAudioPlayed ?? false }
 
     public var isAudioMuted: Bool { state.withLock { $0.isMuted } }
 

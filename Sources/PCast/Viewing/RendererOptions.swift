@@ -9,8 +9,10 @@ public struct RendererOptions: Hashable, Sendable {
     /// Whether latency and skew are read from the test picture and the clapper, where the stream has them.
     public var measuresTestSignal: Bool
 
-    /// Whether sound is decoded, timed and measured, and not heard; without, it is played on what the user's configuration of
-    /// ALSA calls "default", and ``Renderer/start()`` fails when that cannot be opened.
+    /// Whether audio is decoded, timed and measured, and not played. Otherwise it is played on the device that the user's
+    /// configuration of ALSA calls "default", if that can be opened (``Renderer/isAudioPlayed``). False unless it is set.
+    ///
+    /// A preview of a microphone plays the microphone as well: set this where loudspeakers would be recorded again.
     public var useNullAudioDevice: Bool
 
     /// Whether pictures are decoded, timed and measured, and not seen, whatever surface the renderer is given.
@@ -26,7 +28,7 @@ public struct RendererOptions: Hashable, Sendable {
     public var rotation: PictureTurn
 
     public init(
-        lipSync: Bool = true, measuresTestSignal: Bool = true, useNullAudioDevice: Bool = true,
+        lipSync: Bool = true, measuresTestSignal: Bool = true, useNullAudioDevice: Bool = false,
         useNullVideoDevice: Bool = false, aspectRatioMode: AspectRatioMode = .automatic,
         autoMirroringEnabled: Bool = false, rotation: PictureTurn = .none
     ) {
@@ -38,4 +40,6 @@ public struct RendererOptions: Hashable, Sendable {
         self.autoMirroringEnabled = autoMirroringEnabled
         self.rotation = rotation
     }
+    /// Neither shows frames nor plays audio: everything is decoded, timed and measured.
+    public static let nullDevices = RendererOptions(useNullAudioDevice: true, useNullVideoDevice: true)
 }

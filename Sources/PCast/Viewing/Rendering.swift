@@ -64,8 +64,19 @@ final class Rendering: Sendable {
     ) throws -> StreamRenderer {
         var callbacks = callbacks
         callbacks.onKeyFrameNeeded = onKeyFrameNeeded
-        return try StreamRenderer(options: options, callbacks: callbacks)
+        do {
+            return try StreamRenderer(options: options, callbacks: callbacks)
+        } catch {
+            // Without an audio device the stream can be seen all the same.
+            guard options.loudspeaker != nil else { throw error }
+            var silent = options
+            silent.loudspeaker = nil
+            return try StreamRenderer(options: silent, callbacks: callbacks)
+        }
     }
+
+    /// Whether an audio device plays the audio.
+    var isAudioPlayed: Bool { renderer.loudspeakerStatistics != nil }
 
     /// Answers what ends it.
     private func take(from media: RemoteMedia, _ stream: MediaStream) -> @Sendable () -> Void {

@@ -21,7 +21,8 @@ struct Viewing: Sendable {
         let pcast = PCast(PCastOptions(uri: uri))
         _ = try await pcast.start(authenticationToken: authenticationToken)
         let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
-        let renderer = stream.createRenderer(RendererOptions(lipSync: lipSync))
+        let renderer = stream.createRenderer(
+            RendererOptions(lipSync: lipSync, useNullAudioDevice: true, useNullVideoDevice: true))
         guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
         try await Task.sleep(for: duration)
         renderer.stop()
@@ -46,7 +47,7 @@ struct Viewing: Sendable {
             try await Task.sleep(for: .nanoseconds(pause().nanoseconds))
             let beginning = MonotonicClock.now()
             let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
-            let renderer = stream.createRenderer()
+            let renderer = stream.createRenderer(.nullDevices)
             guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
             try await Task.sleep(for: Self.startUpTime)
             renderer.stop()
@@ -84,7 +85,7 @@ struct Viewing: Sendable {
 
     private func join(_ pcast: PCast, since beginning: Instant) async throws -> TimeSpan {
         let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
-        let renderer = stream.createRenderer()
+        let renderer = stream.createRenderer(.nullDevices)
         guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded here") }
         let watchdog = Task {
             try await Task.sleep(for: .seconds(10))

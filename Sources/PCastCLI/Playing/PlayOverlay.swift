@@ -11,16 +11,19 @@ struct PlayOverlay: Sendable {
 
     /// - Parameters:
     ///   - name: of a programme, or a folder with an `index.html`.
+    ///   - controls: the built-in controls of the window or the terminal; nil without one.
     ///   - timeline: what its pages are told of, if anything.
     /// - Throws: `CommandFailure` for what is neither.
-    init(_ name: String, of player: Player, telling timeline: PlayTimeline?) throws {
+    init(
+        _ name: String, of player: Player, with controls: PlayerControls?, telling timeline: PlayTimeline?
+    ) throws {
         let folder = try Self.folder(name)
         let program = folder.map { URL(fileURLWithPath: $0).standardizedFileURL.lastPathComponent } ?? name
         // A person opens the page whenever they like, and closes it again.
         let configuration = OverlayCore.Configuration(fatal: nil, expectsPages: false)
         do throws(OverlayError) {
             overlay = try Overlay(
-                program: program, player: PlayerOverlayPlugin(player), configuration: configuration)
+                program: program, player: PlayerOverlayPlugin(player, controls: controls), configuration: configuration)
         } catch {
             throw CommandFailure(.unusableArguments, "--overlay: \(error.reason).")
         }

@@ -39,11 +39,14 @@ struct PlayRun: Sendable {
     }
 
     private func play(at showing: ShowingPlace?) async throws -> PlayEnd.Cause {
+        let controls = showing.map { PlayerControls(on: $0.surface) }
         let player = Player(
-            .media(isHeard: showing != nil, shownOn: showing?.surface, subscribe: PlayStreams.subscribe))
+            .media(isHeard: showing != nil, shownOn: controls?.surface, subscribe: PlayStreams.subscribe))
+        controls?.attach(player)
+        defer { controls?.close() }
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
         let timeline = plan.timeline.map { PlayTimeline($0, of: player) }
-        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, telling: timeline) }
+        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, with: controls, telling: timeline) }
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
         if let start = plan.start { player.startSeek(to: start) }
@@ -59,6 +62,7 @@ struct PlayRun: Sendable {
                 }
             }
             if let showing { group.addTask { await steer(player, by: showing) } }
+            if let controls { group.addTask { await follow(controls) } }
             if let overlay { group.addTask { try await overlay.serve(console) } }
             if let timeline { group.addTask { try await timeline.follow(console) } }
             let cause = await end.wait()
@@ -93,7 +97,7 @@ struct PlayRun: Sendable {
                 } catch {
                     console.say("No picture could be taken: \(error).")
                 }
-            case .key, .ready, .resized: break
+            case .key, .clicked, .ready, .resized: break
             }
         }
     }
@@ -126,6 +130,10 @@ struct PlayRun: Sendable {
             default: break
             }
         }
+    }
+
+    private func follow(_ controls: PlayerControls) async {
+        for await change in controls.changes { console.event("controls", ["controls": .string(change.rawValue)]) }
     }
 
     /// Where it is, once a second.

@@ -44,7 +44,8 @@ struct PublishRun: Sendable {
     /// Shows the sources themselves; nil where nothing is asked for.
     private func show(_ media: UserMediaStream, at preview: ShowingPlace?) throws -> Renderer? {
         guard let preview else { return nil }
-        let renderer = media.mediaStream.createRenderer(RendererOptions(autoMirroringEnabled: true))
+        let renderer = media.mediaStream.createRenderer(
+            RendererOptions(useNullAudioDevice: true, autoMirroringEnabled: true))
         guard renderer.start(on: preview.surface) == .ok else {
             throw CommandFailure(.deviceTrouble, "What is published cannot be shown here: its source has ended.")
         }

@@ -19,22 +19,15 @@ struct ShownStream: Sendable {
     ///   - path: where it is recorded; nil for nowhere.
     init(_ stream: MediaStream, at place: ShowingPlace?, recording path: String?) throws {
         self.stream = stream
-        let heard = place.flatMap { Self.started(stream, at: $0, isHeard: true) }
-        guard let started = heard ?? Self.started(stream, at: place, isHeard: false) else {
+        // Where it is seen it is heard as well.
+        renderer = stream.createRenderer(
+            place == nil ? .nullDevices : RendererOptions())
+        if let place { renderer.setRenderSurface(place.surface) }
+        (sizes, statistics) = (renderer.videoDisplayDimensionsChanges, renderer.statistics)
+        guard renderer.start() == .ok else {
             throw CommandFailure(.failed, "The stream cannot be decoded here: it has ended, or no thread can be had.")
         }
-        isHeard = heard != nil
-        (renderer, sizes, statistics) = started
+        isHeard = renderer.isAudioPlayed
         recording = try path.map { path throws(PCastError) in try stream.record(to: path) }
-    }
-
-    /// Nil when it cannot be started.
-    private static func started(
-        _ stream: MediaStream, at place: ShowingPlace?, isHeard: Bool
-    ) -> (Renderer, AsyncStream<Dimensions>, AsyncStream<ViewerStatistics>)? {
-        let renderer = stream.createRenderer(RendererOptions(useNullAudioDevice: !isHeard))
-        renderer.setRenderSurface(place?.surface)
-        let (sizes, statistics) = (renderer.videoDisplayDimensionsChanges, renderer.statistics)
-        return renderer.start() == .ok ? (renderer, sizes, statistics) : nil
     }
 }

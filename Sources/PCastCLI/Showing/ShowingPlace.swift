@@ -73,7 +73,7 @@ struct ShowingPlace: Sendable {
             case .key(.character("s")): await fulfil(.screenshot)
             case .key(.character("f")): toggleFullscreen()
             case .lost: await fulfil(.quit)
-            case .key, .ready, .resized: break
+            case .key, .clicked, .ready, .resized: break
             }
         }
     }

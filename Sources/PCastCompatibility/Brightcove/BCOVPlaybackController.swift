@@ -6,6 +6,8 @@ import Synchronization
 public final class BCOVPlaybackController: Sendable {
     public let controller: PlaybackController
     private let adapters = Mutex<[ObjectIdentifier: BasicConsumerAdapter]>([:])
+    /// Holds the adapter of the delegate, which holds the delegate weakly.
+    private let delegation = Mutex<BasicDelegateAdapter?>(nil)
 
     public init(_ controller: PlaybackController) { self.controller = controller }
 
@@ -73,5 +75,16 @@ public final class BCOVPlaybackController: Sendable {
         guard let consumer else { return }
         let adapter = adapters.withLock { $0.removeValue(forKey: ObjectIdentifier(consumer)) }
         if let adapter { controller.removeSessionConsumer(adapter) }
+    }
+
+    /// Receives what happens from the moment at which it is set, and the current external playback status at once. Held weakly.
+    public var delegate: (any BCOVPlaybackControllerDelegate)! {
+        get { delegation.withLock { $0?.delegate } }
+        set {
+            delegation.withLock { delegation in
+                delegation = newValue.map { BasicDelegateAdapter($0, of: self) }
+                controller.delegate = delegation
+            }
+        }
     }
 }

@@ -15,7 +15,8 @@ public final class PhenixUserMediaOptions {
 public final class PhenixMediaTrackOptions {
     public var enabled = true
 
-    /// By the numbers of ``PhenixDeviceCapability``; others are not looked at.
+    /// By the numbers of ``PhenixDeviceCapability``; others are not looked at. A `deviceId` is the id of an enumerated device, or a
+    /// URI, which is streamed from.
     public var capabilityConstraints: [NSNumber: [PhenixDeviceConstraint]] = [:]
 
     init() {}
@@ -26,17 +27,6 @@ public final class PhenixMediaTrackOptions {
             guard let capability = PhenixDeviceCapability(rawValue: number.intValue)?.capability else { continue }
             constraints[capability] = list.map(\.constraint)
         }
-        return MediaTrackOptions(isEnabled: enabled, source: source, capabilityConstraints: constraints)
-    }
-
-    /// What a device id names that is neither a camera nor a microphone: of those, constraints choose one.
-    private var source: SourceSpecification? {
-        let number = NSNumber(value: PhenixDeviceCapability.deviceId.rawValue)
-        guard case .text(let id)? = capabilityConstraints[number]?.first?.constraint.value else { return nil }
-        switch try? SourceSpecification(id) {
-        case .some(let source) where [.synthetic, .null].contains(source): return source
-        case .screen(let display)?: return .screen(display: display)
-        default: return nil
-        }
+        return MediaTrackOptions(isEnabled: enabled, capabilityConstraints: constraints)
     }
 }

@@ -131,7 +131,7 @@ public final class CameraSource: VideoSource {
 
     /// Changes flash and focus while it runs; size, rate and encoding are changed by opening it anew.
     ///
-    /// - Parameter configuration: its focus target is a place of the camera's own picture, before it is turned.
+    /// - Parameter configuration: its focus target is a position in the camera's own frame, before rotation.
     /// - Returns: what could not be met, and why. Focusing once goes on after this returns: `focusState` tells.
     public func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String] {
         controls.apply(configuration, areDecoded: areDecoded)

@@ -1,13 +1,28 @@
-/// The place of a picture that is to be sharp, from (0, 0) at the top left to (1, 1) at the bottom right (seed 004,
-/// "Auto-focus target").
+public import PCastCodecs
+
+/// The position in the frame that is to be in focus, from (0, 0) at the top left to (1, 1) at the bottom right of the frame as it
+/// is displayed, after rotation (Phenix: "Auto-focus target").
 public struct FocusTarget: Hashable, Sendable {
     public let x: Double
     public let y: Double
 
-    /// Nil for what lies outside of the picture.
+    /// Nil for coordinates outside of the frame.
     public init?(x: Double, y: Double) {
         guard (0...1).contains(x), (0...1).contains(y) else { return nil }
-        self.x = x
-        self.y = y
+        (self.x, self.y) = (x, y)
+    }
+
+    private init(inside x: Double, _ y: Double) { (self.x, self.y) = (x, y) }
+
+    /// Returns the same position in the coordinates that the frame has before a rotation.
+    ///
+    /// - Parameter turn: How far clockwise the frame is rotated before it is displayed.
+    public func beforeRotation(_ turn: PictureTurn) -> FocusTarget {
+        switch turn.degrees {
+        case 90: FocusTarget(inside: y, 1 - x)
+        case 180: FocusTarget(inside: 1 - x, 1 - y)
+        case 270: FocusTarget(inside: 1 - y, x)
+        default: self
+        }
     }
 }

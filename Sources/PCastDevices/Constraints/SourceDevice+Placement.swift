@@ -10,7 +10,8 @@ extension SourceDevice {
             SettingAim(aims[.location]).settle(
                 [.location(info.location)], instead: isLocationKnown ? .location(info.location) : nil,
                 lack: isLocationKnown ? "it is the \(info.location.rawValue) one" : "nobody knows where it is mounted"),
-            SettingAim(aims[.deviceID]).settle([.text(info.id)], instead: .text(info.id), lack: "it is \(info.id)"),
+            SettingAim(aims[.deviceID]).settle(
+                [.text(info.id)], instead: .text(info.id), lack: "it is not available; \(info.id) is used"),
         ].map(\.fit)
     }
 }

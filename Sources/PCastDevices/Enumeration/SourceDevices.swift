@@ -40,7 +40,7 @@ public enum SourceDevices {
     ///
     /// - Throws: `.notFound`, or `.unmet` for a demand that nothing of what is meant can meet.
     public static func select(_ request: VideoRequest) throws(DeviceError) -> VideoSelection {
-        let candidates = try candidates(request.source, .video)
+        let candidates = try candidates(request.source, .video, named: request.constraints)
         do throws(ConstraintFailure) {
             let selection = try ConstraintSolver.selectVideo(
                 from: candidates, constraints: request.constraints, prefersCoded: request.passesThrough)
@@ -55,7 +55,7 @@ public enum SourceDevices {
     ///
     /// - Throws: `.notFound`, or `.unmet` for a demand that nothing of what is meant can meet.
     public static func select(_ request: AudioRequest) throws(DeviceError) -> AudioSelection {
-        let candidates = try candidates(request.source, .audio)
+        let candidates = try candidates(request.source, .audio, named: request.constraints)
         do throws(ConstraintFailure) {
             let selection = try ConstraintSolver.selectAudio(from: candidates, constraints: request.constraints)
             if let selection { return selection }
@@ -66,15 +66,24 @@ public enum SourceDevices {
     }
 
     /// What a specification may mean.
+    ///
+    /// - Parameter constraints: An identifier of theirs names any device that is enumerated, not only a camera or a microphone.
     private static func candidates(
-        _ source: SourceSpecification, _ mediaType: MediaType
+        _ source: SourceSpecification, _ mediaType: MediaType, named constraints: DeviceConstraints
     ) throws(DeviceError) -> [SourceDevice] {
+        let identifiers = (constraints[.deviceID] ?? []).compactMap { constraint in
+            if case .text(let id) = constraint.value { id } else { nil }
+        }
         let all = { (type: SourceDeviceInfo.DeviceType) throws(DeviceError) in
             try list(mediaType).filter { $0.info.deviceType == type }
         }
         switch source {
         case .camera(let id) where mediaType == .video, .microphone(let id) where mediaType == .audio:
-            guard let id else { return try all(.physical) }
+            guard let id else {
+                return try list(mediaType).filter { device in
+                    device.info.deviceType == .physical || identifiers.contains(device.info.id)
+                }
+            }
             let named = try list(mediaType).filter { $0.info.id == id }
             guard named.isEmpty, mediaType == .video, let other = Cameras.identifier(of: id) else { return named }
             return try list(mediaType).filter { $0.info.id == other }

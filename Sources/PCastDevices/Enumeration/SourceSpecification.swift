@@ -32,6 +32,22 @@ public enum SourceSpecification: Hashable, Sendable {
         }
     }
 
+    /// The source that a device identifier names by itself, whatever devices there are: a URI (`rtsp://…`, `file:…`), an absolute
+    /// path, `synthetic`, `null`, `screen` or `screen:DISPLAY`. Nil for any other identifier: it is one of the devices that are
+    /// enumerated, or of none.
+    public init?(deviceID: String) {
+        let scheme = deviceID.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+        let rest = deviceID.dropFirst(scheme.count)
+        let isURI = !scheme.isEmpty && (rest.hasPrefix("://") || (scheme == "file" && rest.hasPrefix(":/")))
+        let isPath = deviceID.hasPrefix("/") && !deviceID.hasPrefix("/dev/")
+        guard let source = try? SourceSpecification(deviceID) else { return nil }
+        switch source {
+        case .uri where isURI || isPath: self = source
+        case .synthetic, .null, .screen: self = source
+        default: return nil
+        }
+    }
+
     /// Takes `loop=` out of the query, and leaves what a server may want to see.
     private static func uri(of text: String) -> SourceSpecification {
         guard let mark = text.lastIndex(of: "?") else { return .uri(text, isLooping: false) }

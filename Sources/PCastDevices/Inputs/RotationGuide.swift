@@ -10,6 +10,7 @@ final class RotationGuide: Sendable {
         var userInterface = PictureTurn.none
         var following: AccelerometerWatch.Following?
         var decision = RotationPolicy.Decision(turn: .none, guide: .userInterface)
+        var onTurn: (@Sendable () -> Void)?
 
         mutating func decide() { decision = policy.decide(device: device, userInterface: userInterface) }
     }
@@ -24,11 +25,19 @@ final class RotationGuide: Sendable {
     /// Whether the device was to be followed, and cannot tell how it is held.
     var isUnmet: Bool { state.withLock { $0.decision.isUnmet } }
 
-    func setUserInterface(_ turn: PictureTurn) {
-        state.withLock { state in
-            state.userInterface = turn
+    /// Has a change of ``turn`` reported, on the thread that causes it.
+    func setTurnCallback(_ callback: @escaping @Sendable () -> Void) { state.withLock { $0.onTurn = callback } }
+
+    func setUserInterface(_ turn: PictureTurn) { change { $0.userInterface = turn } }
+
+    private func change(_ body: (inout State) -> Void) {
+        let onTurn = state.withLock { state in
+            let former = state.decision.turn
+            body(&state)
             state.decide()
+            return state.decision.turn == former ? nil : state.onTurn
         }
+        onTurn?()
     }
 
     /// Turns by another policy from now on; nil for pictures that are upright by themselves.
@@ -41,17 +50,10 @@ final class RotationGuide: Sendable {
             mounting: PictureTurn(degrees: capabilities.mountingTurns * 90) ?? .none,
             facing: selection.device.info.facingMode)
         guard policy.mode != .followUIRotation, accelerometer.isPresent else { return leave(policy) }
-        let isFollowing = state.withLock { state in
-            state.policy = policy
-            state.decide()
-            return state.following != nil
-        }
-        guard !isFollowing else { return }
+        change { $0.policy = policy }
+        guard state.withLock({ $0.following == nil }) else { return }
         let following = try? accelerometer.follow { [weak self] orientation in
-            self?.state.withLock { state in
-                state.device = orientation
-                state.decide()
-            }
+            self?.change { $0.device = orientation }
         }
         state.withLock { $0.following = following }
     }
@@ -62,10 +64,11 @@ final class RotationGuide: Sendable {
     private func leave(_ policy: RotationPolicy) {
         let following = state.withLock { state in
             defer { state.following = nil }
+            return state.following
+        }
+        change { state in
             state.policy = policy
             state.device = nil
-            state.decide()
-            return state.following
         }
         following?.cancel()
     }

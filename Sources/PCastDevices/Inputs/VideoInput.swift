@@ -33,31 +33,41 @@ public final class VideoInput: VideoSource {
 
     convenience init(_ request: VideoRequest, accelerometer: AccelerometerWatch) throws(DeviceError) {
         let selection = try SourceDevices.select(request)
-        let source = try SourceDevices.open(selection, request)
-        self.init(source, selection, request, accelerometer)
+        let rotation = RotationGuide(accelerometer: accelerometer)
+        rotation.follow(selection)
+        let source: any VideoSource
+        do throws(DeviceError) {
+            source = try SourceDevices.open(Self.aimed(selection, request, rotation), request)
+        } catch {
+            rotation.stop()
+            throw error
+        }
+        self.init(source, selection, request, rotation)
     }
 
     /// Takes a source that was opened already, such as one of two media of a file.
     public convenience init(opened source: any VideoSource, request: VideoRequest) {
-        self.init(source, nil, request, AccelerometerWatch())
+        let rotation = RotationGuide(accelerometer: AccelerometerWatch())
+        rotation.follow(nil)
+        self.init(source, nil, request, rotation)
     }
 
     private init(
         _ source: any VideoSource, _ selection: VideoSelection?, _ request: VideoRequest,
-        _ accelerometer: AccelerometerWatch
+        _ rotation: RotationGuide
     ) {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
-        rotation = RotationGuide(accelerometer: accelerometer)
+        self.rotation = rotation
         pictures = UprightPictures(guide: rotation)
         slot = SourceSlot<VideoSample>(
             name: "video", source: source.mediaSource, patience: Self.patience,
-            opening: Self.opening(request, selection, current),
+            opening: Self.opening(request, selection, current, rotation),
             standIn: {
                 let (dimensions, rate) = current.withLock { ($0.source.dimensions, $0.source.nominalFrameRate) }
                 return BlackPicture.standIn(dimensions, frameRate: rate)
             })
-        rotation.follow(selection)
+        rotation.setTurnCallback { [weak self] in self?.aimAgain() }
         adjust()
     }
 
@@ -144,7 +154,7 @@ public final class VideoInput: VideoSource {
         let isSameFormat =
             selection.configuration.hasFormat(of: former.configuration) && request.passesThrough == passedThrough
         if !isSameDevice || !isSameFormat {
-            try slot.replace(isSameDevice: isSameDevice, opening: Self.opening(request, selection, current))
+            try slot.replace(isSameDevice: isSameDevice, opening: Self.opening(request, selection, current, rotation))
         }
         current.withLock { current in
             current.request = request
@@ -164,21 +174,41 @@ public final class VideoInput: VideoSource {
     }
 
     private func adjust() {
-        let (source, configuration) = current.withLock { ($0.source, $0.selection?.configuration) }
-        guard let adjustable = source as? any AdjustableSource, let configuration else { return }
-        let unmet = adjustable.unmet.merging(adjustable.apply(configuration)) { _, applied in applied }
+        let (source, selection, request) = current.withLock { ($0.source, $0.selection, $0.request) }
+        guard let adjustable = source as? any AdjustableSource, let selection else { return }
+        let aimed = Self.aimed(selection, request, rotation, obstacle: source.passThroughObstacle)
+        let unmet = adjustable.unmet.merging(adjustable.apply(aimed.configuration)) { _, applied in applied }
         current.withLock { $0.unmet = unmet }
+    }
+
+    /// A focus target is a position of the frame as displayed, which a rotation changes.
+    private func aimAgain() {
+        if current.withLock({ $0.selection?.configuration.focusTarget }) != nil { adjust() }
+    }
+
+    /// The selection with its focus target in the camera's own coordinates. Frames that are passed through as the camera codes
+    /// them are not rotated.
+    private static func aimed(
+        _ selection: VideoSelection, _ request: VideoRequest, _ rotation: RotationGuide,
+        obstacle: PassThroughObstacle? = nil
+    ) -> VideoSelection {
+        let isPassedThrough = request.passesThrough && obstacle == nil && selection.configuration.encoding == .h264
+        var selection = selection
+        selection.configuration.focusTarget = selection.configuration.focusTarget?
+            .beforeRotation(isPassedThrough ? .none : rotation.turn)
+        return selection
     }
 
     /// Opens what was selected, again and again.
     private static func opening(
-        _ request: VideoRequest, _ selection: VideoSelection?, _ current: SharedState<Current>
+        _ request: VideoRequest, _ selection: VideoSelection?, _ current: SharedState<Current>,
+        _ rotation: RotationGuide
     ) -> @Sendable () throws(DeviceError) -> any MediaSource<VideoSample> {
         @Sendable func open() throws(DeviceError) -> any MediaSource<VideoSample> {
             guard let selection else {
                 throw .unusable("\(request.source)", reason: "a file or an address is opened once")
             }
-            let source = try SourceDevices.open(selection, request)
+            let source = try SourceDevices.open(aimed(selection, request, rotation), request)
             current.withLock { $0.source = source }
             return source.mediaSource
         }

@@ -1,9 +1,11 @@
 public import PCastMedia
+import Synchronization
 
 /// Plays lists of videos by sessions, and hands each session to every consumer (seed 003, Brightcove's
 /// `BCOVPlaybackController`). A view of its ``player``, which can be used beside it.
 public final class PlaybackController: Sendable {
     public let player: Player
+    private let delegation = Mutex<EventSubscription?>(nil)
 
     /// Makes the player do what it is asked to, and nothing by itself: neither advance nor play.
     public init(_ player: Player) {
@@ -79,6 +81,20 @@ public final class PlaybackController: Sendable {
     public func addSessionConsumer(_ consumer: any PlaybackSessionConsumer) { player.add(consumer) }
 
     public func removeSessionConsumer(_ consumer: any PlaybackSessionConsumer) { player.remove(consumer) }
+
+    /// Receives what happens from the moment at which it is set: progress, cue points and lifecycle events that have not yet
+    /// occurred. Only the current external playback status is reported at once. It is held weakly, and called in the same
+    /// order and from the same thread as consumers. Nil for none.
+    public var delegate: (any PlaybackSessionConsumer)? {
+        get { delegation.withLock { $0?.delegate } }
+        set {
+            delegation.withLock { delegation in
+                let former = delegation
+                delegation = newValue.map { EventSubscription(delegate: $0) }
+                player.setDelegate(delegation, replacing: former)
+            }
+        }
+    }
 
     // MARK: Playing elsewhere
 

@@ -28,9 +28,16 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
     private static let moments: ClosedRange<Int64> = -9_000_000_000_000...9_000_000_000_000
 
     public let player: Player
+    /// The built-in controls of the surface on which the player is shown; nil where it has none.
+    public let controls: PlayerControls?
     private let state = Mutex(State())
 
-    public init(_ player: Player) { self.player = player }
+    /// - Parameter builtIn: The built-in controls: each change of their visibility, by a click, a key, the timeout or the overlay,
+    ///   is reported as `playerStage`. Nil for a player without controls of its own: those of the overlay are the player's.
+    public init(_ player: Player, controls builtIn: PlayerControls? = nil) {
+        self.player = player
+        controls = builtIn
+    }
 
     deinit { cancel() }
 
@@ -38,7 +45,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 
     public func create(_ overlay: Overlay) {
         let (events, positions) = (player.events(), player.positions())
-        let tasks = [
+        var tasks = [
             Task { [weak self] in
                 for await event in events { self?.follow(event) }
             },
@@ -46,6 +53,12 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 for await _ in positions { self?.tellTime() }
             },
         ]
+        if let changes = controls?.changes {
+            tasks.append(
+                Task { [weak self] in
+                    for await change in changes { self?.overlay?.post(.playerStage(change)) }
+                })
+        }
         state.withLock { state in
             state.overlay = overlay
             state.tasks = tasks
@@ -225,8 +238,10 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             .playerError(.playerConnectivity(level: .warning, reason: "this player cannot change the video's scale")))
     }
 
-    /// It has no controls of its own, so that those of the overlay are the player's: what is seen of them is reported.
+    /// The built-in controls report the change themselves. Without them those of the overlay are the player's, and what is seen of
+    /// them is reported.
     public func setControllerVisible(_ isVisible: Bool) {
+        if let controls { return controls.setVisible(isVisible) }
         let controls: OverlayControls = isVisible ? .visible : .hidden
         let overlay = state.withLock { state in
             defer { state.controls = controls }

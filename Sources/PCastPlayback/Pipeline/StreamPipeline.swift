@@ -154,13 +154,7 @@ public final class StreamPipeline: PlaybackPipeline {
                 presentation.ended(info, name: name, at: now)
             }
         }
-        var status = start(stream, options)
-        if status == .failed, !options.useNullAudioDevice {
-            // Without a loudspeaker it can be seen all the same.
-            var silent = options
-            silent.useNullAudioDevice = true
-            status = start(stream, silent)
-        }
+        let status = start(stream, options)
         if status == .ok {
             // What has no pictures has landed when it is heard, and goes on with time.
             if stream.videoTracks.isEmpty {

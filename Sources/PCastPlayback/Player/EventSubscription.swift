@@ -5,13 +5,16 @@ protocol PlayerEventListener: AnyObject, Sendable {
     func hear(_ event: PlayerEvent)
 }
 
-/// Whoever follows a player by calls: an observer, that is held weakly, a consumer, or a listener.
+/// Whoever follows a player by calls: an observer or a delegate, which are held weakly, a consumer, or a listener.
 final class EventSubscription: Sendable {
     private struct Observer: Sendable { weak let value: (any PlayerObserver)? }
+
+    private struct Delegate: Sendable { weak let value: (any PlaybackSessionConsumer)? }
 
     private enum Follower: Sendable {
         case observer(Observer)
         case consumer(any PlaybackSessionConsumer)
+        case delegate(Delegate)
         case listener(any PlayerEventListener)
     }
 
@@ -29,9 +32,20 @@ final class EventSubscription: Sendable {
         identity = ObjectIdentifier(consumer)
     }
 
+    init(delegate: any PlaybackSessionConsumer) {
+        follower = .delegate(Delegate(value: delegate))
+        identity = ObjectIdentifier(delegate)
+    }
+
     init(_ listener: any PlayerEventListener) {
         follower = .listener(listener)
         identity = ObjectIdentifier(listener)
+    }
+
+    /// The delegate that it was made for, as long as that exists; nil for any other follower.
+    var delegate: (any PlaybackSessionConsumer)? {
+        guard case .delegate(let delegate) = follower else { return nil }
+        return delegate.value
     }
 
     /// Nobody is told any more, as far as is known: an observer's end shows when it was to be told something.
@@ -44,6 +58,7 @@ final class EventSubscription: Sendable {
         switch (follower, other.follower) {
         case (.observer(let observer), .observer): return observer.value != nil
         case (.consumer, .consumer), (.listener, .listener): return true
+        case (.delegate(let delegate), .delegate): return delegate.value != nil
         default: return false
         }
     }
@@ -58,6 +73,9 @@ final class EventSubscription: Sendable {
             guard let value = observer.value else { return cancel() }
             value.observe(event)
         case .consumer(let consumer): consumer.consume(event)
+        case .delegate(let delegate):
+            guard let value = delegate.value else { return cancel() }
+            value.consume(event)
         case .listener(let listener): listener.hear(event)
         }
     }

@@ -31,6 +31,19 @@ extension Player {
         }
     }
 
+    /// Holds the delegate weakly. It receives the current external playback status, and otherwise only what happens from now on:
+    /// nothing is repeated that has occurred.
+    ///
+    /// - Parameter former: The subscription that it replaces, which receives nothing any more.
+    func setDelegate(_ subscription: EventSubscription?, replacing former: EventSubscription?) {
+        change { state in
+            former?.cancel()
+            guard let subscription, state.audience.add(subscription) != nil, let session = state.session else { return }
+            let isActive = session.withState { $0.isPlayedElsewhere }
+            tell(subscription, [.externalPlaybackChanged(isActive)], of: session)
+        }
+    }
+
     func remove(_ consumer: any PlaybackSessionConsumer) {
         _ = change { $0.audience.remove(EventSubscription(consumer)) }
     }

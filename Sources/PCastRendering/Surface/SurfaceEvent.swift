@@ -11,6 +11,9 @@ public enum SurfaceEvent: Sendable, Equatable {
     /// Somebody pressed a key on it.
     case key(SurfaceKey)
 
+    /// Somebody clicked on it, with the left button of the mouse.
+    case clicked
+
     /// Somebody closed it. It is lost.
     case closed
 

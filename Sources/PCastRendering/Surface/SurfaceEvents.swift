@@ -38,7 +38,7 @@ public final class SurfaceEvents: Sendable {
                 guard state.dimensions != nil, state.dimensions != dimensions else { return }
                 state.dimensions = dimensions
             case .closed, .lost: state.dimensions = nil
-            case .key: break
+            case .key, .clicked: break
             }
             state.readers.yield(event)
         }

@@ -4,6 +4,8 @@ import PCastMedia
 struct TerminalInput {
     enum Item: Equatable {
         case key(SurfaceKey)
+        /// The left button of the mouse was pressed.
+        case click
         /// It can show kitty's graphics, or cannot.
         case graphics(Bool)
         /// A cell's size in pixels.
@@ -42,6 +44,9 @@ struct TerminalInput {
     private func sequenceLength() -> Int? {
         guard bytes.count > 1 else { return 1 }
         switch bytes[1] {
+        case 0x5B where bytes.count > 2 && bytes[2] == 0x4D:
+            // The mouse's with three bytes, of terminals without mode 1006.
+            return bytes.count > 5 ? 6 : nil
         case 0x5B:  // CSI: up to its final byte
             return bytes.dropFirst(2).firstIndex { (0x40...0x7E).contains($0) }.map { $0 + 1 }
         case 0x4F: return bytes.count > 2 ? 3 : nil  // SS3: keys of the application mode
@@ -63,6 +68,9 @@ struct TerminalInput {
         case (0x5B, 0x42), (0x4F, 0x42): return .key(.down)
         case (0x5B, 0x43), (0x4F, 0x43): return .key(.right)
         case (0x5B, 0x44), (0x4F, 0x44): return .key(.left)
+        case (0x5B, _) where sequence[2] == 0x4D && sequence.count == 6: return isLeft(Int(sequence[3]) - 32)
+        case (0x5B, 0x4D) where text.hasPrefix("<"):
+            return text.dropFirst().split(separator: ";").first.flatMap { Int($0) }.flatMap(isLeft)
         case (0x5B, 0x63) where text.hasPrefix("?"): return .attributes
         case (0x5B, 0x74):
             let numbers = text.dropLast().split(separator: ";").compactMap { Int($0) }
@@ -73,6 +81,9 @@ struct TerminalInput {
         default: return nil
         }
     }
+
+    /// - Parameter button: of xterm's mouse reports: the button, and bits for modifiers, motion and the wheel.
+    private static func isLeft(_ button: Int) -> Item? { button & 0b1110_0011 == 0 ? .click : nil }
 
     private static func key(_ byte: UInt8) -> SurfaceKey? {
         switch byte {

@@ -1,13 +1,13 @@
 /// What a terminal is written (ECMA-48, and xterm's control sequences).
 enum TerminalSequence {
-    /// The other screen, no cursor, and no new line at the right edge.
-    static let enter = Array("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[2J".utf8)
+    /// The other screen, no cursor, no new line at the right edge, and reports of the mouse's buttons (modes 1000 and 1006).
+    static let enter = Array("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[?1000h\u{1B}[?1006h\u{1B}[2J".utf8)
 
     /// Breaks off what was being written: a control sequence by CAN, a string by ST.
     static let breakOff = Array("\u{18}\u{1B}\\".utf8)
 
     /// Back to what was there.
-    static let leave = Array("\u{1B}[?2026l\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l".utf8)
+    static let leave = Array("\u{1B}[?2026l\u{1B}[0m\u{1B}[?1006l\u{1B}[?1000l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l".utf8)
 
     static let clear = Array("\u{1B}[0m\u{1B}[2J".utf8)
     static let plain = Array("\u{1B}[0m".utf8)

@@ -199,6 +199,7 @@ public final class TerminalSurface: RenderSurface {
                         if state.grid.cell == nil { state.grid.cell = cell }
                     }
                 case .key(let key): surfaceEvents.tell(.key(key))
+                case .click: surfaceEvents.tell(.clicked)
                 case .attributes: break asking
                 }
             }
@@ -215,7 +216,13 @@ public final class TerminalSurface: RenderSurface {
         var input = TerminalInput()
         while goesOn() {
             guard let bytes = device.read(within: Self.interval) else { return }
-            for case .key(let key) in input.take(bytes) { surfaceEvents.tell(.key(key)) }
+            for item in input.take(bytes) {
+                switch item {
+                case .key(let key): surfaceEvents.tell(.key(key))
+                case .click: surfaceEvents.tell(.clicked)
+                case .graphics, .cell, .attributes: break
+                }
+            }
         }
     }
 }

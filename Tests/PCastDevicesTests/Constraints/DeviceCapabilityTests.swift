@@ -340,7 +340,9 @@ struct DeviceCapabilityTests {
             #expect(selection.device == Devices.back)
         }
         #expect(
-            try video([Devices.webcam], [.deviceID: [.ideal(.text("gone"))]]).unmet == [.deviceID: "it is webcam"])
+            try video([Devices.webcam], [.deviceID: [.ideal(.text("gone"))]]).unmet == [
+                .deviceID: "it is not available; webcam is used"
+            ])
     }
 
     @Test("source device types: null, physical, system output, synthetic and URI, of which hardware goes first")

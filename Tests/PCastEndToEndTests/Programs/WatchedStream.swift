@@ -19,7 +19,7 @@ struct WatchedStream: Sendable {
         let pcast = PCast(PCastOptions(uri: platform.uri))
         _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
         let stream = try await pcast.subscribe(streamToken: try await platform.viewingToken(name))
-        let renderer = stream.createRenderer()
+        let renderer = stream.createRenderer(.nullDevices)
         let watched = WatchedStream(pcast: pcast, stream: stream, renderer: renderer)
         renderer.setVideoDisplayDimensionsChangedCallback { [sizes = watched.sizes] _, size in
             // One thread shows pictures.

@@ -162,7 +162,7 @@ extension EndToEnd.Seed {
             #expect(try await client.authentication().status == .ok)
             let published = try await shared.publish(hasPicture: true)
             let watched = try await shared.watch(published.publisher.streamID, by: client.pcast)
-            let renderer = watched.stream.createRenderer()
+            let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             try await gate.shut()

@@ -204,7 +204,7 @@ extension EndToEnd.Seed {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
             let watched = try await shared.watch(published.publisher.streamID)
-            let renderer = watched.stream.createRenderer()
+            let renderer = watched.stream.createRenderer(.nullDevices)
             let told = Awaited<String>()
             renderer.setDataQualityChangedCallback { told.add("\($1.rawValue) \($2.rawValue)") }
             #expect(renderer.start() == .ok)

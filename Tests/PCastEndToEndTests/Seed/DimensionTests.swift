@@ -10,7 +10,7 @@ extension EndToEnd.Seed {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish(hasPicture: true)
             let watched = try await shared.watch(published.publisher.streamID)
-            let renderer = watched.stream.createRenderer()
+            let renderer = watched.stream.createRenderer(.nullDevices)
             let told = Awaited<Dimensions>()
             renderer.setVideoDisplayDimensionsChangedCallback { _, size in told.add(size) }
             #expect(renderer.start() == .ok)

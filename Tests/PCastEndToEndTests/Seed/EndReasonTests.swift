@@ -38,7 +38,7 @@ extension EndToEnd.Seed {
             let line = await publisher.output.lines.first { $0.hasPrefix("publishing ") }
             let stream = try #require(line.map { StreamID(String($0.dropFirst("publishing ".count))) })
             let watched = try await shared.watch(stream)
-            let renderer = watched.stream.createRenderer()
+            let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             publisher.send(SIGKILL)

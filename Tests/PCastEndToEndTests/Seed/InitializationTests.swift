@@ -21,7 +21,7 @@ extension EndToEnd.Seed {
             let line = await publisher.output.lines.first { $0.hasPrefix("publishing ") }
             let name = try #require(line.map { StreamID(String($0.dropFirst("publishing ".count))) })
             let viewer = try await shared.watch(name)
-            let renderer = viewer.stream.createRenderer()
+            let renderer = viewer.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             publisher.send(number)
@@ -92,7 +92,7 @@ extension EndToEnd.Seed {
             let options = PCastOptions(uri: shared.platform.uri, streamingSourceMapping: mapping)
             let published = try await shared.publish(by: try await shared.client(options), hasPicture: true)
             let watched = try await shared.watch(published.publisher.streamID, by: try await shared.client(options))
-            let renderer = watched.stream.createRenderer()
+            let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             await watched.close()

@@ -24,7 +24,7 @@ extension EndToEnd.Seed {
             let published = try await shared.publish(hasPicture: true)
             #expect(published.media.mediaStream.videoTracks.count == 1)
             let watched = try await shared.watch(published.publisher.streamID)
-            let renderer = watched.stream.createRenderer()
+            let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             await watched.close()

@@ -34,6 +34,18 @@ struct TerminalInputTests {
         }
     }
 
+    @Test("a click is the press of the left button, by xterm's mode 1006 and by its older form; all else is none")
+    func clicks() {
+        var input = TerminalInput()
+        #expect(input.take(Array("\u{1B}[<0;12;3M\u{1B}[<0;12;3m".utf8)) == [.click])
+        // With Shift held; the right button; the wheel; motion.
+        #expect(input.take(Array("\u{1B}[<4;1;1M\u{1B}[<2;1;1M\u{1B}[<64;1;1M\u{1B}[<32;1;1M".utf8)) == [.click])
+        #expect(input.take(Array("\u{1B}[M q!".utf8)) == [.click])
+        #expect(input.take(Array("\u{1B}[M#q!q".utf8)) == [.key(.character("q"))])
+        #expect(input.take(Array("\u{1B}[M ".utf8)) == [])
+        #expect(input.take(Array("qq".utf8)) == [.click])
+    }
+
     @Test("what has no end is forgotten")
     func endless() {
         var input = TerminalInput()

@@ -1,0 +1,100 @@
+import PCastMedia
+import PCastRendering
+import PCastWindow
+import Synchronization
+
+/// The surface of a renderer to which the application gave none: a window where a display is available, else memory.
+///
+/// A window that is lost, and that neither the person nor the application closed, is opened again. When that is impossible,
+/// as after the end of the X server, a ``MemorySurface`` replaces it.
+final class CreatedSurface: Sendable {
+    private struct State {
+        var window: PictureWindow?
+        var task: Task<Void, Never>?
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Creates the surface.
+    ///
+    /// - Parameters:
+    ///   - arrangement: How frames lie on it.
+    ///   - attach: Receives each surface before it is delivered, and has the renderer show frames on it.
+    ///   - deliver: Receives the surface each time that it becomes ready.
+    init(
+        _ arrangement: PictureArrangement, attach: @escaping @Sendable (any RenderSurface) -> Void,
+        deliver: @escaping @Sendable (any RenderSurface) -> Void
+    ) {
+        let task = Task { [weak self] in
+            let window = PictureWindow(WindowOptions(arrangement: arrangement))
+            guard self?.adopt(window) == true else { return }
+            let events = window.events
+            if await Self.open(window) {
+                attach(window)
+                await Self.follow(window, events, deliver)
+            }
+            guard !Task.isCancelled else { return }
+            let memory = MemorySurface(arrangement: window.arrangement)
+            attach(memory)
+            deliver(memory)
+        }
+        state.withLock { state in
+            state.task = task
+            if state.isClosed { task.cancel() }
+        }
+    }
+
+    deinit { close() }
+
+    /// Closes the window. Harmless when called again.
+    func close() {
+        let (window, task) = state.withLock { state in
+            state.isClosed = true
+            defer { (state.window, state.task) = (nil, nil) }
+            return (state.window, state.task)
+        }
+        task?.cancel()
+        window?.close()
+    }
+
+    /// Returns whether the surface is still wanted.
+    private func adopt(_ window: PictureWindow) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.window = window
+            return true
+        }
+    }
+
+    private static func open(_ window: PictureWindow) async -> Bool {
+        do throws(WindowError) {
+            try await window.open()
+        } catch {
+            return false
+        }
+        // Whoever closed the surface meanwhile did not find an open window.
+        if Task.isCancelled { window.close() }
+        return true
+    }
+
+    /// Delivers a window each time that it is ready, and opens it again after an interruption. Returns when that fails.
+    private static func follow(
+        _ window: PictureWindow, _ events: AsyncStream<SurfaceEvent>,
+        _ deliver: @escaping @Sendable (any RenderSurface) -> Void
+    ) async {
+        var shown = -1
+        for await event in events {
+            guard !Task.isCancelled else { return }
+            switch event {
+            case .ready: deliver(window)
+            case .lost where window.isOpenRequested:
+                // A window that showed nothing since the last interruption cannot show anything.
+                let count = window.statistics.picturesShown
+                guard count > shown, await open(window) else { return }
+                shown = count
+            default: break
+            }
+        }
+    }
+}

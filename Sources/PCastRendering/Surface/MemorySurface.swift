@@ -1,0 +1,91 @@
+import PCastCodecs
+public import PCastMedia
+import Synchronization
+
+/// A render surface in memory, for a process without a display: it keeps the newest frame, and paints it into pixels when it is
+/// asked to.
+///
+/// It is ready from the beginning and is never lost.
+public final class MemorySurface: RenderSurface {
+    private struct State {
+        var arrangement: PictureArrangement
+        var dimensions: Dimensions
+        var frame: VideoFrame?
+        var statistics = SurfaceStatistics()
+    }
+
+    /// The size until the first frame arrives.
+    private static let provisional = Dimensions(width: 640, height: 360)
+
+    private let hasFixedDimensions: Bool
+    private let surfaceEvents = SurfaceEvents()
+    private let state: Mutex<State>
+
+    /// - Parameter dimensions: The size in pixels, at least 1 by 1; nil for the size of the frames as displayed.
+    public init(dimensions: Dimensions? = nil, arrangement: PictureArrangement = PictureArrangement()) {
+        hasFixedDimensions = dimensions != nil
+        let size = dimensions.map { Dimensions(width: max($0.width, 1), height: max($0.height, 1)) }
+        let initial = size ?? Self.provisional
+        state = Mutex(State(arrangement: arrangement, dimensions: initial))
+        surfaceEvents.tell(.ready(initial))
+    }
+
+    deinit { surfaceEvents.finish() }
+
+    public func show(_ frame: VideoFrame) {
+        let dimensions = state.withLock { state in
+            state.frame = frame
+            state.statistics.picturesShown += 1
+            resize(&state)
+            return state.dimensions
+        }
+        surfaceEvents.tell(.resized(dimensions))
+    }
+
+    public var arrangement: PictureArrangement {
+        get { state.withLock { $0.arrangement } }
+        set {
+            let dimensions = state.withLock { state in
+                state.arrangement = newValue
+                resize(&state)
+                return state.dimensions
+            }
+            surfaceEvents.tell(.resized(dimensions))
+        }
+    }
+
+    public var statistics: SurfaceStatistics { state.withLock { $0.statistics } }
+
+    public var events: AsyncStream<SurfaceEvent> { surfaceEvents.read() }
+
+    /// The size in pixels.
+    public var dimensions: Dimensions { state.withLock { $0.dimensions } }
+
+    /// The newest frame, as it was decoded; nil before the first.
+    public var frame: VideoFrame? { state.withLock { $0.frame } }
+
+    /// Paints the newest frame as a window of this size shows it: by the aspect mode, mirrored and rotated, on black.
+    ///
+    /// - Returns: The pixels in the format BGRA; nil before the first frame.
+    public func image() -> PixelBuffer? {
+        let (frame, arrangement, size) = state.withLock { ($0.frame, $0.arrangement, $0.dimensions) }
+        guard let frame else { return nil }
+        let place = arrangement.place(frame.dimensions, on: size)
+        var pixels = PixelBuffer(
+            format: .bgra, dimensions: size, bytes: [UInt8](repeating: 0, count: size.width * size.height * 4))
+        let stride = pixels.stride
+        pixels.bytes.withUnsafeMutableBufferPointer { bytes in
+            guard let canvas = bytes.baseAddress else { return }
+            PicturePainter().paint(
+                frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: place.target, of: canvas, stride: stride)
+        }
+        return pixels
+    }
+
+    private func resize(_ state: inout State) {
+        guard !hasFixedDimensions, let size = state.frame?.dimensions else { return }
+        state.dimensions =
+            state.arrangement.rotation.exchangesSides ? Dimensions(width: size.height, height: size.width) : size
+    }
+}

@@ -31,6 +31,8 @@ public struct VariantChoice: Sendable {
     static let upShare = 0.7
     static let stayShare = 0.95
     static let patientShare = 1.15
+    /// So much has to wait at least to be much: what is live may have no more than seconds.
+    static let patientBuffer = TimeSpan.seconds(10 as Int64)
 
     public let ladder: VariantLadder
     public var configuration: Configuration
@@ -77,7 +79,8 @@ public struct VariantChoice: Sendable {
         let rate = throughput.bitrate ?? configuration.initialThroughput
         let allowed = allowedRungs()
         guard let current else { return best(of: allowed, within: rate, share: Self.upShare) }
-        let share = buffered * 4 >= goal * 3 ? Self.patientShare : Self.stayShare
+        let isMuch = buffered * 4 >= goal * 3 && buffered >= Self.patientBuffer
+        let share = isMuch ? Self.patientShare : Self.stayShare
         let mayStay =
             allowed.contains(current)
             && Double(ladder.rungs[current].average.bitsPerSecond) <= Double(rate.bitsPerSecond) * share

@@ -36,6 +36,8 @@ public struct VariantChoice: Sendable {
     static let stayShare = 0.95
     /// The share that the current variant may use while at least 3/4 of the buffer goal is buffered.
     static let patientShare = 1.15
+    /// So much has to wait at least to be much: what is live may have no more than seconds.
+    static let patientBuffer = TimeSpan.seconds(10 as Int64)
 
     /// The variants, the lowest quality first.
     public let ladder: VariantLadder
@@ -93,7 +95,8 @@ public struct VariantChoice: Sendable {
         let rate = throughput.bitrate ?? configuration.initialThroughput
         let allowed = allowedRungs()
         guard let current else { return best(of: allowed, within: rate, share: Self.upShare) }
-        let share = buffered * 4 >= goal * 3 ? Self.patientShare : Self.stayShare
+        let isMuch = buffered * 4 >= goal * 3 && buffered >= Self.patientBuffer
+        let share = isMuch ? Self.patientShare : Self.stayShare
         let mayStay =
             allowed.contains(current)
             && Double(ladder.rungs[current].average.bitsPerSecond) <= Double(rate.bitsPerSecond) * share

@@ -1,5 +1,6 @@
 import PCastHLS
 import PCastMedia
+import Synchronization
 import Testing
 
 @testable import PCastPlayback
@@ -129,5 +130,104 @@ struct HLSAlternativeTests {
         let items = try await content.readItems()
         #expect(items.stamps == Array(0..<film.count))
         #expect(abs(try #require(items.tone) - 900) < 20)
+    }
+
+    /// A live presentation of both variants, whose window the test moves.
+    private static func live(
+        _ window: LiveWindow, peak: Int = 690_000, _ missing: @escaping Missing
+    ) throws -> (LadderFilm, TestOrigin) {
+        let ladder = try LadderFilm(StampedFilm(seconds: 16, rate: 5), segmentSeconds: 1)
+        let origin = try ladder.origin { name, answer in
+            if missing(String(name)) { return answer = .status(404) }
+            if name == "main" {
+                // More than is believed before anything was measured.
+                let text = String(decoding: answer.body, as: UTF8.self)
+                answer = .text(text.replacing("BANDWIDTH=690000", with: "BANDWIDTH=\(peak)"))
+            }
+            guard name == "low" || name == "high" else { return }
+            let state = window.current
+            var text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:\(state.numbers.lowerBound)\n"
+            for number in state.numbers { text += "#EXTINF:1,\n\(name)\(number).ts\n" }
+            answer = .text(text + (state.isOver ? "#EXT-X-ENDLIST\n" : ""))
+        }
+        return (ladder, origin)
+    }
+
+    /// Reads what the window has, and moves it on by a segment each time.
+    private static func readOn(
+        _ content: ThreadContent, _ window: LiveWindow, to last: Int
+    ) async throws -> [Int] {
+        var stamps: [Int] = []
+        while window.current.numbers.upperBound < last || !window.current.isOver {
+            let end = window.current.numbers.upperBound * 5
+            while stamps.last ?? 0 < end - 6 {
+                stamps.append(try #require(try await content.readStamp()).counter)
+            }
+            window.change { state in
+                if state.numbers.upperBound < last {
+                    state.numbers = (state.numbers.lowerBound + 1)..<(state.numbers.upperBound + 1)
+                } else {
+                    state.isOver = true
+                }
+            }
+        }
+        return stamps + (try await content.readItems().stamps)
+    }
+
+    @Test("a live presentation goes up to the better variant, although little of it can wait to be played")
+    func liveGoesUp() async throws {
+        let window = LiveWindow(0..<5)
+        let (ladder, origin) = try Self.live(window, peak: 1_500_000) { _ in false }
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        let stamps = try await Self.readOn(content, window, to: 16)
+        let first = try #require(stamps.first)
+        #expect(stamps == Array(first..<ladder.film.count))
+        #expect(ladder.asked("low", of: origin).first == 2 && ladder.asked("high", of: origin).contains(15))
+    }
+
+    @Test("a live variant whose playlist is gone is left for the other within a moment")
+    func liveTrouble() async throws {
+        let window = LiveWindow(0..<5)
+        let isGone = Mutex(false)
+        let (ladder, origin) = try Self.live(window) { name in name == "high" && isGone.withLock { $0 } }
+        defer { origin.stop() }
+        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        defer { content.close() }
+        _ = try await content.open()
+        var stamps = [try #require(try await content.readStamp()).counter]
+        isGone.withLock { $0 = true }
+        let began = ContinuousClock.now
+        stamps += try await Self.readOn(content, window, to: 16)
+        // Where nothing else is there, it is asked for again for half a minute.
+        #expect(ContinuousClock.now - began < .seconds(25))
+        #expect(stamps == Array(stamps[0]..<ladder.film.count))
+        #expect(ladder.asked("high", of: origin).first == 2 && ladder.asked("low", of: origin).contains(15))
+    }
+
+    @Test("an address that failed is preferred again after a while, and sooner where nothing else is left")
+    func failedAddresses() {
+        var failed = FailedAddresses()
+        func second(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
+        failed.add(["a"], isFinal: false, at: second(0))
+        #expect(failed.isAvoided("a", at: second(14)) && failed.isHopeless("a", at: second(14)))
+        #expect(!failed.isAvoided("a", at: second(15)) && !failed.isHopeless("a", at: second(15)))
+        #expect(!failed.isAvoided("b", at: second(0)) && !failed.isHopeless("b", at: second(0)))
+        // Told twice it has failed once.
+        failed.add(["a"], isFinal: false, at: second(20))
+        failed.add(["a"], isFinal: false, at: second(21))
+        #expect(failed.isAvoided("a", at: second(49)) && !failed.isAvoided("a", at: second(50)))
+        // A segment came of another.
+        failed.succeed("b")
+        #expect(failed.isAvoided("a", at: second(49)) && !failed.isHopeless("a", at: second(49)))
+        for time in stride(from: Int64(50), to: 2_000, by: 200) { failed.add(["a"], isFinal: false, at: second(time)) }
+        #expect(failed.isAvoided("a", at: second(1_850 + 119)) && !failed.isAvoided("a", at: second(1_850 + 120)))
+        failed.succeed("a")
+        #expect(!failed.isAvoided("a", at: second(1_851)))
+        failed.add(["c"], isFinal: true, at: second(0))
+        failed.succeed("b")
+        #expect(failed.isAvoided("c", at: second(100_000)) && failed.isHopeless("c", at: second(100_000)))
     }
 }

@@ -13,6 +13,8 @@ final class PlaylistFollower: Sendable {
         var uri = ""
         /// Nothing more of it will come.
         var failure: LoadFailure?
+        /// It could not be loaded again of late, and is asked for all the same; nil when it came.
+        var trouble: LoadFailure?
         /// Rises with each that is new.
         var version = 0
     }
@@ -25,6 +27,8 @@ final class PlaylistFollower: Sendable {
 
     /// So often each address is asked for a playlist that nobody has seen yet, before that is given up.
     private static let firstTries = 3
+    /// So often each address is asked again for what is known already, before that is trouble.
+    private static let reloadTries = 2
 
     let uris: [String]
     private let fetcher: HLSFetcher
@@ -77,15 +81,6 @@ final class PlaylistFollower: Sendable {
 
     func stop() { task.withLock { $0?.cancel() } }
 
-    /// Waits until a playlist came, or will not.
-    func loaded() async {
-        while !Task.isCancelled {
-            let count = changes.count
-            if timeline != nil || current.failure != nil { return }
-            await changes.wait(since: count)
-        }
-    }
-
     private func follow(_ aligned: PlaylistTimeline?, _ first: (MediaPlaylist, base: String)?) async {
         var machine = PlaylistReload(mirrors: uris.count, seed: .random(in: 0 ... .max), at: MonotonicClock.now())
         let (events, inbox) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingNewest(16))
@@ -131,6 +126,7 @@ final class PlaylistFollower: Sendable {
             alarm?.cancel()
             switch event {
             case .loaded(let id, let playlist, let base):
+                failures = 0
                 take(playlist, base, asked, aligned)
                 machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
             case .failed(let id, let failure):
@@ -142,11 +138,19 @@ final class PlaylistFollower: Sendable {
                     giveUp(failure)
                     return
                 }
+                if failures >= uris.count * Self.reloadTries { note(trouble: failure) }
                 machine.handle(.failed(id: id, failure.failure), at: MonotonicClock.now())
             case .tick: machine.advance(to: MonotonicClock.now())
             case nil: return
             }
         }
+    }
+
+    private func note(trouble: LoadFailure) {
+        guard timeline != nil else { return }
+        state.withLock { $0.trouble = trouble }
+        changes.raise()
+        changed()
     }
 
     private func giveUp(_ failure: LoadFailure) {
@@ -157,6 +161,7 @@ final class PlaylistFollower: Sendable {
 
     private func take(_ playlist: MediaPlaylist, _ base: String, _ uri: String, _ aligned: PlaylistTimeline?) {
         state.withLock { state in
+            state.trouble = nil
             if state.timeline == nil {
                 state.timeline =
                     aligned.map { PlaylistTimeline(playlist, alignedWith: $0) } ?? PlaylistTimeline(playlist)

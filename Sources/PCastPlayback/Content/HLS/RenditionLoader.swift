@@ -24,8 +24,7 @@ final class RenditionLoader: Sendable {
         var fetching: Task<SegmentLoad.End, Never>?
         /// So many pathways were left since a segment came.
         var leftPathways = 0
-        /// Addresses of playlists that could not be had, or whose segments could not.
-        var avoided: Set<String> = []
+        var failedAddresses = FailedAddresses()
         /// Why the present address is to be left for another.
         var leaving: LoadFailure?
     }
@@ -99,8 +98,10 @@ final class RenditionLoader: Sendable {
     /// The addresses of a rung that are worth asking; all where none is.
     private func uris(of rung: Int) -> [String] {
         let all = variants.uris(of: rung, in: steering?.order ?? [])
-        let good = state.withLock { state in all.filter { !state.avoided.contains($0) } }
-        return good.isEmpty ? all : good
+        let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
+        let good = all.filter { !failed.isAvoided($0, at: now) }
+        let possible = good.isEmpty ? all.filter { !failed.isHopeless($0, at: now) } : good
+        return possible.isEmpty ? all : possible
     }
 
     func stop() {
@@ -292,6 +293,7 @@ final class RenditionLoader: Sendable {
             guard state.generation == load.generation else { return }
             switch end {
             case .complete, .gone:
+                if case .complete = end, let uri = state.follower?.current.uri { state.failedAddresses.succeed(uri) }
                 // It may have been moved while it came.
                 let segment = state.segments.last { $0.number == load.next.placed.number }
                 (state.position, state.number) = (segment?.end ?? load.next.placed.end, load.next.placed.number + 1)
@@ -305,29 +307,63 @@ final class RenditionLoader: Sendable {
 
     // MARK: Variants
 
-    /// Goes over to another variant, or to another pathway, between two segments.
+    /// Goes over to another variant, to another pathway, or back to the address that stands first, between two segments.
     private func chooseRung() async {
-        let (current, follower, end, reached) = state.withLock { state in
-            (state.rung, state.follower, state.segments.last?.end, state.reached)
-        }
+        let (current, follower) = state.withLock { ($0.rung, $0.follower) }
         guard let follower, let timeline = follower.timeline else { return }
-        let buffered = end.map { max($0 - reached, .zero) } ?? .zero
-        let excluded = excluded
+        let excluded = excluded()
+        let (buffered, goal) = (buffered, goal(timeline))
         let chosen = choice.withLock { choice in
             choice?.excluded = excluded
-            return choice?.choose(buffered: buffered, goal: bounds.ahead, at: MonotonicClock.now())
+            return choice?.choose(buffered: buffered, goal: goal, at: MonotonicClock.now())
         }
-        let rung = chosen ?? current
+        // Without a choice the first is the one that is meant, and others take its place while it cannot be had.
+        let first = buffered * 2 >= goal ? variants.uris.indices.first { !excluded.contains($0) } : nil
+        let rung = chosen ?? first ?? current
         guard rung != current || steering != nil && uris(of: rung).first != follower.uris.first else { return }
         let other = self.follower(of: rung, alignedWith: timeline)
-        await other.loaded()
-        guard other.timeline != nil else {
-            // It is not to be had: stay.
+        // What is better is not waited for until nothing is left to be played.
+        let isBetter = rung > current || chosen == nil
+        guard await comes(other, while: { !isBetter || self.buffered * 4 >= goal }) else {
             other.stop()
-            if rung != current { state.withLock { $0.avoided.formUnion(other.uris) } }
+            if rung != current { fail(other, isLive: timeline.playlist.isLive) }
             return
         }
         take(other, of: rung)
+    }
+
+    /// How much waits to be played.
+    private var buffered: TimeSpan {
+        state.withLock { state in state.segments.last.map { max($0.end - state.reached, .zero) } ?? .zero }
+    }
+
+    /// How much can wait to be played: what is live has no more than there is up to its edge.
+    private func goal(_ timeline: PlaylistTimeline) -> TimeSpan {
+        guard timeline.playlist.isLive else { return bounds.ahead }
+        let reached = state.withLock { $0.reached }
+        return min(bounds.ahead, max(timeline.end - reached, timeline.playlist.targetDuration))
+    }
+
+    /// Waits until a playlist came.
+    ///
+    /// - Returns: false where it does not come, or is not needed any more.
+    private func comes(_ follower: PlaylistFollower, while isNeeded: () -> Bool) async -> Bool {
+        while !Task.isCancelled {
+            let count = changes.count
+            if follower.timeline != nil { return true }
+            if follower.current.failure != nil || !isNeeded() { return false }
+            await changes.wait(since: count)
+        }
+        return false
+    }
+
+    /// None of a playlist's addresses is to be had.
+    private func fail(_ follower: PlaylistFollower, isLive: Bool) {
+        let failure = follower.current.failure
+        let isFinal = isLive ? failure?.isFinal : failure?.isFinalOnDemand
+        state.withLock {
+            $0.failedAddresses.add(follower.uris, isFinal: isFinal ?? false, at: MonotonicClock.now())
+        }
     }
 
     private func take(_ other: PlaylistFollower, of rung: Int) {
@@ -343,9 +379,17 @@ final class RenditionLoader: Sendable {
     }
 
     /// The rungs of which no address is worth asking.
-    private var excluded: Set<Int> {
-        let avoided = state.withLock { $0.avoided }
-        return Set(variants.uris.indices.filter { variants.uris[$0].allSatisfy(avoided.contains) })
+    ///
+    /// - Parameters:
+    ///   - unwanted: addresses that are not taken.
+    ///   - lastResort: nothing else is left.
+    private func excluded(without unwanted: [String] = [], lastResort: Bool = false) -> Set<Int> {
+        let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
+        func isExcluded(_ uri: String) -> Bool {
+            unwanted.contains(uri)
+                || (lastResort ? failed.isHopeless(uri, at: now) : failed.isAvoided(uri, at: now))
+        }
+        return Set(variants.uris.indices.filter { variants.uris[$0].allSatisfy(isExcluded) })
     }
 
     /// Takes another address, or another variant, where the present one cannot be had (RFC 8216, section 6.3.4). Where none is
@@ -355,34 +399,41 @@ final class RenditionLoader: Sendable {
             let (current, follower, leaving) = state.withLock { ($0.rung, $0.follower, $0.leaving) }
             guard let follower else { return }
             let state = follower.current
-            guard let failure = leaving ?? state.failure else { return }
-            if leaving == nil { self.state.withLock { $0.avoided.formUnion(follower.uris) } }
-            guard let rung = alternative(to: current) else {
+            let isOver = leaving != nil || state.failure != nil
+            guard let failure = leaving ?? state.failure ?? state.trouble else { return }
+            let isLive = state.timeline?.playlist.isLive ?? false
+            if leaving == nil, isOver { fail(follower, isLive: isLive) }
+            guard let rung = alternative(to: current, without: isOver ? [] : follower.uris) else {
                 self.state.withLock { now in
-                    // What a live playlist told is loaded until its end.
-                    guard leaving != nil || state.timeline == nil else { return }
+                    // What a live playlist told is loaded until its end, and what is in trouble is asked for again.
+                    guard isOver, leaving != nil || state.timeline == nil else { return }
                     (now.failure, now.leaving) = (now.failure ?? failure, nil)
                 }
                 wait.raise()
                 return
             }
             let other = self.follower(of: rung, alignedWith: state.timeline ?? aligned)
-            await other.loaded()
-            if Task.isCancelled || other.timeline == nil {
+            guard await comes(other, while: { isOver || follower.current.trouble != nil }) else {
                 other.stop()
-                self.state.withLock { $0.avoided.formUnion(other.uris) }
-                self.state.withLock { $0.leaving = $0.leaving ?? failure }
+                if !isOver, follower.current.trouble == nil { return }
+                fail(other, isLive: isLive)
+                if isOver { self.state.withLock { $0.leaving = $0.leaving ?? failure } }
                 continue
             }
+            if !isOver { fail(follower, isLive: isLive) }
             take(other, of: rung)
         }
     }
 
     /// The rung of which an address is left; the present one first. nil where there is none.
-    private func alternative(to current: Int) -> Int? {
-        let excluded = excluded
+    ///
+    /// - Parameter unwanted: addresses that are not taken.
+    private func alternative(to current: Int, without unwanted: [String]) -> Int? {
+        let all = Set(variants.uris.indices)
+        var excluded = excluded(without: unwanted)
+        if excluded == all { excluded = self.excluded(without: unwanted, lastResort: true) }
         if !excluded.contains(current) { return current }
-        guard excluded.count < variants.uris.count else { return nil }
+        guard excluded != all else { return nil }
         let chosen = choice.withLock { choice in
             choice?.excluded = excluded
             return choice?.choose(buffered: .zero, goal: bounds.ahead, at: MonotonicClock.now())
@@ -426,11 +477,13 @@ extension RenditionLoader: SegmentLoad.Owner {
         }
         guard isSettled else { return false }
         return state.withLock { state in
+            let now = MonotonicClock.now()
             let isAlternative = variants.uris.contains { uris in
-                uris.contains { $0 != uri && !state.avoided.contains($0) }
+                uris.contains { $0 != uri && !state.failedAddresses.isHopeless($0, at: now) }
             }
             guard isAlternative else { return false }
-            state.avoided.insert(uri)
+            // Another of its segments may be there.
+            state.failedAddresses.add([uri], isFinal: false, at: now)
             state.leaving = failure
             leave(segment, &state)
             return true

@@ -9,7 +9,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// The maximum time of receiving in an iteration. All output is then sent once per peer. An SFU that sent after
     /// each batch never recovered from a delay.
     private static var intake: TimeSpan { .milliseconds(10) }
-    /// The number of datagrams whose paths the machine receives in advance.
+    /// The maximum number of datagrams whose paths the machine receives in advance.
     private static var foresight: Int { 8 }
 
     private let sockets: LoopSockets

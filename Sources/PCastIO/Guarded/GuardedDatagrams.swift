@@ -3,8 +3,8 @@ import Glibc
 public import PCastMedia
 import Synchronization
 
-/// A relay of datagrams between programs in an isolated network namespace and one address outside. Each inside socket
-/// has its own socket outside; an ingest or egress job has one or two.
+/// Forwards datagrams between programs in an isolated network namespace and one address outside. Each inside socket has
+/// its own socket outside; an ingest or egress job has one or two.
 public final class GuardedDatagrams: Sendable {
     /// The socket to which the programs send, on loopback in the network namespace of the thread that creates it.
     public struct Entrance: Sendable {

@@ -20,7 +20,7 @@ public struct StreamRecord: Sendable, Hashable {
     public var ended: WallTime?
     /// The end reason as in `StreamEnded.reason` of the protocol: a standard word, or text of the application.
     public var reason: String?
-    /// The numbers of viewers.
+    /// The numbers of subscribers.
     public var counts: ViewerCounts
     /// The owner of the publisher's token, who alone may resume the stream; nil if only its session may.
     public var publisher: String?
@@ -51,11 +51,11 @@ public struct StreamRecord: Sendable, Hashable {
     }
 }
 
-/// The numbers of a stream's viewers.
+/// The numbers of a stream's subscribers.
 public struct ViewerCounts: Sendable, Hashable {
     /// The number of all viewings.
     public var views: Int
-    /// The maximum number of simultaneous viewers.
+    /// The maximum number of simultaneous subscribers.
     public var mostViewers: Int
 
     /// Creates counts.

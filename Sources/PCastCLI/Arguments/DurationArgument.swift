@@ -1,8 +1,8 @@
 import ArgumentParser
 import PCastMedia
 
-/// A duration of at most 100 years, written as `500ms`, `10s`, `5m`, `1h` or `1.5s`, or as an ISO 8601 duration of
-/// days, hours, minutes and seconds, such as `PT10S` or `P1DT12H`.
+/// A duration of at most 100 years, written as `500ms`, `10s`, `5m`, `1h` or `1.5s`. It may also be an ISO 8601
+/// duration of days, hours, minutes and seconds, such as `PT10S` or `P1DT12H`.
 struct DurationArgument: ExpressibleByArgument, Equatable {
     let span: TimeSpan
 

@@ -130,8 +130,8 @@ final class MediaRouter: Sendable {
 
     var rtcPort: UInt16 { loops[0].boundAddresses.first?.port ?? 0 }
 
-    /// Adds a publisher. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU, to which
-    /// `accept` passes the answer.
+    /// Adds a publisher. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
+    /// answer to it must be passed to `accept`.
     ///
     /// - Throws: `RelayError`.
     func publish(
@@ -158,8 +158,8 @@ final class MediaRouter: Sendable {
         }
     }
 
-    /// Adds a subscriber. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU, to which
-    /// `accept` passes the answer.
+    /// Adds a subscriber. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
+    /// answer to it must be passed to `accept`.
     ///
     /// - Throws: `RelayError`.
     func view(

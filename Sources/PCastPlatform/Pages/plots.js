@@ -56,8 +56,8 @@ export class HistoryPlot {
   #element; #told; #samples = []; #chosen = null; #now = 0;
 
   /**
-   * @@param element the SVG element.
-   * @@param told called with the selected sample, or null.
+   * @param element the SVG element.
+   * @param told called with the selected sample, or null.
    */
   constructor(element, told) {
     this.#element = element;

@@ -42,8 +42,8 @@ export class StreamCard {
   #historyAsked = false; #historyRead = false; #stream = null; #attempt = 0;
 
   /**
-   * @@param ask sends a request, (method, path, body) => Promise of its response.
-   * @@param actions the actions of the buttons: {watch, link, end}, each with the stream.
+   * @param ask sends a request, (method, path, body) => Promise of its response.
+   * @param actions the actions of the buttons: {watch, link, end}, each with the stream.
    */
   constructor(ask, actions) {
     this.#ask = ask;

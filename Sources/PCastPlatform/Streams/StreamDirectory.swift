@@ -89,8 +89,8 @@ actor StreamDirectory {
 
     /// Adds a publisher.
     ///
-    /// The start of the stream, and with it the notification of the application's backend, is in the database when this
-    /// function returns, or `accept` if the platform makes the offer.
+    /// The start of the stream and the notification of the application's backend are in the database when this function
+    /// returns. If the platform makes the offer, they are in the database when `accept` returns.
     ///
     /// - Parameters:
     ///   - grant: The authenticated client.

@@ -1,7 +1,7 @@
-/// Ends a command with a status, and with a sentence that says what to do next.
+/// An error that ends a command with a status and a message that says what to do.
 struct CommandFailure: Error, Equatable {
     let status: ExitStatus
-    /// Nil where the person was told already.
+    /// The message; nil if it was printed already.
     let sentence: String?
 
     static let needsToken = CommandFailure(
@@ -12,11 +12,11 @@ struct CommandFailure: Error, Equatable {
         self.sentence = sentence
     }
 
-    /// What an error says of itself, made a sentence.
+    /// Creates an error whose message is the text of another error as a sentence.
     init(_ status: ExitStatus, describing error: any Error, after beginning: String = "") {
         let text = beginning + "\(error)"
         let isWhole = text.last.map { ".?!".contains($0) } ?? false
-        // A text may begin with the name of a file, which stays as it is.
+        // A text may begin with a file name, whose case must not change.
         let beginsWithWord = text.prefix { $0 != " " }.allSatisfy(\.isLetter)
         let first = text.prefix(1)
         self.init(

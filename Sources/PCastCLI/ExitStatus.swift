@@ -1,6 +1,6 @@
-/// What the process exits with, for scripts to tell apart.
+/// The exit status of the process, for scripts.
 enum ExitStatus: Int32, CaseIterable {
-    /// As asked, or because the publisher ended.
+    /// The command ended as requested, or because the publisher ended the stream.
     case ended = 0
     case failed = 1
     case unusableArguments = 2
@@ -8,6 +8,6 @@ enum ExitStatus: Int32, CaseIterable {
     case nothingToPlay = 4
     case deviceTrouble = 5
     case platformUnreachable = 6
-    /// The platform ended the stream; why is in the event `ended`.
+    /// The platform ended the stream. The event `ended` contains the reason.
     case endedByPlatform = 7
 }

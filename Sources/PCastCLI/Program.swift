@@ -10,7 +10,7 @@ enum Program {
         exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 
-    /// Runs one command and tells what the process should exit with.
+    /// Runs a command and returns the exit status of the process.
     static func run(_ arguments: [String]) async -> ExitStatus {
         do {
             var command = try PCastCommand.parseAsRoot(arguments)
@@ -28,7 +28,7 @@ enum Program {
         }
     }
 
-    /// What the argument parser throws: a help text that was asked for, or arguments it cannot use.
+    /// Prints an error of the argument parser, which is a requested help text or an invalid argument.
     private static func report(_ error: any Error) -> ExitStatus {
         let text = PCastCommand.fullMessage(for: error) + "\n"
         switch PCastCommand.exitCode(for: error) {

@@ -1,7 +1,7 @@
 import Glibc
 import PCastMedia
 
-/// The calling thread's error number, and its name for people.
+/// The error number of the calling thread and its text.
 enum Errno {
     static var current: Int32 { errno }
 
@@ -13,7 +13,7 @@ enum Errno {
         }
     }
 
-    /// The last error of a call about `address`, as the case that says what to do.
+    /// Converts the error of a call that binds `address`.
     static func binding(_ call: String, _ address: TransportAddress) -> IOError {
         switch current {
         case EADDRINUSE: .addressInUse(address)

@@ -1,36 +1,37 @@
 public import PCastMedia
 
-/// Why a socket, a thread or the event loop could not do what it was asked; each text says what to do about it.
+/// An error of a socket, a thread or the event loop. Its text says what to do.
 public enum IOError: Error, Hashable, Sendable {
-    /// Another socket, most likely of another process, has this address and port.
+    /// Another socket, probably of another process, uses this address and port.
     case addressInUse(TransportAddress)
 
-    /// No interface of this machine has this address.
+    /// No interface of this host has this address.
     case addressNotAvailable(TransportAddress)
 
-    /// Ports below 1024 need a privilege.
+    /// The port is below 1024 and needs a privilege.
     case permissionDenied(TransportAddress)
 
-    /// The other side of a TCP connection could not be reached; `errno` says why.
+    /// The remote peer of a TCP connection could not be reached. `errno` has the reason.
     case connectFailed(TransportAddress, errno: Int32)
 
-    /// The TCP connection was not established in time.
+    /// The TCP connection was not established within the timeout.
     case connectTimedOut(TransportAddress)
 
-    /// As many TCP connections as the loop's limit allows are open.
+    /// The maximum number of TCP connections of the loop is open.
     case tooManyConnections(limit: Int)
 
     /// The event loop was stopped.
     case stopped
 
-    /// The mailbox of the event loop is full: its thread does not keep up.
+    /// The mailbox of the event loop is full, because its thread is overloaded.
     case mailboxFull
 
-    /// A system call failed that does not fail in health.
+    /// A system call failed unexpectedly.
     case system(call: String, errno: Int32)
 }
 
 extension IOError: CustomStringConvertible {
+    /// The error and its remedy in English.
     public var description: String {
         switch self {
         case .addressInUse(let address):

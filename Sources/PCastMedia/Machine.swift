@@ -1,12 +1,12 @@
-/// A state machine of the core: it is told events and the time, and does nothing itself.
+/// A state machine of the core. It receives events and the time, and performs no I/O itself.
 ///
-/// The contract with whoever drives it:
-/// 1. every call that may change it (`handle`, `advance`, and whatever else a machine offers) is followed by calling
-///    `poll` until it answers nil, and acting on what it answered;
-/// 2. time never goes backwards from call to call;
-/// 3. when `deadline` has come, `advance(to:)` is called; a nil deadline means that it waits for events alone.
+/// The driver of a machine must observe these rules:
+/// 1. After each call that may change the machine (`handle`, `advance` and others), it calls `poll` until that returns
+///    nil, and performs each output.
+/// 2. Time never goes backwards from call to call.
+/// 3. When `deadline` is reached, it calls `advance(to:)`. If `deadline` is nil, the machine waits for events only.
 ///
-/// Errors of a peer are outputs; a broken contract traps.
+/// Errors of a peer are outputs. A broken rule traps.
 public protocol Machine: ~Copyable {
     associatedtype Input
     associatedtype Output

@@ -1,22 +1,23 @@
 public import PCastMedia
 
-/// A network address translator: each inner address has an outer one towards the world, until the translator forgets
-/// and gives it another (a rebinding); then nothing that is sent to the former outer address arrives.
+/// A network address translator (NAT) that maps each inner address to an outer one.
+///
+/// A rebinding removes all mappings and then creates others. Packets to the former outer addresses do not arrive any
+/// more.
 public struct AddressTranslation: Sendable {
     private let outside: IPAddress
     private var nextPort: UInt16
     private var outward: [TransportAddress: TransportAddress] = [:]
     private var inward: [TransportAddress: TransportAddress] = [:]
 
-    /// - Parameters:
-    ///   - outside: of all that come through.
-    ///   - firstPort: later mappings count on from it.
+    /// Creates a translator whose outer addresses have the IP address `outside`, and ports that count up from
+    /// `firstPort`.
     public init(outside: IPAddress, firstPort: UInt16 = 40_000) {
         self.outside = outside
         nextPort = firstPort
     }
 
-    /// The outer address of an inner one.
+    /// Returns the outer address of an inner one. Creates the mapping if there is none.
     public mutating func translate(_ inner: TransportAddress) -> TransportAddress {
         if let outer = outward[inner] { return outer }
         let outer = TransportAddress(ip: outside, port: nextPort)
@@ -26,10 +27,10 @@ public struct AddressTranslation: Sendable {
         return outer
     }
 
-    /// Whom an outer address belongs to; nil for one that was forgotten.
+    /// Returns the inner address of an outer one; nil if no mapping exists any more.
     public func inner(of outer: TransportAddress) -> TransportAddress? { inward[outer] }
 
-    /// Forgets all mappings.
+    /// Removes all mappings.
     public mutating func rebind() {
         outward.removeAll()
         inward.removeAll()

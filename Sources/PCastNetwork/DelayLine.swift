@@ -1,6 +1,7 @@
 internal import PCastMedia
 
-/// What is on its way, by when it arrives: a binary heap, in the order of insertion where instants are equal.
+/// The packets on a link, ordered by arrival time in a binary heap. Packets with equal times keep the order of
+/// insertion.
 struct DelayLine<Element> {
     fileprivate struct Entry {
         let instant: Instant
@@ -28,7 +29,7 @@ struct DelayLine<Element> {
         }
     }
 
-    /// Removes and answers the first whose instant has come.
+    /// Removes and returns the first packet whose arrival time is reached; nil if there is none.
     mutating func pop(until now: Instant) -> Element? {
         guard let first = entries.first, first.instant <= now else { return nil }
         let last = entries.removeLast()

@@ -1,11 +1,12 @@
-/// Losses that come in bursts: a chain of a good and a bad state (Gilbert 1960, Elliott 1963), which takes a step with
+/// The model of bursty loss: a Markov chain of a good and a bad state (Gilbert 1960, Elliott 1963), with a step for
 /// each packet.
 public struct GilbertElliott: Hashable, Sendable {
-    /// The probability that the good state is left, and the bad one.
+    /// The probabilities of a change from the good to the bad state, and from the bad to the good one.
     public let toBad, toGood: Double
-    /// The share that is lost in either state.
+    /// The loss rates in the two states, from 0 to 1.
     public let lossInGood, lossInBad: Double
 
+    /// Creates a model from its probabilities, all from 0 to 1.
     public init(toBad: Double, toGood: Double, lossInGood: Double = 0, lossInBad: Double = 1) {
         self.toBad = toBad
         self.toGood = toGood
@@ -13,15 +14,16 @@ public struct GilbertElliott: Hashable, Sendable {
         self.lossInBad = lossInBad
     }
 
-    /// So that `share` of all packets is lost, in bursts of `length` packets on average, with nothing lost between.
+    /// Creates a model with a loss rate of `share` and bursts of `length` packets on average. No packet is lost between
+    /// bursts. Traps if `share` is not in the range from 0 to below 1, or if `length` is less than 1.
     public init(share: Double, length: Double) {
         precondition(share >= 0 && share < 1 && length >= 1)
-        // A burst lasts 1 / toGood packets; the bad state holds toBad / (toBad + toGood) of the time.
+        // A burst has 1 / toGood packets on average. The share of the bad state is toBad / (toBad + toGood).
         let toGood = 1 / length
         self.init(toBad: min(1, toGood * share / (1 - share)), toGood: toGood)
     }
 
-    /// The share that is lost in the long run, 0 to 1.
+    /// The average loss rate, from 0 to 1.
     public var share: Double {
         guard toBad + toGood > 0 else { return lossInGood }
         let bad = toBad / (toBad + toGood)

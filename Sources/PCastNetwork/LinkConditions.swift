@@ -1,26 +1,31 @@
 public import PCastMedia
 
-/// How one direction of a link treats what passes, in the order in which it does: size, queue, rate, loss, duplication,
-/// delay.
+/// The conditions of one direction of a link, applied to each packet in this order: size, queue, rate, loss,
+/// duplication, delay.
 public struct LinkConditions: Hashable, Sendable {
-    /// From leaving the queue to arriving.
+    /// The delay between the end of the queue and arrival.
     public var delay: TimeSpan
-    /// Up to this much is added to the delay, evenly spread.
+    /// The maximum of the random delay that is added, which is evenly distributed.
     public var jitter: TimeSpan
-    /// Whether packets may overtake each other by the jitter; otherwise a late one holds up those behind it.
+    /// Whether the jitter may reorder packets. Otherwise a late packet delays those after it.
     public var reorders: Bool
+    /// The model of packet loss.
     public var loss: Loss
-    /// The share of packets that arrive twice, 0 to 1.
+    /// The rate of packets that arrive twice, from 0 to 1.
     public var duplication: Double
-    /// Nil for a link on which nothing ever waits.
+    /// The bit rate of the link; nil for a link without a queue.
     public var rate: Bitrate?
+    /// The limit of the queue.
     public var queue: QueueLimit
+    /// The periodic stall of the link; nil if there is none.
     public var stall: Stall?
-    /// Nothing that is sent arrives; what waits or is on its way still does.
+    /// Whether sent packets are dropped. Packets that are queued or in flight still arrive.
     public var isDown: Bool
-    /// The largest packet that passes, in bytes with its IP header; larger ones vanish without a word. Nil for any.
+    /// The maximum size of a packet in bytes including its IP header. Larger ones are dropped without a message. Nil
+    /// for no limit.
     public var maximumPacketSize: Int?
 
+    /// Creates conditions. The default values describe a perfect link.
     public init(
         delay: TimeSpan = .zero, jitter: TimeSpan = .zero, reorders: Bool = true, loss: Loss = .none,
         duplication: Double = 0, rate: Bitrate? = nil, queue: QueueLimit = .span(.milliseconds(200)),
@@ -38,6 +43,6 @@ public struct LinkConditions: Hashable, Sendable {
         self.maximumPacketSize = maximumPacketSize
     }
 
-    /// Loses, delays and limits nothing.
+    /// A link without loss, delay and limits.
     public static let perfect = LinkConditions()
 }

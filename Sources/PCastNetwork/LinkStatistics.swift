@@ -1,22 +1,26 @@
-/// What became of all that was sent over one direction of a link.
+/// The counters of one direction of a link.
 public struct LinkStatistics: Hashable, Sendable {
-    /// Packets and bytes with their IP headers.
+    /// The number of sent packets, including those that were dropped.
     public internal(set) var sent = 0
+    /// The number of packets that arrived.
     public internal(set) var delivered = 0
+    /// The bytes that arrived, including IP headers.
     public internal(set) var deliveredBytes = 0
+    /// The number of duplicated packets.
     public internal(set) var duplicated = 0
-    /// By the model of loss.
+    /// The number of packets that the loss model dropped.
     public internal(set) var lost = 0
-    /// Because the queue was full.
+    /// The number of packets that were dropped because the queue was full.
     public internal(set) var overflowed = 0
-    /// Larger than passes.
+    /// The number of packets that were dropped because they were too large.
     public internal(set) var oversized = 0
-    /// Because the link was down.
+    /// The number of packets that were dropped because the link was down.
     public internal(set) var cutOff = 0
-    /// The largest packet that was sent, in bytes.
+    /// The size of the largest sent packet in bytes.
     public internal(set) var largestPacket = 0
-    /// The most bytes that waited.
+    /// The maximum number of bytes in the queue.
     public internal(set) var largestBacklog = 0
 
+    /// Creates counters of zero.
     public init() {}
 }

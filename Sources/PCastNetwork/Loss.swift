@@ -1,11 +1,11 @@
-/// Which packets vanish on a link.
+/// The model of packet loss on a link.
 public enum Loss: Hashable, Sendable {
     case none
-    /// Each by itself, with this probability.
+    /// Each packet is lost independently with this probability.
     case random(Double)
     case bursts(GilbertElliott)
 
-    /// The share that is lost in the long run, 0 to 1.
+    /// The average loss rate, from 0 to 1.
     public var share: Double {
         switch self {
         case .none: 0

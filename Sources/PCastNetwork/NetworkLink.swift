@@ -1,9 +1,9 @@
 public import PCastMedia
 
-/// One direction of a link as a value: packets go in, and come out when the link's conditions let them, if at all. The
-/// same packets at the same instants with the same seed have the same fate.
+/// One direction of a network link as a value. Sent packets arrive according to the link's conditions.
 ///
-/// Several senders may share one: then they share its queue.
+/// The result is deterministic: the same packets at the same instants with the same random seed have the same result.
+/// Several senders of one link share its queue.
 public struct NetworkLink<Packet> {
     fileprivate struct Entry {
         let packet: Packet
@@ -12,10 +12,10 @@ public struct NetworkLink<Packet> {
         let isReliable: Bool
     }
 
-    /// A bound for links whose queue has no size in bytes, and for what is on its way.
+    /// The maximum number of packets in a queue that has no limit in bytes, and of packets in flight.
     private static var maximumPackets: Int { 16_384 }
 
-    /// What holds now; setting it ends the schedule.
+    /// The current conditions. Setting them ends the schedule.
     public var conditions: LinkConditions {
         get { current }
         set {
@@ -24,20 +24,22 @@ public struct NetworkLink<Packet> {
         }
     }
 
+    /// The counters of the link.
     public private(set) var statistics = LinkStatistics()
 
     private var current: LinkConditions
     private var changes: ArraySlice<LinkSchedule.Change>
     private let beginning: Instant
     private var generator: SeededGenerator
-    /// Of the bursts of loss.
+    /// Whether the model of bursty loss is in its bad state.
     private var isBad = false
 
-    /// First in, first out; entries before `first` have left.
+    /// The queue. The entries before `first` have left it.
     private var queue: [Entry] = []
     private var first = 0
     private var queuedBytes = 0
-    /// When the packet that is being transmitted has left, which is the first of the queue.
+    /// The time at which the first packet of the queue is completely transmitted; nil if its transmission has not
+    /// begun.
     private var departure: Instant?
     private var lastDeparture: Instant
     private var line = DelayLine<(packet: Packet, size: Int)>()
@@ -45,6 +47,7 @@ public struct NetworkLink<Packet> {
     private var latestReliableArrival: Instant
     private var longestWait = TimeSpan.zero
 
+    /// Creates a link whose conditions follow a schedule that begins now.
     public init(_ schedule: LinkSchedule, seed: UInt64, at now: Instant) {
         current = schedule.initial
         changes = schedule.changes[...]
@@ -55,14 +58,15 @@ public struct NetworkLink<Packet> {
         latestReliableArrival = now
     }
 
+    /// Creates a link with constant conditions.
     public init(_ conditions: LinkConditions, seed: UInt64, at now: Instant) {
         self.init(LinkSchedule(conditions), seed: seed, at: now)
     }
 
-    /// Bytes that wait to be transmitted.
+    /// The number of bytes in the queue.
     public var backlog: Int { queuedBytes }
 
-    /// How long the packet waited that did so longest since this was asked last.
+    /// Returns the longest queuing delay of a packet since the last call, and resets it.
     public mutating func takeLongestWait() -> TimeSpan {
         defer { longestWait = .zero }
         return longestWait
@@ -70,18 +74,19 @@ public struct NetworkLink<Packet> {
 
     // MARK: Sending
 
-    /// Whether the queue takes a packet of this size now. Who sends reliably waits until it does, as TCP would.
+    /// Returns whether the queue accepts a packet of this size in bytes. A reliable sender waits until it does, like
+    /// TCP.
     public func hasRoom(for size: Int) -> Bool {
         guard queue.count - first < Self.maximumPackets, line.count < Self.maximumPackets else { return false }
-        // A queue takes at least one packet, however small it is.
+        // A queue accepts at least one packet of any size.
         guard queuedBytes > 0, let limit = current.queue.bytes(at: current.rate) else { return true }
         return queuedBytes + size <= limit
     }
 
-    /// - Parameters:
-    ///   - size: in bytes, with IP header.
-    ///   - isReliable: for segments of a connection that is not itself made of packets here: they are neither lost nor
-    ///     doubled nor refused, keep their order, and wait while the link is down.
+    /// Sends a packet. `size` is in bytes including the IP header.
+    ///
+    /// Reliable packets are segments of a connection that the link does not emulate itself. They are never lost,
+    /// duplicated, reordered or rejected, and wait while the link is down.
     public mutating func send(_ packet: Packet, size: Int, isReliable: Bool = false, at now: Instant) {
         advance(to: now)
         statistics.sent += 1
@@ -99,7 +104,7 @@ public struct NetworkLink<Packet> {
 
     // MARK: Receiving
 
-    /// The next packet that has arrived.
+    /// Returns the next packet that has arrived; nil if there is none.
     public mutating func receive(at now: Instant) -> Packet? {
         advance(to: now)
         guard let (packet, size) = line.pop(until: now) else { return nil }
@@ -108,7 +113,7 @@ public struct NetworkLink<Packet> {
         return packet
     }
 
-    /// When to ask again; nil when nothing is on its way.
+    /// The time at which `receive` must be called next; nil if no packet is queued or in flight.
     public var deadline: Instant? {
         let next = Instant.earlier(line.next, departure ?? nextStart)
         guard first < queue.count else { return next }
@@ -126,7 +131,8 @@ public struct NetworkLink<Packet> {
         transmit(until: now)
     }
 
-    /// When the first of the queue can begin to leave; nil when none waits, or none can until conditions change.
+    /// The time at which the transmission of the first packet of the queue can begin; nil if the queue is empty, or
+    /// until the conditions change.
     private var nextStart: Instant? {
         guard first < queue.count else { return nil }
         if current.isDown, queue[first].isReliable { return nil }

@@ -1,12 +1,12 @@
 public import PCastMedia
 
-/// How much may wait before a link; what comes beyond it is dropped (drop-tail).
+/// The limit of a link's queue. Packets that exceed it are dropped (drop-tail).
 public enum QueueLimit: Hashable, Sendable {
     case bytes(Int)
-    /// As many bytes as the link's rate carries in this time.
+    /// The number of bytes that the link carries in this time.
     case span(TimeSpan)
 
-    /// In bytes; nil where a link without a rate gives a time no size.
+    /// Returns the limit in bytes; nil if it is a time and the link has no rate.
     func bytes(at rate: Bitrate?) -> Int? {
         switch self {
         case .bytes(let count): count

@@ -1,19 +1,19 @@
 public import PCastMedia
 
-/// Nothing leaves a link for `span` at the end of each `period`, and what came meanwhile leaves afterwards at once, as
-/// on a radio channel that others hold.
+/// A periodic stall: no packet leaves the link during the last `span` of each `period`. The packets queue and then
+/// leave at once, as on a radio channel that other stations occupy.
 public struct Stall: Hashable, Sendable {
+    /// The duration of a stall, and the time from the end of one stall to the end of the next.
     public let span, period: TimeSpan
 
+    /// Creates a stall. Traps if `span` is negative or not less than `period`.
     public init(_ span: TimeSpan, each period: TimeSpan) {
         precondition(span >= .zero && span < period)
         self.span = span
         self.period = period
     }
 
-    /// The end of the stall that an instant lies in; nil between stalls.
-    ///
-    /// - Parameter age: how long the link has stood.
+    /// Returns the time until the end of the stall at an age of the link; nil between stalls.
     func remainder(at age: TimeSpan) -> TimeSpan? {
         let place = age.nanoseconds % period.nanoseconds
         return place >= (period - span).nanoseconds ? period - .nanoseconds(place) : nil

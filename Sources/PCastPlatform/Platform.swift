@@ -6,31 +6,32 @@ import PCastRecords
 import PCastWeb
 import PCastWebRTC
 
-/// The server: doors for publishers and viewers, the relay behind them, and the pages.
+/// The server: signaling endpoints for publishers and subscribers, the SFU, the management API and the web pages.
 public struct Platform: Sendable {
     private let configuration: PlatformConfiguration
     private let logger: Logger
     private let control: PlatformControl
 
+    /// Creates a platform, which does not listen before ``run(onListening:)``.
     public init(_ configuration: PlatformConfiguration, logger: Logger = Logger(label: "pcast.platform")) {
         self.configuration = configuration
-        // What clients write gets into lines of the log, and is not to end them or to steer terminals.
+        // Text of clients occurs in log lines. It must not end them or control a terminal.
         self.logger = EscapingLogHandler.logger(logger)
         control = PlatformControl(configuration)
     }
 
-    /// Gives a platform that runs another configuration, without dropping anybody: what can change does, for all that comes
-    /// from now on, and the rest is told. Where something of it cannot be used, nothing changes.
+    /// Applies another configuration to the running platform without disconnecting anybody. Returns which settings
+    /// changed and which need a restart. If a setting is invalid, nothing changes.
     ///
-    /// - Throws: `PlatformError`.
+    /// - Throws: ``PlatformError``.
     public func apply(_ configuration: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
         try await control.apply(configuration)
     }
 
-    /// Serves until the task is cancelled; then ends every stream, and tells everyone.
+    /// Serves until the task is cancelled. Then it ends all streams and notifies the clients. `onListening` is called
+    /// once when all ports are open.
     ///
-    /// - Parameter onListening: called once, when everything is open.
-    /// - Throws: `PlatformError`.
+    /// - Throws: ``PlatformError``.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         guard let address = configuration.listenAddress else { throw PlatformError.invalidHost(configuration.host) }
         let configuration = configuration
@@ -88,7 +89,7 @@ public struct Platform: Sendable {
             await onListening(
                 Self.listening(configuration, kept.applications, port: port, tlsPort: tls?.port, router: router))
         }
-        // Tasks of their own, as the end has an order that a cancelled group has not.
+        // These are separate tasks, because they must end in a certain order, unlike the tasks of a cancelled group.
         kept.change(configuration.records, drainTime: configuration.drainTime)
         await control.begin(
             .init(
@@ -139,7 +140,7 @@ public struct Platform: Sendable {
         }
     }
 
-    /// Waits for the clients of the platform that was killed.
+    /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.
     private func restore(
         _ kept: PlatformRecords, _ registry: SessionRegistry, _ directory: StreamDirectory
     ) async {
@@ -150,13 +151,14 @@ public struct Platform: Sendable {
         await directory.restore(kept.interrupted, at: now) { end, session in await registry.ended(end, in: session) }
     }
 
-    /// Tells sessions the time, and ends sessions and streams that stay away for too long, as long as the platform runs;
-    /// gives back the memory of those that were many, or whose handshakes were.
+    /// Advances the clock of the sessions, and ends sessions and streams whose clients do not reconnect in time, until
+    /// the task is cancelled. It also returns unused heap memory to the system after many clients or handshakes have
+    /// ended.
     private static func endAbsent(
         _ registry: SessionRegistry, _ directory: StreamDirectory, _ clock: SessionClock
     ) async {
         var tide = TideMark()
-        // Where nobody has a session, nothing that waits is in a hurry.
+        // Without sessions, nothing pending is urgent.
         while (try? await Task.sleep(for: clock.isIdle ? .seconds(1) : .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
             await clock.advance(to: now)
@@ -190,7 +192,7 @@ public struct Platform: Sendable {
         }
     }
 
-    /// Everywhere means both families, where this machine has both.
+    /// Returns the media addresses. All IPv4 addresses include all IPv6 addresses if this host has any.
     private static func mediaAddresses(_ listen: IPAddress, port: UInt16) -> [TransportAddress] {
         let own = TransportAddress(ip: listen, port: port)
         let hasV6 = ((try? LocalAddress.all()) ?? []).contains { $0.ip.family == .v6 }
@@ -218,7 +220,7 @@ public struct Platform: Sendable {
         }
     }
 
-    /// What listens on the port of TLS; nil where there shall be none.
+    /// Returns the server of the TLS port; nil if there is none.
     private func secureServer(
         _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress, _ relay: RelayOffers?,
         _ admission: Admission, _ certificate: CertificateFiles?,

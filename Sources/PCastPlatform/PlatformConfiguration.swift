@@ -1,76 +1,88 @@
 public import PCastMedia
 
-/// What a platform is started with.
+/// The configuration of a platform.
 public struct PlatformConfiguration: Sendable {
-    /// Where HTTP, WebSockets and the pages are served.
+    /// The address for HTTP, WebSockets and pages.
     public var host: String
-    /// Zero takes a free port.
+    /// The port for HTTP, WebSockets and pages; 0 selects a free one.
     public var port: Int
-    /// The UDP port of all media, and the TCP port of ICE-TCP; zero takes a free one.
+    /// The UDP port for all media, and the TCP port for ICE-TCP; 0 selects a free one.
     public var rtcPort: UInt16
-    /// Threads among which media is shared out, each with a shard of the relay: 1 to 64.
+    /// The number of threads for media, from 1 to 64. Each has a shard of the SFU.
     public var shards = 1
-    /// What candidates and links name; empty for the addresses that are listened on.
+    /// The addresses in candidates and links; empty for those that the platform listens on.
     public var advertise: [IPAddress]
-    /// STUN servers asked for our public address when the platform starts (ICE9); none by default.
+    /// The STUN servers that report the public address at the start; none by default.
     public var stunServers: [TransportAddress]
-    /// Whose tokens are taken; empty for those that are recorded in `data`.
+    /// The applications whose tokens are valid; empty for those in the database.
     public var applications: [Application]
-    /// What is recorded beside media, and for how long.
+    /// The persistent data and its retention.
     public var records: RecordKeeping
-    /// The port of TLS, on which everything is that `port` has, and TURN for who gets no further than there; zero takes a
-    /// free one, nil opens none.
+    /// The port for TLS, which serves the same as `port` and also TURN for clients that can reach no other port; 0
+    /// selects a free one, and nil opens none.
     public var tlsPort: Int?
-    /// Files in PEM: the certificate with its chain, and its key. Nil makes a certificate that browsers warn of.
+    /// The PEM files of the certificate chain and the key. If they are nil, a self-signed certificate is generated,
+    /// about which browsers warn.
     public var tlsCertificate: String?
+    /// The PEM file of the key; nil if `tlsCertificate` is nil.
     public var tlsKey: String?
-    /// The host that clients are told for TURN; nil for the one that they have come by.
+    /// The host name in TURN URIs; nil for the host of the client's request.
     public var tlsName: String?
-    /// Publishers and viewers that the relay has room for; further ones are told to try again later.
+    /// The maximum number of publishers and subscribers. Further ones are rejected and may retry later.
     public var maximumPeers: Int
-    /// Streams from and to addresses; nil where there shall be none.
+    /// The configuration of ingest and egress jobs; nil to disable them.
     public var workers: WorkerConfiguration?
-    /// What may be at one time, and how often.
+    /// The quotas and rate limits.
     public var limits = PlatformLimits()
-    /// Proxies that are believed when they say for whom they ask; everybody else's word is not taken.
+    /// The proxies whose forwarding header is trusted. That of all other peers is ignored.
     public var trustedProxies: [IPNetwork] = []
-    /// In which field those proxies say it.
+    /// The header field in which those proxies report the client.
     public var proxyField = ProxyField.forwardedFor
-    /// What who reads metrics from elsewhere has to show, as a bearer token or as the password of HTTP Basic; nil where
-    /// metrics are for this machine alone.
+    /// The token for reading metrics from other hosts, as a bearer token or as the password of HTTP Basic; nil if
+    /// metrics are for this host only.
     public var metricsToken: String?
-    /// How long the text of `/metrics` is used again before it is made anew.
+    /// The time for which the text of `/metrics` is cached.
     public var metricsCacheTime = TimeSpan.seconds(1)
-    /// The sources that may frame the watch page (CSP `frame-ancestors`); empty for anybody.
+    /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.
     public var frameAncestors: [String] = []
-    /// How long the platform may take to end: to tell everyone, and to deliver the last notifications.
+    /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last
+    /// notifications.
     public var drainTime = defaultDrainTime
 
-    /// A session whose client has no connection ends after that, and its streams with it.
+    /// The time after which a session without a connection ends, together with its streams.
     public var sessionAbsence = defaultSessionAbsence
-    /// A stream whose publisher is gone because the platform was killed may be gone on with for so long.
+    /// The time in which a publisher may resume its stream after the platform was killed.
     public var returnTime = defaultReturnTime
 
+    /// The default of `sessionAbsence`, 180 s.
     public static let defaultSessionAbsence = TimeSpan.seconds(180)
+    /// The default of `returnTime`, 15 s.
     public static let defaultReturnTime = TimeSpan.seconds(15)
 
-    /// An application and the secret that its tokens are signed with.
+    /// An application and the secret that signs its tokens.
     public struct Application: Hashable, Sendable {
+        /// The identifier of the application.
         public var id: ApplicationID
+        /// The secret that signs its tokens.
         public var secret: String
 
+        /// Creates an application.
         public init(id: ApplicationID, secret: String) {
             self.id = id
             self.secret = secret
         }
     }
 
-    /// A shard is told by one character of its peers' ICE fragments.
+    /// The maximum number of shards, because one character of an ICE username fragment identifies the shard.
     public static let maximumShards = 64
+    /// The default of `drainTime`, 10 s.
     public static let defaultDrainTime = TimeSpan.seconds(10)
+    /// The default port for HTTP.
     public static let defaultPort = 8080
+    /// The default port for media.
     public static let defaultRTCPort: UInt16 = 8189
 
+    /// Creates a configuration. The default values serve this host only, at `http://127.0.0.1:8080`.
     public init(
         host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
         advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = [],
@@ -91,28 +103,28 @@ public struct PlatformConfiguration: Sendable {
         self.records = records
     }
 
-    /// The address to listen on; nil when `host` is no address but a name other than `localhost`.
+    /// The address to listen on; nil if `host` is a name other than `localhost`.
     var listenAddress: IPAddress? {
         if host == "localhost" { return .loopbackV4 }
         return host.hasPrefix("[") && host.hasSuffix("]")
             ? IPAddress(String(host.dropFirst().dropLast())) : IPAddress(host)
     }
 
-    /// What HTTP listens on: the same address as media, also where a name means several.
+    /// The address that HTTP listens on, which is the same as that of media even if a name has several addresses.
     var bindingHost: String { listenAddress?.description ?? host }
 
-    /// Where programs of this machine find it.
+    /// Returns the URI at which programs of this host reach the platform.
     func uriForWorkers(port: Int) -> String {
         let address = listenAddress ?? .loopbackV4
         let host = address.isUnspecified ? (address.family == .v4 ? .loopbackV4 : IPAddress(v6: 0, 1)) : address
         return "http://\(host.family == .v6 ? "[\(host)]" : "\(host)"):\(port)"
     }
 
-    /// Only programs of this machine reach the platform.
+    /// Whether only programs of this host can reach the platform.
     var isLoopback: Bool { listenAddress?.isLoopback ?? false }
 }
 
 extension PlatformConfiguration.Application: CustomStringConvertible {
-    /// Without the secret.
+    /// The identifier without the secret.
     public var description: String { "application \(id)" }
 }

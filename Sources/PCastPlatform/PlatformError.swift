@@ -1,12 +1,13 @@
-/// Why a platform could not start, and what to do.
+/// An error of starting a platform. Its text says what to do.
 public enum PlatformError: Error, Sendable, CustomStringConvertible {
     case invalidHost(String)
-    /// What listens there, and the setting by which another place is chosen.
+    /// The address is in use. The text names the address, and the setting selects another one.
     case addressInUse(String, PlatformSetting)
     case media(String)
     case certificate(String)
     case records(String)
 
+    /// The error and its remedy in English.
     public var description: String {
         switch self {
         case .invalidHost(let host):

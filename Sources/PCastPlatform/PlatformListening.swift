@@ -1,17 +1,17 @@
 public import PCastMedia
 
-/// Where a platform that has started is reached.
+/// The addresses of a running platform.
 public struct PlatformListening: Sendable {
-    /// Such as `http://127.0.0.1:8080`.
+    /// The URI, such as `http://127.0.0.1:8080`.
     public let uri: String
-    /// The port of media.
+    /// The port for media.
     public let rtcPort: UInt16
-    /// What candidates name.
+    /// The addresses in candidates.
     public let advertised: [TransportAddress]
-    /// The port of TLS, where there is one.
+    /// The port for TLS; nil if there is none.
     public let tlsPort: Int?
-    /// Anyone on this machine may watch and publish without a token.
+    /// Whether programs of this host may publish and subscribe without a token.
     public let isOpenToThisMachine: Bool
-    /// Whose tokens count.
+    /// The applications whose tokens are valid.
     public let applications: [PlatformConfiguration.Application]
 }

@@ -1,13 +1,13 @@
 import PCastWeb
 
-/// The server on the port of TLS, from when it listens.
+/// The running server of the TLS port.
 struct SecureServing: Sendable {
     let port: Int
     private let task: Task<Void, any Error>
 
-    /// Returns when it listens.
+    /// Starts a server and returns when it listens.
     ///
-    /// - Throws: `PlatformError.addressInUse`.
+    /// - Throws: ``PlatformError/addressInUse(_:_:)``, or `CancellationError`.
     static func begin(_ server: WebServer) async throws -> SecureServing {
         let (ports, opened) = AsyncStream<Int>.makeStream()
         let task = Task {

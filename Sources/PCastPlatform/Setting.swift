@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that may be set anew while the platform runs; who reads it has what it is at that moment.
+/// A setting that may change while the platform runs. Readers receive its current value.
 final class Setting<Value: Sendable>: Sendable {
     private let current: Mutex<Value>
 

@@ -1,8 +1,8 @@
 public import PCastMedia
 internal import PCastNetwork
 
-/// Encoded frames as a publisher of 720p30 makes them, for those who look at no more than a payload format does:
-/// 2.5 Mbit/s of video, sound of 48 kbit/s.
+/// Encoded frames with the sizes of a 720p30 publisher: 2.5 Mbit/s of video and 48 kbit/s of audio. The frames are
+/// valid for RTP payload formats, but not for decoders.
 public struct StageFrames {
     private static let framesPerSecond: Int64 = 30
     private static let sequenceParameterSet: [UInt8] = [
@@ -18,10 +18,10 @@ public struct StageFrames {
     private var sounds: Int64 = 0
     private let beginning: Instant
 
-    /// - Parameter beginning: when the first of each kind is due.
+    /// Creates frames of which the first video and audio frames are due at `beginning`.
     public init(at beginning: Instant) {
         var random = SeededGenerator(seed: 7)
-        // No zeros, so that no start code is among them.
+        // No byte is zero, so that no start code occurs.
         func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) } }
         let start: [UInt8] = [0, 0, 0, 1]
         keyFrame =
@@ -31,7 +31,7 @@ public struct StageFrames {
         self.beginning = beginning
     }
 
-    /// The picture whose time has come; nil before it.
+    /// Returns the next video frame; nil if it is not due yet. The first one is always a key frame.
     public mutating func nextPicture(isKeyFrame: Bool, at now: Instant) -> EncodedFrame? {
         let time = MediaTime(ticks: pictures * 90_000 / Self.framesPerSecond, rate: .video)
         guard beginning + time.span <= now else { return nil }
@@ -42,7 +42,7 @@ public struct StageFrames {
             captureTime: nil)
     }
 
-    /// The same of the sound, in frames of 20 ms.
+    /// Returns the next audio frame of 20 ms; nil if it is not due yet.
     public mutating func nextSound(at now: Instant) -> EncodedFrame? {
         let time = MediaTime(ticks: sounds * 960, rate: .opus)
         guard beginning + time.span <= now else { return nil }

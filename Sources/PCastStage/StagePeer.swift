@@ -1,14 +1,17 @@
 public import PCastMedia
 public import PCastWebRTC
 
-/// A client of the relay in the same memory.
+/// A client of the SFU in the same memory.
 public final class StagePeer {
+    /// The connection to the SFU.
     public var connection: PeerConnection
+    /// The local address of the peer.
     public let address: TransportAddress
+    /// Whether the connection is established.
     public private(set) var isConnected = false
-    /// The relay wants a key frame.
+    /// Whether the SFU requested a key frame. The caller resets it.
     public var wantsKeyFrame = false
-    /// How its connection ended; nil before.
+    /// The event that ended the connection; nil before.
     public private(set) var end: PeerConnection.Event?
 
     init(_ connection: consuming PeerConnection, address: TransportAddress) {
@@ -16,6 +19,7 @@ public final class StagePeer {
         self.address = address
     }
 
+    /// Processes all pending events of the connection.
     public func followEvents() {
         while let event = connection.pollEvent() {
             switch event {

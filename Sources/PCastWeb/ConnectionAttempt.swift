@@ -1,16 +1,16 @@
 import NIOCore
 import Synchronization
 
-/// The connections by which a server is being reached, so that whoever waits can give up.
+/// The connections of an attempt to reach a server, so that a waiting caller can cancel it.
 final class ConnectionAttempt: Sendable {
     private struct State {
-        /// One for each address of the server that is tried.
+        /// One connection for each address of the server.
         var channels: [any Channel] = []
         var isOver = false
         var hasTimedOut = false
     }
 
-    /// From the beginning until the server has answered the whole handshake.
+    /// The time limit from the beginning to the server's response to the whole handshake.
     static let limit = TimeAmount.seconds(10)
 
     private let state = Mutex(State())
@@ -24,7 +24,7 @@ final class ConnectionAttempt: Sendable {
         channel.eventLoop.scheduleTask(in: Self.limit) { [weak self] in self?.timeOut() }
     }
 
-    /// Given up because the server took too long.
+    /// Whether the attempt failed because the time limit was reached.
     var hasTimedOut: Bool { state.withLock { $0.hasTimedOut } }
 
     private func timeOut() {
@@ -32,10 +32,10 @@ final class ConnectionAttempt: Sendable {
         giveUp()
     }
 
-    /// What was reached is used from now on.
+    /// Ends the attempt successfully and keeps the connection.
     func succeeded() { _ = end() }
 
-    /// Closes what was opened, so that whatever waits for it fails.
+    /// Closes all connections, so that waiting callers fail.
     func giveUp() {
         for channel in end() { channel.close(promise: nil) }
     }

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// What a connection to a server failed with, for people: without the codes and source files that libraries tell.
+/// The reasons of failed connections in plain English, without the codes and source files that libraries report.
 enum ConnectionFailure {
     static func reason(of error: any Error) -> String {
         switch error {
@@ -21,7 +21,7 @@ enum ConnectionFailure {
         }
     }
 
-    /// The server is there, and cannot show that it is the one that was asked for.
+    /// Returns whether the server responded, but its certificate is not valid for the requested name.
     static func isOfCertificate(_ error: any Error) -> Bool {
         switch error {
         case let error as NIOSSLExtraError: error == NIOSSLExtraError.failedToValidateHostname
@@ -39,8 +39,10 @@ enum ConnectionFailure {
         }
     }
 
-    /// `WRONG_VERSION_NUMBER` of “error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at FILE:LINE”: the
-    /// library tells it as text alone.
+    /// Returns the code of a TLS error, such as `WRONG_VERSION_NUMBER`; nil if there is none.
+    ///
+    /// The library reports it only in a text: "error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at
+    /// FILE:LINE".
     private static func code(of error: NIOSSLError) -> String? {
         let text = "\(error)"
         guard let mark = text.firstRange(of: "OPENSSL_internal:") else { return nil }

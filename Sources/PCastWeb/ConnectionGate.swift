@@ -1,10 +1,11 @@
 public import PCastMedia
 
-/// Whoever turns connections away before anything is read of them, and hears when the others are over.
+/// A gate that rejects connections before any byte is read, and is notified when accepted connections end.
 public protocol ConnectionGate: Sendable {
-    /// Called for each connection, on an event loop; false closes it at once.
+    /// Returns whether a connection is accepted. It is called on an event loop for each connection. A rejected one is
+    /// closed at once.
     func admits(_ address: IPAddress?) -> Bool
 
-    /// A connection that was admitted is over.
+    /// Notifies the gate that an accepted connection was closed.
     func closed(_ address: IPAddress?)
 }

@@ -1,29 +1,30 @@
 import NIOCore
 import NIOHTTP1
 
-/// Ends a connection after the response to its last request (RFC 9112, section 9.3): one with `Connection: close`, one of
-/// HTTP/1.0 without `keep-alive`, and one whose content was expected and not asked for, as nobody knows whether that
-/// still comes (RFC 9110, section 10.1.1).
+/// Closes a connection after the response to its last request (RFC 9112, section 9.3).
 ///
-/// The connection is closed in the direction of the response alone, and by the client as a whole: whatever is still
-/// coming in would otherwise reset it, and the response with it.
+/// The last request has `Connection: close`, or uses HTTP/1.0 without `keep-alive`. It is also one with `Expect:
+/// 100-continue` whose content was not requested, because the client may still send it (RFC 9110, section 10.1.1).
+///
+/// The server closes only its direction; the client then closes the connection. Otherwise pending input would reset the
+/// connection, and the response could be lost.
 final class ConnectionPersistenceHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// A request that is not answered yet.
+    /// A request without a complete response.
     private struct Exchange {
         let version: HTTPVersion
         var isLast: Bool
-        /// The client waits with the content for the interim response.
+        /// Whether the client waits for the interim response before it sends the content.
         var expectsContinue: Bool
     }
 
-    /// In the order in which they came.
+    /// The pending requests, in the order of arrival.
     private var exchanges = CircularBuffer<Exchange>()
-    /// The last request has come, or the response to it has gone.
+    /// Whether the last request was received, or its response was sent.
     private var hasLastRequest = false
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -31,9 +32,9 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
         case .head(var head):
             guard !hasLastRequest else { return }
             let isLast = !head.persists
-            // An expectation of HTTP/1.0 is ignored.
+            // HTTP/1.0 has no `Expect`.
             if head.version.isBeforeHTTP11 { head.headers.remove(name: "Expect") }
-            // In the one spelling that the server above looks for.
+            // The HTTP server compares this spelling only.
             if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
             exchanges.append(
                 Exchange(
@@ -64,7 +65,7 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Says whether the connection stays.
+    /// Returns the response head with a `Connection` field that states whether the connection persists.
     private func finalHead(_ response: HTTPResponseHead) -> HTTPResponseHead {
         var head = response
         var exchange = exchanges[exchanges.startIndex]
@@ -73,7 +74,7 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
             exchange.isLast = true
         }
         if exchange.version.isBeforeHTTP11 {
-            // Its clients know no chunks: the end of the connection is that of the content.
+            // HTTP/1.0 has no chunked coding: the end of the connection is the end of the content.
             let hasLength = head.headers.contains(name: "Content-Length") || !head.status.mayHaveResponseBody
             if !hasLength {
                 head.version = exchange.version
@@ -90,7 +91,7 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
 }
 
 extension HTTPRequestHead {
-    /// Whether the connection stays after it (RFC 9112, section 9.3): `close` goes before all else.
+    /// Whether the connection persists after this request (RFC 9112, section 9.3). `close` takes precedence.
     fileprivate var persists: Bool {
         let options = headers[canonicalForm: "Connection"].map { $0.lowercased() }
         if options.contains("close") { return false }

@@ -1,22 +1,21 @@
 import CZlib
 
-/// Undoes a content coding of HTTP (RFC 9110, section 8.4.1) as the bytes come. Used by one task at a time.
+/// A streaming decoder of an HTTP content coding (RFC 9110, section 8.4.1). It must be used by one task at a time.
 final class ContentCoding: @unchecked Sendable {  // used by one task at a time
     private let stream: UnsafeMutablePointer<z_stream>
     private let isDeflate: Bool
     private var hasBegun = false
-    /// The coded data ended; what follows is padding, unless it is another member of gzip.
+    /// Whether the coded data has ended. Data after it is padding, or another gzip member.
     private var isAtEnd = false
 
-    /// What is asked for where any is of use.
+    /// The value of `Accept-Encoding` with all supported codings.
     static let accepted = "gzip, deflate"
-    /// zlib's window bits: the largest window, with the header of gzip or zlib recognized.
+    /// The largest window, with detection of the gzip or zlib header (`inflateInit2` of zlib).
     private static let automatic: Int32 = 15 + 32
     private static let raw: Int32 = -15
     private static let pieceSize = 64 << 10
 
-    /// - Parameter name: as in `Content-Encoding`.
-    /// - Returns: nil for codings that are not known.
+    /// Creates a decoder from the value of `Content-Encoding`; nil if the coding is not supported.
     init?(_ name: String) {
         guard ["gzip", "x-gzip", "deflate"].contains(name) else { return nil }
         isDeflate = name == "deflate"
@@ -29,17 +28,15 @@ final class ContentCoding: @unchecked Sendable {  // used by one task at a time
         stream.deallocate()
     }
 
-    /// Decodes what came, and gives it out piece by piece: a little that is coded may be much.
-    ///
-    /// - Parameter take: returns false when no more is wanted.
-    /// - Returns: false for what is not coded so.
+    /// Decodes received bytes and passes the result on in pieces, because a few coded bytes may decode to many. `take`
+    /// returns false if no more data is wanted. Returns false if the data is invalid.
     func decode(_ bytes: [UInt8], take: ([UInt8]) async -> Bool) async -> Bool {
         guard !bytes.isEmpty, begin(with: bytes[0]) else { return bytes.isEmpty }
         var offset = 0
         var piece = [UInt8](repeating: 0, count: Self.pieceSize)
         while true {
             if isAtEnd {
-                // Members of gzip may follow one another (RFC 1952, section 2.2).
+                // Several gzip members may follow one another (RFC 1952, section 2.2).
                 guard !isDeflate, offset < bytes.count, bytes[offset] == 0x1F, inflateReset(stream) == Z_OK else {
                     return true
                 }
@@ -57,8 +54,8 @@ final class ContentCoding: @unchecked Sendable {  // used by one task at a time
         }
     }
 
-    /// Servers send "deflate" with the header of zlib, as the standard says, or without; a header begins with 0x78 or the
-    /// like (RFC 1950, section 2.2).
+    /// Initializes zlib. Some servers send "deflate" without the zlib header that RFC 9110, section 8.4.1.2 requires.
+    /// The low four bits of a zlib header's first byte are 8 (RFC 1950, section 2.2).
     private func begin(with first: UInt8) -> Bool {
         guard !hasBegun else { return true }
         let isRaw = isDeflate && first & 0x0F != 8

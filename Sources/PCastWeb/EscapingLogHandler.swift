@@ -1,38 +1,45 @@
 public import Logging
 
-/// Hands on lines of a log without control characters: what is written by others can neither begin a line of its own nor
-/// steer a terminal. They are written as `\n` or `\u{1B}`. Long texts are cut.
+/// A log handler that escapes control characters, such as `\n` or `\u{1B}`, before it forwards a line to another
+/// handler. Text from peers can then neither begin a new line nor control a terminal. Long text is truncated to 2,048
+/// characters.
 public struct EscapingLogHandler: LogHandler {
     private var base: any LogHandler
 
+    /// Creates a handler that forwards to another one.
     public init(_ base: any LogHandler) { self.base = base }
 
-    /// A logger of the same label and level that writes to where `logger` does.
+    /// Returns a logger with the same label and output that escapes control characters.
     public static func logger(_ logger: Logger) -> Logger {
         if logger.handler is EscapingLogHandler { return logger }
         return Logger(label: logger.label) { _ in EscapingLogHandler(logger.handler) }
     }
 
+    /// The level of the underlying handler.
     public var logLevel: Logger.Level {
         get { base.logLevel }
         set { base.logLevel = newValue }
     }
 
+    /// The metadata of the underlying handler.
     public var metadata: Logger.Metadata {
         get { base.metadata }
         set { base.metadata = newValue }
     }
 
+    /// The metadata provider of the underlying handler.
     public var metadataProvider: Logger.MetadataProvider? {
         get { base.metadataProvider }
         set { base.metadataProvider = newValue }
     }
 
+    /// A value of the underlying handler's metadata; nil if there is none.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { base[metadataKey: key] }
         set { base[metadataKey: key] = newValue }
     }
 
+    /// Escapes the message and the metadata of an event, and forwards it.
     public func log(event: LogEvent) {
         var event = event
         event.message = Logger.Message(stringLiteral: Self.escaped("\(event.message)"))
@@ -40,7 +47,7 @@ public struct EscapingLogHandler: LogHandler {
         base.log(event: event)
     }
 
-    /// Characters of a message, and of a value of its metadata.
+    /// The maximum number of characters of a message and of a metadata value.
     private static let longest = 2_048
 
     private static func escaped(_ text: String) -> String {

@@ -3,13 +3,13 @@ import Hummingbird
 import NIOCore
 import NIOHTTPTypes
 
-/// Answers `Expect: 100-continue` (RFC 9110, section 10.1.1): with `100 Continue` at the moment when somebody wants the
-/// content of the request, and otherwise with the final response alone. Other expectations are 417.
+/// Responds to `Expect: 100-continue` (RFC 9110, section 10.1.1). It sends `100 Continue` when a handler reads the
+/// content, otherwise only the final response. Other expectations fail with status 417.
 struct ExpectationResponder<Next: HTTPResponder<WebRequestContext>>: HTTPResponder {
     let next: Next
 
     func respond(to request: Request, context: WebRequestContext) async throws -> Response {
-        // None comes here of HTTP/1.0.
+        // Requests of HTTP/1.0 do not contain `Expect` here.
         let expectations = request.headers[values: .expect].flatMap { $0.split(separator: ",") }
             .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }.filter { !$0.isEmpty }
         guard !expectations.isEmpty else { return try await next.respond(to: request, context: context) }
@@ -24,7 +24,7 @@ struct ExpectationResponder<Next: HTTPResponder<WebRequestContext>>: HTTPRespond
     }
 }
 
-/// The content of a request whose client waits for permission to send it.
+/// The content of a request whose client waits for `100 Continue`.
 private struct ExpectedContent: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

@@ -1,19 +1,19 @@
 import Foundation
 import Synchronization
 
-/// The cookies that servers have set for one client (RFC 6265), as long as it lives.
+/// The cookies of a client (RFC 6265), which end with it.
 ///
-/// Holds at most 128, each of 4 KiB at most; the oldest is forgotten for another.
+/// At most 128 cookies of at most 4 KiB are stored. A new one replaces the oldest.
 public final class HTTPCookies: Sendable {
     private struct Cookie {
         var name: String
         var value: String
         var domain: String
-        /// Only for the host that set it, and not for those below it.
+        /// Whether the cookie is sent to its host only, not to subdomains.
         var isHostOnly: Bool
         var path: String
         var isSecure: Bool
-        /// nil for as long as the client lives.
+        /// The expiry time; nil until the client ends.
         var expires: Date?
     }
 
@@ -21,9 +21,10 @@ public final class HTTPCookies: Sendable {
     private static let capacity = 128
     private static let sizeLimit = 4_096
 
+    /// Creates an empty store.
     public init() {}
 
-    /// Takes what `Set-Cookie` fields say in an answer of an address.
+    /// Stores the cookies of the `Set-Cookie` fields in a response from an address.
     func take(_ fields: [String], from address: WebAddress) {
         for field in fields { if let cookie = Self.cookie(field, address) { store(cookie) } }
     }
@@ -37,7 +38,7 @@ public final class HTTPCookies: Sendable {
         }
     }
 
-    /// Section 5.2 and 5.3.
+    /// Parses a `Set-Cookie` field; nil if it is invalid or of another domain (RFC 6265, sections 5.2 and 5.3).
     private static func cookie(_ field: String, _ address: WebAddress) -> Cookie? {
         guard field.utf8.count <= sizeLimit, field.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
         var parts = field.split(separator: ";", omittingEmptySubsequences: false).map { $0.trimmed }
@@ -53,7 +54,7 @@ public final class HTTPCookies: Sendable {
             switch key.lowercased() {
             case "domain" where !value.isEmpty:
                 let domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
-                // Of its own domain alone, and of none that many share.
+                // A host may set cookies for its own domain only, and not for a top-level domain.
                 guard host == domain || host.hasSuffix("." + domain) && domain.contains(".") && !address.isNumeric
                 else {
                     return nil
@@ -82,7 +83,7 @@ public final class HTTPCookies: Sendable {
         return nil
     }
 
-    /// The `Cookie` field for an address; nil where there is none to send (section 5.4).
+    /// Returns the value of the `Cookie` field for an address; nil if there are no cookies (RFC 6265, section 5.4).
     func field(for address: WebAddress) -> String? {
         let host = address.host.lowercased()
         let path = String(address.path.prefix { $0 != "?" })

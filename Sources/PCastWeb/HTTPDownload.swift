@@ -6,43 +6,43 @@ import NIOSSL
 import PCastMedia
 import Synchronization
 
-/// A large answer of a web server, as it comes.
+/// A streaming download of a large HTTP response.
 public struct HTTPDownload: Sendable {
-    /// What an answer begins with.
+    /// The status and fields of a response.
     public struct Head: Hashable, Sendable {
         /// The status code (RFC 9110, section 15).
         public var status: Int
-        /// Where the answer came from, after redirections.
+        /// The URI of the response after redirections.
         public var uri: String
-        /// In bytes, as the server says; nil when it does not.
+        /// The length of the content in bytes; nil if the server does not report it.
         public var length: Int64?
-        /// `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3).
+        /// The delay of `Retry-After` in seconds; nil if absent or a date (RFC 9110, section 10.2.3).
         public var retryAfter: Int?
-        /// `Content-Type` in small letters, without parameters.
+        /// The media type of `Content-Type` in lower case without parameters; nil if absent.
         public var contentType: String?
     }
 
-    /// Why nothing came, or not all.
+    /// The reason why a download failed.
     public enum Failure: Error, Hashable, Sendable {
         case invalidURI
-        /// Nobody answers, or the connection broke.
+        /// The server does not respond, or the connection broke.
         case unreachable(reason: String)
-        /// Nothing came for the time that is borne.
+        /// No data arrived within the timeout.
         case timeout
-        /// Redirections without an end, or to what is no web address.
+        /// There were too many redirections, or one to an address that is not HTTP.
         case redirections
-        /// More came than may.
+        /// The response exceeds the limit.
         case tooLarge
-        /// It came in a coding that is not known, or is broken.
+        /// The content coding is unknown, or the content is invalid.
         case undecodable(reason: String)
         case cancelled
     }
 
-    /// Redirections that are followed.
+    /// The maximum number of redirections.
     private static let redirections = 16
 
     private static let client: HTTPClient = {
-        // Followed here, where cookies are kept.
+        // Redirections are followed by this type, because each one may set cookies.
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(5)
@@ -50,18 +50,20 @@ public struct HTTPDownload: Sendable {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
-    /// Asks for a resource, or for a part of it.
+    /// Downloads a resource or a range of it. `data:` URIs are decoded.
     ///
     /// - Parameters:
-    ///   - uri: as people write it: what may not stand in an address is encoded. `data:` holds the resource itself.
-    ///   - range: bytes from an offset on, so many or all (RFC 9110, section 14.1.2). From a server that heeds no ranges it
-    ///     is taken out of the whole, if no more than `limit` lies before it.
-    ///   - limit: of the body, in bytes, when it is decoded.
-    ///   - patience: for how long nothing may come.
-    ///   - cookies: what servers have set, and set now; nil for none.
-    ///   - take: is given the head with each piece of a body whose status is one of success; others are not read. Returns
-    ///     whether more is wanted.
-    /// - Returns: what it began with.
+    ///   - uri: The URI. Characters that may not occur in it are encoded.
+    ///   - range: The offset and length in bytes; a nil length extends to the end (RFC 9110, section 14.1.2). If the
+    ///     server ignores ranges, the range is taken from the whole response, unless more than `limit` bytes precede
+    ///     it.
+    ///   - limit: The maximum size of the decoded content in bytes.
+    ///   - patience: The maximum time without new data.
+    ///   - cookies: The cookies to send and to update; nil for none.
+    ///   - take: Receives the head with each piece of the content if the status is 2xx. Returns whether more data is
+    ///     wanted.
+    /// - Returns: The head of the final response.
+    /// - Throws: ``Failure``.
     public static func get(
         _ uri: String, range: (offset: Int64, length: Int64?)? = nil, limit: Int64, patience: Duration,
         cookies: HTTPCookies? = nil, take: @escaping @Sendable (Head, [UInt8]) async -> Bool
@@ -83,7 +85,7 @@ public struct HTTPDownload: Sendable {
         return try result.get()
     }
 
-    /// What is asked for, wherever that leads.
+    /// A request, independent of redirections.
     private struct Exchange: Sendable {
         var range: (offset: Int64, length: Int64?)?
         var limit: Int64
@@ -91,7 +93,7 @@ public struct HTTPDownload: Sendable {
         var take: @Sendable (Head, [UInt8]) async -> Bool
     }
 
-    /// The resource that an address holds itself (RFC 2397).
+    /// Returns the content of a `data:` URI (RFC 2397).
     private static func inline(
         _ uri: String, _ range: (offset: Int64, length: Int64?)?, _ limit: Int64,
         _ take: @Sendable (Head, [UInt8]) async -> Bool
@@ -140,7 +142,7 @@ public struct HTTPDownload: Sendable {
         var request = HTTPClientRequest(url: address.origin + address.path)
         request.headers.add(name: "User-Agent", value: "pcast")
         request.headers.add(name: "Accept", value: "*/*")
-        // A part of what is coded could not be decoded.
+        // A range of encoded content could not be decoded.
         request.headers.add(name: "Accept-Encoding", value: range == nil ? ContentCoding.accepted : "identity")
         if let range {
             let end = range.length.map { String(range.offset + $0 - 1) } ?? ""
@@ -149,7 +151,7 @@ public struct HTTPDownload: Sendable {
         if let field = credentials.field { request.headers.add(name: "Authorization", value: field) }
         if let field = exchange.cookies?.field(for: address) { request.headers.add(name: "Cookie", value: field) }
         do {
-            // How long is borne says the other task.
+            // The other task of `get` limits the time.
             let response = try await client.execute(request, deadline: .distantFuture)
             activity.note()
             exchange.cookies?.take(response.headers["Set-Cookie"], from: address)
@@ -165,11 +167,11 @@ public struct HTTPDownload: Sendable {
         }
     }
 
-    /// Where a redirection leads (RFC 9110, section 10.2.2); nil for what is no web address.
+    /// Returns the target of a redirection (RFC 9110, section 10.2.2); nil if it is not an HTTP address.
     private static func redirection(_ location: String, from uri: String) -> String? {
         let whole = WebURI.escaped(location)
         if (try? WebAddress(Credentials(whole).address)) != nil { return whole }
-        // A reference: Foundation resolves it once it is encoded as an address is.
+        // The location is a relative reference. Foundation resolves it after it was encoded.
         let marker = "http://x/"
         let isRooted = location.hasPrefix("/")
         let encoded = String(WebURI.escaped(marker + location.drop { $0 == "/" }).dropFirst(marker.count))
@@ -226,8 +228,8 @@ public struct HTTPDownload: Sendable {
         return .success(head)
     }
 
-    /// Hands on what is wanted of a body, decoded; of a whole that was not asked for, what lies before the range and behind
-    /// it is passed over. Used by one task.
+    /// Forwards the wanted part of decoded content. If the server ignored the range, the content before and after it is
+    /// skipped. It must be used by one task.
     private final class Intake: @unchecked Sendable {  // used by one task
         private let head: Head
         private let exchange: Exchange
@@ -259,11 +261,11 @@ public struct HTTPDownload: Sendable {
         }
     }
 
-    /// The name and the password that stand in an address, which are sent in a field of their own (RFC 7617).
+    /// The user name and password of a URI, which are sent in the `Authorization` field (RFC 7617).
     private struct Credentials {
-        /// Without them.
+        /// The URI without them.
         let address: String
-        /// `Authorization`; nil without credentials.
+        /// The value of `Authorization`; nil without a user name.
         let field: String?
 
         init(_ uri: String) {
@@ -283,13 +285,13 @@ public struct HTTPDownload: Sendable {
         }
     }
 
-    /// When something came last.
+    /// The time of the last received data.
     private final class Activity: Sendable {
         private let last = Mutex(ContinuousClock.now)
 
         func note() { last.withLock { $0 = .now } }
 
-        /// Waits until nothing has come for so long; false when that does not matter any more.
+        /// Waits until no data has arrived for a duration, and returns true. Returns false if the task is cancelled.
         func silence(for patience: Duration) async -> Bool {
             while true {
                 let end = last.withLock { $0 } + patience

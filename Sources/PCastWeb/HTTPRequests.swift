@@ -3,30 +3,28 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 
-/// What a web server answered.
+/// The response of an HTTP server.
 public struct HTTPAnswer: Sendable {
     /// The status code (RFC 9110, section 15).
     public let status: Int
 
+    /// The content; empty if it was not read.
     public let body: [UInt8]
 
-    /// `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3).
+    /// The delay of `Retry-After` in seconds; nil if absent or a date (RFC 9110, section 10.2.3).
     public let retryAfter: Int?
 }
 
-/// Single requests to web servers.
+/// Functions that send single HTTP requests.
 public enum HTTPRequests {
-    /// In bytes; an answer with more is a broken protocol.
+    /// The maximum size of a response's content in bytes.
     public static let maximumAnswerSize = 4 * 1024 * 1024
 
-    /// Sends a request to a server at an address that was found, and checked, before: whatever its name means by then,
-    /// nothing else is reached. No redirection is followed, and no proxy asked.
+    /// Sends a request to an IP address that was resolved and checked before, so that a changed name cannot redirect it
+    /// to another address. Neither redirections nor proxies are used, and the content of the response is not read.
+    /// `address` is an IP address (IPv6 without brackets), and `limit` covers the whole exchange.
     ///
-    /// - Parameters:
-    ///   - address: of the URI's host, as text; IPv6 without brackets.
-    ///   - limit: for all of it.
-    /// - Returns: without the body, which is not read.
-    /// - Throws: `WebError`.
+    /// - Throws: ``WebError``, or `CancellationError`.
     public static func send(
         _ method: String, _ uri: String, at address: String, headers: [(name: String, value: String)], body: [UInt8],
         within limit: Duration
@@ -36,7 +34,7 @@ public enum HTTPRequests {
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.dnsOverride = [parts.host: address]
         configuration.tlsConfiguration = TLSConfiguration.client
-        // One of its own, as the address belongs to the client and not to the request.
+        // Each request needs its own client, because the address is a property of the client.
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let result: Result<HTTPAnswer, any Error>
         do {
@@ -50,7 +48,8 @@ public enum HTTPRequests {
         return try result.get()
     }
 
-    /// A server that is not there is an error at once, not after the time that it would have had to answer.
+    /// The client does not retry to connect, so that an unreachable server is reported at once and not after the
+    /// timeout.
     private static let client: HTTPClient = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -58,9 +57,9 @@ public enum HTTPRequests {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
-    /// Sends a request and waits for the whole answer, at most 15 seconds.
+    /// Sends a request and returns the response with its content. The timeout is 15 seconds.
     ///
-    /// - Throws: `WebError`.
+    /// - Throws: ``WebError``, or `CancellationError`.
     public static func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
     ) async throws -> HTTPAnswer {

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOHTTPTypes
 
-/// Closes an HTTP connection that nobody needs: when nothing was asked or answered on it for a minute, and when the
-/// server ends, after the answer to what was asked.
+/// Closes an idle HTTP connection after 60 s without a request or response. When the server stops, the connection is
+/// closed after the pending response.
 ///
-/// A request that comes byte by byte is no activity, so it has that minute as a whole.
+/// A request that arrives byte by byte is not activity, so it must be complete within this time.
 final class IdleConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart

@@ -1,14 +1,14 @@
 public import NIOCore
 import NIOWebSocket
 
-/// A text that is made once and sent on many WebSockets by a server: as the frame that goes over the wire, whose bytes are
-/// shared, so that to send it to one more is one call of the system.
+/// A text that a server sends on many WebSockets. It is encoded once as a frame whose bytes all connections share, so
+/// that each transmission needs only one system call.
 public struct SharedText: Sendable {
     let frame: ByteBuffer
 
-    /// - Parameter bytes: in UTF-8.
+    /// Creates a text from UTF-8.
     public init(_ bytes: [UInt8]) {
-        // A whole text without a mask (RFC 6455, section 5.2).
+        // A final text frame without a mask (RFC 6455, section 5.2).
         var frame = ByteBuffer()
         frame.reserveCapacity(minimumWritableBytes: bytes.count + 10)
         frame.writeInteger(0x81 as UInt8)
@@ -25,21 +25,21 @@ public struct SharedText: Sendable {
         self.frame = frame
     }
 
+    /// The size of the frame in bytes.
     public var byteCount: Int { frame.readableBytes }
 }
 
 extension WebSocketConnection {
-    /// The thread that serves it. Who posts to many goes there first.
+    /// The event loop of the connection. A caller that posts to many connections should do so on their loops.
     public var eventLoop: any EventLoop { channel.eventLoop }
 
-    /// Sends a text, behind those that were posted before; only a server does so, whose frames are not masked.
-    ///
-    /// - Parameter completion: called on the connection's thread when the system has taken all of it, or with false when the
-    ///   connection is broken.
+    /// Sends a text after those that were posted before. Only servers may use it, because the frame is not masked.
+    /// `completion` is called on the connection's event loop with true when the kernel has accepted all bytes, or with
+    /// false if the connection is broken.
     public func post(_ text: SharedText, completion: @escaping @Sendable (Bool) -> Void) {
         let loop = channel.eventLoop
         guard loop.inEventLoop else { return loop.execute { post(text, completion: completion) } }
-        // It is a frame already: it goes in where frames come out.
+        // The text is encoded already, so it is inserted after the frame encoder.
         guard let encoder = try? channel.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self) else {
             return completion(false)
         }
@@ -50,14 +50,13 @@ extension WebSocketConnection {
         encoder.writeAndFlush(NIOAny(text.frame), promise: sent)
     }
 
-    /// Asks a client for a sign of life, without waiting until that is sent.
+    /// Sends a ping without waiting for its transmission. The client responds with a pong.
     public func postPing() {
         channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer()), promise: nil)
     }
 
-    /// Says goodbye behind what was posted, and ends the connection; for a server.
-    ///
-    /// - Parameter status: as of ``close(status:)``.
+    /// Sends a close frame after the posted texts and closes the connection. Only servers may use it. `status` is the
+    /// one of ``close(status:reason:)``.
     public func postClose(status: UInt16) {
         let frame = WebSocketFrame(fin: true, opcode: .connectionClose, data: ByteBuffer(integer: status))
         let channel = channel

@@ -1,8 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Closes a connection that has asked for nothing yet: after half a minute, when what comes is no request, and when
-/// the server ends.
+/// Closes a connection on which no request has arrived: after 30 s, if the input is invalid, or when the server stops.
 final class SilentConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
     typealias OutboundOut = HTTPServerResponsePart

@@ -1,10 +1,9 @@
 extension String {
-    /// The same text in one line, which no terminal takes for a command: control characters (Unicode's C0 and C1, and the
-    /// separators of lines and paragraphs, and those that turn the direction of writing) are written as `\n` or
-    /// `\u{1B}`.
+    /// The text on one line without terminal control sequences. Control characters (Unicode C0 and C1), line and
+    /// paragraph separators, and bidirectional controls are escaped, such as `\n` or `\u{1B}`.
     public var escapingControlCharacters: String { escapingControlCharacters(keeping: []) }
 
-    /// - Parameter kept: stay as they are.
+    /// Returns the text with control characters escaped, except those in `kept`.
     public func escapingControlCharacters(keeping kept: Set<Unicode.Scalar>) -> String {
         guard unicodeScalars.contains(where: { Self.isControl($0) && !kept.contains($0) }) else { return self }
         var text = String.UnicodeScalarView()

@@ -2,8 +2,8 @@ import Glibc
 import NIOSSL
 
 extension TLSConfiguration {
-    /// Trusts the authorities of the system; or those of `SSL_CERT_FILE`, as other programs have it that use OpenSSL,
-    /// for certificates of one's own authority.
+    /// The TLS configuration of clients. It trusts the certificates of the file in `SSL_CERT_FILE`, as OpenSSL does,
+    /// otherwise those of the system.
     static var client: TLSConfiguration {
         var configuration = makeClientConfiguration()
         if let file = getenv("SSL_CERT_FILE") { configuration.trustRoots = .file(String(cString: file)) }

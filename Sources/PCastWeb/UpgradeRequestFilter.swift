@@ -1,11 +1,11 @@
 import NIOCore
 import NIOHTTP1
 
-/// Takes the wish for another protocol out of a connection's first request, unless it is for a WebSocket that there is:
-/// servers answer such a request as if it had no such wish (RFC 9110, section 7.8).
+/// Removes the `Upgrade` field from the first request of a connection unless it opens an existing WebSocket. A server
+/// may ignore the field (RFC 9110, section 7.8).
 ///
-/// NIO's own handler of upgrades loses the head of a request whose wish it does not grant, so that nobody would be
-/// answered; programs that offer HTTP/2 in the clear (`Upgrade: h2c`) are among them.
+/// The upgrade handler of SwiftNIO drops the head of a request that it does not upgrade, so that there would be no
+/// response. Clients that offer HTTP/2 without TLS (`Upgrade: h2c`) send such requests.
 final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -14,15 +14,13 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     private let isOpen: @Sendable (String) -> Bool
     private var hasSeenHead = false
 
-    /// - Parameters:
-    ///   - path: where a WebSocket may be opened.
-    ///   - isOpen: whether one may be opened at another path.
+    /// Creates a filter that permits WebSockets at `path`, and at paths for which `isOpen` returns true.
     init(path: String, orWhere isOpen: @escaping @Sendable (String) -> Bool) {
         (self.path, self.isOpen) = (path, isOpen)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What comes after an upgrade is no HTTP any more.
+        // Data after an upgrade is not HTTP.
         guard !hasSeenHead, case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         hasSeenHead = true
         if !asksForWebSocket(head) { head.headers.remove(name: "Upgrade") }
@@ -30,7 +28,7 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
     }
 
-    /// As RFC 6455, section 4.2.1 has it.
+    /// Returns whether a request opens a WebSocket (RFC 6455, section 4.2.1).
     private func asksForWebSocket(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
         let asked = String(head.uri.prefix { $0 != "?" })

@@ -1,15 +1,19 @@
-/// The parts of an `http(s)://` or `ws(s)://` address (RFC 3986, section 3).
+/// The components of an `http`, `https`, `ws` or `wss` URI (RFC 3986, section 3).
 public struct WebAddress: Sendable, Hashable {
+    /// Whether the scheme uses TLS.
     public var isSecure: Bool
-    /// A name or an IP address, IPv6 without its brackets.
+    /// The name or IP address, IPv6 without brackets.
     public var host: String
+    /// The port; 80 or 443 if the URI has none.
     public var port: Int
-    /// With its query, beginning with `/`; a fragment is left out.
+    /// The path with the query, beginning with `/`, without the fragment.
     public var path: String
 
-    /// - Throws: `WebError.invalidURI`.
+    /// Parses a URI.
+    ///
+    /// - Throws: ``WebError/invalidURI(_:)``.
     public init(_ uri: String) throws(WebError) {
-        // Nothing that could end a header's line, or that no address has.
+        // Control characters and spaces are refused, because they could end the line of a header field.
         guard uri.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), let separator = uri.firstRange(of: "://") else {
             throw .invalidURI(uri)
         }
@@ -27,7 +31,7 @@ public struct WebAddress: Sendable, Hashable {
         self.port = port ?? (isSecure ? 443 : 80)
     }
 
-    /// Host and port; nil for what is neither `NAME`, `NAME:PORT`, `[IPv6]` nor `[IPv6]:PORT`.
+    /// Parses `NAME`, `NAME:PORT`, `[IPv6]` or `[IPv6]:PORT`; nil for other text.
     private static func authority(_ text: Substring) -> (host: String, port: Int?)? {
         if text.hasPrefix("[") {
             guard let bracket = text.firstIndex(of: "]") else { return nil }
@@ -46,7 +50,7 @@ public struct WebAddress: Sendable, Hashable {
         return port(parts[1]).map { (String(host), $0) }
     }
 
-    /// Digits alone: `UInt16` would take a sign too.
+    /// Parses digits only, because `UInt16` would accept a sign too.
     private static func port(_ text: Substring) -> Int? {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return UInt16(text).map(Int.init)
@@ -61,12 +65,12 @@ public struct WebAddress: Sendable, Hashable {
         }
     }
 
-    /// The host is an IP address rather than a name.
+    /// Whether the host is an IP address and not a name.
     var isNumeric: Bool { host.contains(":") || host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E } }
 
-    /// Host and port as in a `Host` header, IPv6 in brackets.
+    /// The host and port as in the `Host` field, IPv6 in brackets.
     var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
-    /// Scheme, host and port, without a path: `http://127.0.0.1:8080`.
+    /// The scheme, host and port without a path, such as `http://127.0.0.1:8080`.
     public var origin: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

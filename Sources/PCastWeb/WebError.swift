@@ -1,34 +1,34 @@
-/// What can go wrong between a client and a web server, and what to do next.
+/// An error between a web client and a server. Its text says what to do.
 public enum WebError: Error, Sendable, CustomStringConvertible {
-    /// The address is no URI that this program understands.
+    /// The URI is invalid or its scheme is not supported.
     case invalidURI(String)
 
-    /// Nobody answers there.
+    /// The server does not respond.
     case unreachable(uri: String, reason: String)
 
-    /// Somebody answers who cannot show to be that server.
+    /// The certificate of the server is not trusted.
     case untrusted(uri: String, reason: String)
 
-    /// The server answered, but does not speak WebSocket at that address.
+    /// The server responded, but there is no WebSocket at this path.
     case upgradeRefused(uri: String)
 
-    /// A port that another program has.
+    /// Another program listens on the port.
     case addressInUse(host: String, port: Int)
 
-    /// The other side broke the protocol or a limit; the connection was closed.
+    /// The peer violated the protocol or a limit, and the connection was closed.
     case protocolViolation(String)
 
-    /// The certificate or key could not be used.
+    /// The certificate or key cannot be used.
     case certificate(String)
 
-    /// The server's machine answers, and nothing listens there.
+    /// Whether the host responded that no program listens on the port.
     public var isRefusedConnection: Bool {
         if case .unreachable(_, Self.refused) = self { true } else { false }
     }
 
     static let refused = "Connection refused"
 
-    /// - Parameter error: what a connection to the server failed with.
+    /// Creates an error from the error of a connection to a server.
     init(reaching uri: String, failedWith error: any Error) {
         let reason = ConnectionFailure.reason(of: error)
         self =
@@ -36,6 +36,7 @@ public enum WebError: Error, Sendable, CustomStringConvertible {
             ? .untrusted(uri: uri, reason: reason) : .unreachable(uri: uri, reason: reason)
     }
 
+    /// The error and its remedy in English.
     public var description: String {
         switch self {
         case .invalidURI(let uri):

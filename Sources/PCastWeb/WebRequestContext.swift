@@ -2,21 +2,25 @@ public import Hummingbird
 public import NIOCore
 public import PCastMedia
 
-/// What a request handler knows beside the request: who asks.
+/// The context of a request: the client and the connection.
 public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
+    /// The context of Hummingbird.
     public var coreContext: CoreRequestContextStorage
+    /// The remote address of the connection; nil if it is closed.
     public let remoteAddress: SocketAddress?
-    /// Who asks: whom the connection comes from, or on whose behalf, where a proxy is believed; nil when it is gone.
+    /// The address of the client. It is the address that a trusted proxy reports, otherwise that of the connection. Nil
+    /// if the connection is closed.
     public var clientAddress: IPAddress?
-    /// Somebody forwards the request who is not believed: it may be anybody's, whatever the address is.
+    /// Whether an untrusted proxy forwarded the request, so that the client is unknown.
     public var isHiddenByProxy = false
-    /// The client's own connection is by TLS, as a proxy says that is believed.
+    /// Whether the client uses TLS according to a trusted proxy.
     public var isSecureByProxy = false
-    /// The port of this server that the connection came to.
+    /// The port of this server that received the connection.
     public let localPort: Int?
-    /// The client's connection.
+    /// The connection of the client.
     let channel: any Channel
 
+    /// Creates the context of a connection.
     public init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
         remoteAddress = source.channel.remoteAddress
@@ -25,6 +29,6 @@ public struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
         localPort = source.channel.localAddress?.port
     }
 
-    /// Bodies are small here: an offer, a trickle fragment, a JSON request.
+    /// The maximum size of a request's content in bytes. Offers, trickle ICE fragments and JSON requests are small.
     public var maxUploadSize: Int { 256 * 1024 }
 }

@@ -7,25 +7,30 @@ import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 
-/// A web server: HTTP routes, and one address where clients may turn the connection into a WebSocket.
+/// A web server with HTTP routes and one path that opens WebSockets.
 public struct WebServer: Sendable {
-    /// Where it listens.
+    /// The address to listen on.
     public struct Binding: Sendable {
+        /// The host name or IP address.
         public var host: String
-        /// Zero takes a free port.
+        /// The port; 0 selects a free one.
         public var port: Int
 
+        /// Creates an address.
         public init(host: String, port: Int) {
             self.host = host
             self.port = port
         }
     }
 
-    /// TLS, and who takes the connections within it that speak neither HTTP nor WebSocket.
+    /// The TLS certificate, and the server of connections inside TLS that carry another protocol than HTTP.
     public struct Security: Sendable {
+        /// The certificate of the server.
         public var certificate: TLSCertificate
+        /// The server of other protocols; nil for none.
         public var tunnels: TunnelServer?
 
+        /// Creates a configuration for TLS.
         public init(_ certificate: TLSCertificate, tunnels: TunnelServer? = nil) {
             self.certificate = certificate
             self.tunnels = tunnels
@@ -41,12 +46,12 @@ public struct WebServer: Sendable {
     private let webSocket: @Sendable (WebSocketConnection) async throws -> Void
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - security: nil for no TLS.
-    ///   - gate: nil takes every connection.
-    ///   - webSocketPath: where a WebSocket may be opened, such as `/ws`.
-    ///   - opensWebSocket: whether one may be opened at another path; ``WebSocketConnection/Request/uri`` says at which it was.
-    ///   - webSocket: runs as long as its connection; returning closes it.
+    /// Creates a server, which does not listen before ``run(onListening:)``.
+    ///
+    /// Without `security` the server does not use TLS, and without `gate` it accepts all connections. `webSocketPath`,
+    /// such as `/ws`, opens WebSockets, and so do other paths for which `opensWebSocket` returns true;
+    /// ``WebSocketConnection/Request/uri`` contains the actual path. `webSocket` runs for the duration of a connection,
+    /// which is closed when it returns.
     public init(
         binding: Binding, security: Security? = nil, gate: (any ConnectionGate)? = nil,
         router: Router<WebRequestContext>, webSocketPath: String,
@@ -63,20 +68,20 @@ public struct WebServer: Sendable {
         self.logger = logger
     }
 
-    /// How long connections have to end by themselves when the server ends.
+    /// The time that connections have to end when the server stops.
     private static let patience = Duration.seconds(2)
 
-    /// Serves until the task is cancelled; then lets requests be answered and WebSockets say goodbye.
+    /// Serves until the task is cancelled. Then pending requests are completed and WebSockets send a close frame.
+    /// `onListening` is called once with the port.
     ///
-    /// - Parameter onListening: called once with the port that is open.
-    /// - Throws: `WebError.addressInUse`.
+    /// - Throws: ``WebError/addressInUse(host:port:)``, or an error of the socket.
     public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
         let service = security.map { secure($0, onListening) } ?? plain(onListening)
         var configuration = ServiceGroupConfiguration(
             services: [service], gracefulShutdownSignals: [], logger: logger)
         configuration.maximumGracefulShutdownDuration = Self.patience
         let group = ServiceGroup(configuration: configuration)
-        // In a task of its own, as a cancelled one would cut its connections.
+        // The service runs in its own task, because cancellation of this one would close its connections at once.
         let serving = Task { try await group.run() }
         do {
             try await withTaskCancellationHandler {

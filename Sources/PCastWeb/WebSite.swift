@@ -3,37 +3,44 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// A small site: documents by their path, and WebSockets below one path. For who has no use for a whole router.
+/// A small web site with documents and WebSockets below one path, for programs that need no router.
 public struct WebSite: Sendable {
-    /// What is asked for.
+    /// A request for a document.
     public struct Request: Sendable {
+        /// The HTTP method.
         public let method: String
-        /// Beginning with `/`, as it came.
+        /// The path as received, beginning with `/`.
         public let path: String
-        /// `Host`, as the client wrote it.
+        /// The `Host` field as received; nil if absent.
         public let host: String?
-        /// The page that asks; nil where none does.
+        /// The origin of the page that sends the request (`Origin` field); nil if absent.
         public let origin: String?
+        /// The `Authorization` field; nil if absent.
         public let authorization: String?
-        /// At most ``bodyLimit`` bytes; nil where more came.
+        /// The content of at most ``bodyLimit`` bytes; nil if it is larger.
         public let body: [UInt8]?
 
+        /// The maximum size of the content in bytes.
         public static let bodyLimit = 16 * 1_024
     }
 
-    /// What is answered.
+    /// A response.
     public struct Answer: Sendable {
+        /// The HTTP status.
         public var status: Int
-        /// Of the body; nil for none.
+        /// The media type of the content; nil if there is none.
         public var type: String?
+        /// The additional header fields.
         public var headers: [String: String]
+        /// The content.
         public var body: [UInt8]
 
+        /// Creates a response.
         public init(_ status: Int = 200, type: String? = nil, headers: [String: String] = [:], body: [UInt8] = []) {
             (self.status, self.type, self.headers, self.body) = (status, type, headers, body)
         }
 
-        /// A sentence for people.
+        /// Returns a response with plain text.
         public static func text(_ status: Int, _ text: String) -> Answer {
             Answer(status, type: "text/plain; charset=utf-8", body: Array(text.utf8))
         }
@@ -41,11 +48,11 @@ public struct WebSite: Sendable {
 
     private let server: WebServer
 
-    /// - Parameters:
-    ///   - webSocketPath: where a WebSocket may be opened; one that ends in `/` stands for everything below it.
-    ///   - label: of its log.
-    ///   - answer: is asked for every document.
-    ///   - webSocket: runs as long as its connection; returning closes it.
+    /// Creates a site, which does not listen before ``run(onListening:)``.
+    ///
+    /// If `webSocketPath` ends in `/`, WebSockets may be opened at all paths below it. `label` is the label of the log.
+    /// `answer` responds to all requests for documents. `webSocket` runs for the duration of a connection, which is
+    /// closed when it returns.
     public init(
         binding: WebServer.Binding, webSocketPath: String, label: String,
         answer: @escaping @Sendable (Request) async -> Answer,
@@ -59,16 +66,15 @@ public struct WebSite: Sendable {
             logger: Logger(label: label), webSocket: webSocket)
     }
 
-    /// Serves until the task is cancelled.
+    /// Serves until the task is cancelled. `onListening` is called once with the port.
     ///
-    /// - Parameter onListening: called once with the port that is open.
-    /// - Throws: `WebError.addressInUse`.
+    /// - Throws: ``WebError/addressInUse(host:port:)``, or an error of the socket.
     public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
         try await server.run(onListening: onListening)
     }
 }
 
-/// Answers for all paths.
+/// Responds at all paths.
 private struct WholeSite: RouterMiddleware {
     let answer: @Sendable (WebSite.Request) async -> WebSite.Answer
 

@@ -4,16 +4,17 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// Opens WebSockets.
+/// A client that opens WebSockets.
 public struct WebSocketClient: Sendable {
+    /// Creates a client.
     public init() {}
 
-    /// Opens a WebSocket and runs `body` with it; closes it when `body` returns or throws.
+    /// Opens a WebSocket, runs `body` with it, and closes it when `body` returns or throws.
     ///
-    /// - Parameters:
-    ///   - uri: `ws://` or `http://`, `wss://` or `https://`, with host, optional port and path.
-    ///   - headers: of the request, such as a token that no address should hold.
-    /// - Throws: `WebError`, or what `body` throws.
+    /// `uri` has the scheme `ws`, `wss`, `http` or `https`. `headers` are additional fields of the request, such as a
+    /// token that must not occur in a URI.
+    ///
+    /// - Throws: ``WebError``, `CancellationError`, or an error of `body`.
     public func connect(
         to uri: String, headers: [(name: String, value: String)] = [],
         _ body: @Sendable (WebSocketConnection) async throws -> Void
@@ -38,7 +39,7 @@ public struct WebSocketClient: Sendable {
         try await WebSocketConnection.run(opened, masksFrames: true, body)
     }
 
-    /// - Returns: nil when the server answers with something else than a WebSocket.
+    /// Returns nil if the server does not open a WebSocket.
     private static func open(
         _ target: WebAddress, _ headers: [(name: String, value: String)], _ attempt: ConnectionAttempt
     ) async throws -> WebSocketConnection.Wrapped? {
@@ -77,7 +78,7 @@ public struct WebSocketClient: Sendable {
                 return channel.eventLoop.makeSucceededFuture(nil)
             })
         var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
-        // A server that speaks first may send its first frames together with the head; NIO would drop them by itself.
+        // A server may send its first frames together with the response head. SwiftNIO drops them by default.
         pipeline.leftOverBytesStrategy = .forwardBytes
         return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
     }

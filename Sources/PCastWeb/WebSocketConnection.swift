@@ -3,12 +3,12 @@ import NIOWebSocket
 import ServiceLifecycle
 import Synchronization
 
-/// An open WebSocket: messages in, messages out.
+/// An open WebSocket that sends and receives messages.
 ///
-/// Pings are answered here, pongs and fragments never reach the caller, and a message larger than `messageSizeLimit`
-/// closes the connection with 1009 (RFC 6455, section 7.4.1).
+/// Pings are answered automatically, and fragments are reassembled. A message of more than ``messageSizeLimit`` bytes
+/// closes the connection with status 1009 (RFC 6455, section 7.4.1).
 public struct WebSocketConnection: Sendable {
-    /// The largest message taken in, in bytes.
+    /// The maximum size of a received message in bytes.
     public static let messageSizeLimit = 256 * 1024
 
     typealias Wrapped = NIOAsyncChannel<WebSocketFrame, WebSocketFrame>
@@ -19,29 +19,32 @@ public struct WebSocketConnection: Sendable {
     private let masksFrames: Bool
     private let goodbye = Goodbye()
 
-    /// A close frame is sent once: browsers take another one for an error (RFC 6455, section 5.5.1).
+    /// A flag that ensures that only one close frame is sent, because browsers report a second one as an error (RFC
+    /// 6455, section 5.5.1).
     private final class Goodbye: Sendable {
         private let isSaid = Atomic(false)
 
-        /// Whether nobody has said it.
+        /// Returns true for the first call only.
         func begin() -> Bool { !isSaid.exchange(true, ordering: .relaxed) }
     }
 
-    /// What the request for the WebSocket said of where it comes from; nil at a client's end.
+    /// The HTTP request that opened the WebSocket.
     public struct Request: Sendable {
-        /// `Host`, as the client wrote it.
+        /// The `Host` field as received; nil if absent.
         public let host: String?
-        /// The page that opened the WebSocket; nil when no page did (RFC 6455, section 10.2).
+        /// The origin of the page that opened the WebSocket; nil if the client is not a browser (RFC 6455, section
+        /// 10.2).
         public let origin: String?
-        /// The path with its query, as the client wrote it.
+        /// The path with the query as received.
         public let uri: String
-        /// The values of the header fields of a name, in their order.
+        /// Returns the values of the header fields with a name, in order.
         public let fields: @Sendable (String) -> [String]
     }
 
+    /// The request that opened the WebSocket; nil on the client's side.
     public let request: Request?
 
-    /// The address of the other side; nil when it is gone already.
+    /// The address of the peer; nil if the connection is closed.
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
 
     /// Runs `body` with the connection, and closes it when `body` returns or throws.
@@ -57,13 +60,12 @@ public struct WebSocketConnection: Sendable {
         }
     }
 
-    /// Calls `body` for each message until the other side closes or the connection breaks.
+    /// Calls `body` for each message until the peer closes the connection or it breaks.
     ///
-    /// - Parameters:
-    ///   - onActivity: called for each ping and pong, by which the other side shows that it is there.
-    ///   - onServerEnding: called when the server that took the connection ends: say what is to be said, and close.
-    ///     Nil closes with 1001.
-    /// - Throws: what `body` throws, or an error of the connection.
+    /// `onActivity` is called for each ping and pong, which show that the peer is reachable. `onServerEnding` is called
+    /// when the server stops, and must close the connection. If it is nil, the connection is closed with status 1001.
+    ///
+    /// - Throws: An error of `body` or of the connection.
     public func forEachMessage(
         _ body: @Sendable (WebSocketMessage) async throws -> Void, onActivity: @Sendable () async -> Void = {},
         onServerEnding: (@Sendable () async -> Void)? = nil
@@ -96,7 +98,10 @@ public struct WebSocketConnection: Sendable {
         }
     }
 
-    /// Sends one message; returns when the socket has taken it, so a slow reader holds up its sender alone.
+    /// Sends a message. It returns when the socket has accepted the message, so a slow receiver only delays its own
+    /// sender.
+    ///
+    /// - Throws: An error if the connection is broken.
     public func send(_ message: WebSocketMessage) async throws {
         switch message {
         case .text(let text): try await outbound.write(frame(.text, ByteBuffer(string: text)))
@@ -104,14 +109,13 @@ public struct WebSocketConnection: Sendable {
         }
     }
 
-    /// Asks the other side for a sign of life.
+    /// Sends a ping.
+    ///
+    /// - Throws: An error if the connection is broken.
     public func ping() async throws { try await outbound.write(frame(.ping, ByteBuffer())) }
 
-    /// Says goodbye; the other side answers and the connection ends.
-    ///
-    /// - Parameters:
-    ///   - status: 1000 when all is said, 1001 when this side goes away (RFC 6455, section 7.4.1).
-    ///   - reason: in at most 123 bytes.
+    /// Sends a close frame; the peer then closes the connection. `status` is 1000 for normal closure or 1001 if this
+    /// endpoint stops (RFC 6455, section 7.4.1). `reason` has at most 123 bytes.
     public func close(status: UInt16 = 1_000, reason: String = "") async {
         guard goodbye.begin() else { return }
         var data = ByteBuffer(integer: status)
@@ -119,17 +123,17 @@ public struct WebSocketConnection: Sendable {
         try? await outbound.write(frame(.connectionClose, data))
     }
 
-    /// Ends the connection without a word, whatever waits.
+    /// Closes the connection without a close frame, and drops pending messages.
     public func cut() { channel.close(promise: nil) }
 
     private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
         WebSocketFrame(fin: true, opcode: opcode, maskKey: masksFrames ? .random() : nil, data: data)
     }
 
-    /// Adds what every WebSocket pipeline has, and wraps it. To be called on the channel's event loop.
+    /// Adds the handlers of all WebSockets to a pipeline and wraps it. It must be called on the channel's event loop.
     static func wrap(_ channel: any Channel, isServer: Bool) throws -> Wrapped {
-        // A server's thousands of quiet connections keep one small buffer each: four that had grown with what was once read
-        // took 6 kB.
+        // A server with thousands of idle connections keeps one small buffer per connection. Four buffers that had
+        // grown for earlier messages used 6 kB.
         if isServer, let options = channel.syncOptions {
             try options.setOption(.maxMessagesPerRead, value: 1)
             try options.setOption(

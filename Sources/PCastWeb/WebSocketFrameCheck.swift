@@ -1,8 +1,8 @@
 import NIOCore
 import NIOWebSocket
 
-/// Lets through only frames that the other side may send: masked by clients and by nobody else (RFC 6455, section
-/// 5.1), with no bits of an extension, for none is negotiated (section 5.2).
+/// Accepts only valid frames. Frames of clients must be masked and those of servers must not (RFC 6455, section 5.1).
+/// Reserved bits must be zero, because no extension is negotiated (section 5.2).
 final class WebSocketFrameCheck: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame

@@ -1,4 +1,4 @@
-/// One whole WebSocket message (RFC 6455, section 5.6), fragments put together.
+/// A complete WebSocket message, reassembled from its fragments (RFC 6455, section 5.6).
 public enum WebSocketMessage: Sendable, Hashable {
     case text(String)
     case binary([UInt8])

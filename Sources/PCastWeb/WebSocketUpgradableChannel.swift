@@ -8,16 +8,16 @@ import NIOHTTPTypesHTTP1
 import NIOWebSocket
 import PCastMedia
 
-/// HTTP/1.1 on a connection until a request asks for a WebSocket at the given path, and that WebSocket afterwards.
+/// A connection that uses HTTP/1.1 until a request opens a WebSocket at the given path.
 struct WebSocketUpgradableChannel: ServerChildChannel {
     typealias HTTPChannel = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
     enum Conversation: Sendable {
         case http(HTTPChannel)
         case webSocket(WebSocketConnection.Wrapped, WebSocketConnection.Request)
-        /// Somebody else's, until it is closed.
+        /// The connection belongs to another protocol until it is closed.
         case tunnel
-        /// Turned away.
+        /// The gate rejected the connection.
         case refused
     }
 
@@ -28,7 +28,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
 
     let http: HTTP1Channel
     let path: String
-    /// Whether a WebSocket may be opened at another path.
+    /// Returns whether a WebSocket may be opened at another path.
     var isOpen: @Sendable (String) -> Bool = { _ in false }
     let gate: (any ConnectionGate)?
     let handler: @Sendable (WebSocketConnection) async throws -> Void
@@ -36,20 +36,22 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         if let refused = turnAway(channel) { return refused }
         return channel.eventLoop.makeCompletedFuture {
-            // What a request is read into stays with the WebSocket that it may become: most are shorter than this.
+            // The receive buffer remains for the WebSocket that the connection may become. Most requests are shorter
+            // than this.
             try channel.syncOptions?.setOption(
                 .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 1_024, maximum: 65_536))
             return Value(upgrade: try configure(channel, isSecure: false), channel: channel)
         }
     }
 
-    /// Asks the gate, on the channel's event loop; nil when the connection may come in.
+    /// Returns the result for a connection that the gate rejects; nil if it is accepted. It must be called on the
+    /// channel's event loop.
     func turnAway(_ channel: any Channel) -> EventLoopFuture<Value>? {
         guard let gate else { return nil }
         let address = TransportAddress(channel.remoteAddress)?.ip
         guard gate.admits(address) else {
             channel.close(promise: nil)
-            // Not an error, which would end the server.
+            // The result is not an error, because an error would stop the server.
             return channel.eventLoop.makeSucceededFuture(
                 Value(upgrade: channel.eventLoop.makeSucceededFuture(.refused), channel: channel))
         }
@@ -57,7 +59,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         return nil
     }
 
-    /// On the channel's event loop.
+    /// Adds the handlers of HTTP/1.1. It must be called on the channel's event loop.
     func configure(_ channel: any Channel, isSecure: Bool) throws -> EventLoopFuture<Conversation> {
         let upgrader = NIOTypedWebSocketServerUpgrader<Conversation>(
             maxFrameSize: WebSocketConnection.messageSizeLimit,

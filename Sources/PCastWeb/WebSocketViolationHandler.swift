@@ -1,8 +1,8 @@
 import NIOCore
 import NIOWebSocket
 
-/// Says why before it closes a WebSocket whose other side broke a rule (RFC 6455, section 7.4.1). What the frame decoder
-/// itself finds is answered before it gets here.
+/// Sends a close frame with the reason before it closes a WebSocket whose peer violated the protocol (RFC 6455, section
+/// 7.4.1). The frame decoder handles its own errors before.
 final class WebSocketViolationHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// An IP address, IPv4 or IPv6.
+/// An IPv4 or IPv6 address.
 struct AddressArgument: ExpressibleByArgument, Equatable {
     let address: IPAddress
 

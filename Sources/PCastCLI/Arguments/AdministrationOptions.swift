@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which platform to administer, and as whom.
+/// The options for the platform and the application to administer.
 struct AdministrationOptions: ParsableArguments {
     @Option(help: "The platform; without it, the one that this user started last on this computer.")
     var uri: String?

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// An application and its secret, `ID:SECRET`; the secret may hold colons.
+/// An application and its secret, written as `ID:SECRET`. The secret may contain colons.
 struct ApplicationArgument: ExpressibleByArgument, Equatable {
     let id: String
     let secret: String
@@ -18,7 +18,7 @@ struct ApplicationArgument: ExpressibleByArgument, Equatable {
     }
 }
 
-/// The secret is not for logs.
+/// The text forms do not contain the secret, so that logs do not reveal it.
 extension ApplicationArgument: CustomStringConvertible, CustomReflectable {
     var description: String { "\(id):…" }
 

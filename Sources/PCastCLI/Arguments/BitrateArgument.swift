@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// A rate of data, `2500k`, `2.5M` or in bits a second `2500000`; from 10 kbit/s to 100 Mbit/s.
+/// A bit rate from 10 kbit/s to 100 Mbit/s, written as `2500k`, `2.5M`, or `2500000` in bits per second.
 struct BitrateArgument: ExpressibleByArgument, Equatable {
     let bitrate: Bitrate
 

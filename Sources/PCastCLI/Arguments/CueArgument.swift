@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastMedia
 import PCastPlayback
 
-/// A cue point as it is written: `90s`, or `90s=goal` with its type.
+/// A cue point, written as `90s`, or as `90s=goal` with its type.
 struct CueArgument: ExpressibleByArgument {
     let cuePoint: CuePoint
 

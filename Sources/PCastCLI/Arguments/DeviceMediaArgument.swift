@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which devices to list.
+/// The media type of the devices to list.
 enum DeviceMediaArgument: String, ExpressibleByArgument, CaseIterable {
     case video, audio
 }

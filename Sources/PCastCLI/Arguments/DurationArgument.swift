@@ -1,8 +1,8 @@
 import ArgumentParser
 import PCastMedia
 
-/// A length of time as people type it: `500ms`, `10s`, `5m`, `1h`, `1.5s`, or a duration of ISO 8601 in days, hours,
-/// minutes and seconds: `PT10S`, `P1DT12H`. At most 100 years.
+/// A duration of at most 100 years, written as `500ms`, `10s`, `5m`, `1h` or `1.5s`. It may also be an ISO 8601
+/// duration of days, hours, minutes and seconds, such as `PT10S` or `P1DT12H`.
 struct DurationArgument: ExpressibleByArgument, Equatable {
     let span: TimeSpan
 
@@ -26,7 +26,7 @@ struct DurationArgument: ExpressibleByArgument, Equatable {
         return nil
     }
 
-    /// Digits, and a fraction perhaps; nothing else that `Double` reads.
+    /// Parses digits with an optional fraction; nil for other text that `Double` accepts.
     private static func number(_ text: Substring) -> Double? {
         guard text.count <= 12, text.first?.isNumber == true, text.last?.isNumber == true,
             text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") })

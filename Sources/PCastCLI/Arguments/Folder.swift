@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder that a person names.
+/// Functions for folders in arguments.
 enum Folder {
     static func exists(_ path: String) -> Bool {
         var isFolder: ObjCBool = false

@@ -3,7 +3,7 @@ import Foundation
 import PCastMedia
 import PCastPlatform
 
-/// A limit of a platform, `NAME=NUMBER`; a bitrate also as `2500k` or `2.5M`.
+/// A limit of a platform, written as `NAME=NUMBER`. A bit rate may be written as `2500k` or `2.5M`.
 struct LimitArgument: ExpressibleByArgument, Equatable {
     let name: String
     private let text: String
@@ -14,7 +14,9 @@ struct LimitArgument: ExpressibleByArgument, Equatable {
         text = argument[argument.index(after: equals)...].trimmingCharacters(in: .whitespaces)
     }
 
-    /// - Throws: `CommandFailure` that says what is wrong, and what may have been meant.
+    /// Sets the limit.
+    ///
+    /// - Throws: ``CommandFailure`` if the name or value is invalid. It suggests a similar name.
     func set(in limits: inout PlatformLimits) throws(CommandFailure) {
         let names = PlatformLimits.Name.allCases.map(\.rawValue)
         guard let limit = PlatformLimits.Name(rawValue: name) else {

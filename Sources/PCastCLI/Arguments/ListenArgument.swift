@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// Where a platform listens: `127.0.0.1:8080`, `[::1]:8080`, `0.0.0.0:0`.
+/// The address that a platform listens on, such as `127.0.0.1:8080`, `[::1]:8080` or `0.0.0.0:0`.
 struct ListenArgument: ExpressibleByArgument, Equatable {
     let host: String
     let port: UInt16
 
-    /// Where a platform listens unless told otherwise.
+    /// The default address.
     static let standard = ListenArgument(host: "127.0.0.1", port: 8080)
 
     init(host: String, port: UInt16) {
@@ -26,7 +26,7 @@ struct ListenArgument: ExpressibleByArgument, Equatable {
         self.init(host: String(host), port: port)
     }
 
-    /// Only programs on this computer can reach it.
+    /// Whether only programs of this host can reach the address.
     var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
 }
 

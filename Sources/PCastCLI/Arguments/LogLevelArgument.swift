@@ -1,7 +1,7 @@
 import ArgumentParser
 import Logging
 
-/// `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+/// A log level: `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
 struct LogLevelArgument: ExpressibleByArgument {
     let level: Logger.Level
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastMedia
 
-/// A block of addresses as `10.0.0.0/8`, or one address.
+/// A block of addresses such as `10.0.0.0/8`, or a single address.
 struct NetworkArgument: ExpressibleByArgument {
     let network: IPNetwork
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Where and by what right a stream is asked for, and for how long.
+/// The options for the platform, the tokens and the duration of a command.
 struct PlatformOptions: ParsableArguments {
     @Option(help: "The platform; without it the one that runs on this computer.")
     var uri: String?

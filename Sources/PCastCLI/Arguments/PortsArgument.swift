@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Ports as `9000-9010`, or one.
+/// A range of ports such as `9000-9010`, or one port.
 struct PortsArgument: ExpressibleByArgument {
     let ports: ClosedRange<UInt16>
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastPlatform
 
-/// `x-forwarded-for` or `forwarded`.
+/// The header field of a proxy: `x-forwarded-for` or `forwarded`.
 struct ProxyFieldArgument: ExpressibleByArgument {
     let field: ProxyField
 

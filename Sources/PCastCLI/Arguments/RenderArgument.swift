@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Where a viewer shows the pictures.
+/// The target of rendered video.
 enum RenderArgument: String, ExpressibleByArgument, CaseIterable {
     case null, window, terminal
 }

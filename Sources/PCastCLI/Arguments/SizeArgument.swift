@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The size of a picture, `1280x720`; even, as 4:2:0 pictures are, from 16 to 4096 a side.
+/// The size of a frame, such as `1280x720`. Both sides are even, as 4:2:0 video requires, and from 16 to 4096.
 struct SizeArgument: ExpressibleByArgument, Equatable, CustomStringConvertible {
     let width: Int
     let height: Int

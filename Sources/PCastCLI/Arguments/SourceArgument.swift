@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCast
 
-/// Where pictures or sound come from, as `SourceSpecification` reads it.
+/// The source of video or audio, which `SourceSpecification` parses.
 struct SourceArgument: ExpressibleByArgument, Equatable {
     let source: SourceSpecification
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What a token is good for, in EdgeAuth's words.
+/// The type of a token, with the names of EdgeAuth.
 enum TokenTypeArgument: String, ExpressibleByArgument, CaseIterable {
     case auth, stream, publish
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCast
 import PCastJSON
 
-/// `pcast devices`
+/// The command `pcast devices`.
 struct DevicesCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
@@ -37,7 +37,8 @@ struct DevicesCommand: AsyncCommand {
 
     private func list(_ types: [MediaType], _ console: Console) async throws {
         let pcast = PCast()
-        // Listening before looking: what comes in between is told twice rather than never.
+        // Changes are observed before the devices are listed, so that a change in between is reported twice and not
+        // lost.
         var changes: [AsyncStream<SourceDeviceChange>] = []
         if watch { for type in types { changes.append(try await pcast.sourceDeviceChanges(type)) } }
         for type in types {

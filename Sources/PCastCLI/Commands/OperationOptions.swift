@@ -2,7 +2,7 @@ import ArgumentParser
 import Logging
 import PCastPlatform
 
-/// How `pcast serve` is operated: how much of it there may be, who stands before it, and how it ends.
+/// The options of `pcast serve` for operation: limits, proxies, metrics, logging and stopping.
 struct OperationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -62,11 +62,11 @@ struct OperationOptions: ParsableArguments {
             try settings.value("drain-time", drainTime)?.span ?? PlatformConfiguration.defaultDrainTime
     }
 
-    /// Whether it may stand in a policy: one word that ends no directive.
+    /// Returns whether text is a valid source of a Content Security Policy: one word that does not end the directive.
     private static func isSource(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x3B && $0 != 0x2C }
     }
 
-    /// Nil for what `PCAST_LOG_LEVEL` says, as with every command.
+    /// Returns the log level; nil if only `PCAST_LOG_LEVEL` may set it, as for all commands.
     func level(_ settings: Settings) throws -> Logger.Level? { try settings.value("log-level", logLevel)?.level }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 
 typealias AsyncCommand = AsyncParsableCommand
 
-/// The root of the command line.
+/// The root command.
 struct PCastCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "pcast",

@@ -3,7 +3,7 @@ import Glibc
 import PCastMedia
 import PCastPlayback
 
-/// `pcast play`
+/// The command `pcast play`.
 struct PlayCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "play",
@@ -75,7 +75,7 @@ struct PlayCommand: AsyncCommand {
                 .unusableArguments,
                 "--render terminal and --json would write over each other here: send standard output elsewhere.")
         }
-        // Before anything is opened.
+        // The overlay is checked before anything is opened.
         if let overlay { _ = try PlayOverlay.folder(overlay) }
         let plan = PlayPlan(
             addresses: uri, cuePoints: cue.map(\.cuePoint), render: place, start: start?.span, speed: speed,

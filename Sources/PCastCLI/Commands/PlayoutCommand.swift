@@ -2,7 +2,7 @@ import ArgumentParser
 import PCast
 import PCastMedia
 
-/// `pcast playout`
+/// The command `pcast playout`.
 struct PlayoutCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "playout",

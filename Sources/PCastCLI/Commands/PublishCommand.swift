@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCast
 
-/// `pcast publish`
+/// The command `pcast publish`.
 struct PublishCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
@@ -142,7 +142,9 @@ struct PublishCommand: AsyncCommand {
             isPreviewed: try settings.flag("preview", preview))
     }
 
-    /// What the name says; one that is misspelt shall not be found out when others watch.
+    /// Parses the choice of an encoder. A misspelled name must be found now and not when subscribers wait.
+    ///
+    /// - Throws: ``CommandFailure`` if the encoder is unknown.
     private static func encoderChoice(_ text: String, of codec: Codec) throws(CommandFailure) -> VideoEncoderChoice {
         let choice = VideoEncoderChoice(text)
         let names = VideoEncoders.names(of: codec)

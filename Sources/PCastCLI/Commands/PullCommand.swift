@@ -3,7 +3,7 @@ import PCast
 import PCastEdgeAuth
 import PCastMedia
 
-/// `pcast pull`
+/// The command `pcast pull`.
 struct PullCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "pull",

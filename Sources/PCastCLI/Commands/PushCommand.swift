@@ -3,7 +3,7 @@ import PCast
 import PCastEdgeAuth
 import PCastMedia
 
-/// `pcast push`
+/// The command `pcast push`.
 struct PushCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastMedia
 import PCastPlatform
 
-/// What `pcast serve` keeps, where and for how long.
+/// The options of `pcast serve` for persistent data.
 struct RecordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -6,7 +6,7 @@ import PCastJSON
 import PCastMedia
 import PCastPlatform
 
-/// `pcast serve`
+/// The command `pcast serve`.
 struct ServeCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
@@ -85,7 +85,7 @@ struct ServeCommand: AsyncCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Those who come and go leave fewer holes in few arenas, and the threads of media do not allocate.
+        // With few arenas, clients that join and leave cause less fragmentation. The media threads do not allocate.
         Heap.limitArenas(to: ProcessInfo.processInfo.activeProcessorCount)
         let console = Console(output)
         let settings = try Settings(command: "serve", config: configuration.config)
@@ -94,7 +94,8 @@ struct ServeCommand: AsyncCommand {
         let running = try await RunningPlatform.start(try platformConfiguration(settings), console)
         defer { console.finish() }
         let uri = running.listening.uri
-        // The one that was made up, now or when these records were begun, nobody has been told.
+        // A generated application is not known to the user, whether it was generated now or when the database was
+        // created.
         let known = running.listening.applications.first
         let file = applications.isEmpty ? try known.map { try leaveCredentials(uri, $0) } : nil
         defer { file?.remove(ifOf: getpid()) }
@@ -140,7 +141,7 @@ struct ServeCommand: AsyncCommand {
         return count
     }
 
-    /// What the file says now, under the environment and the command line as before.
+    /// Applies the current configuration file. The environment and the command line still have precedence.
     private func reload(_ running: RunningPlatform, _ console: Console) async throws {
         let settings = try Settings(command: "serve", config: configuration.config)
         let level = try operation.level(settings)
@@ -188,14 +189,14 @@ struct ServeCommand: AsyncCommand {
         console.say("Ctrl-C ends it.")
     }
 
-    /// After which, beyond the drain time, an end is cut short; in seconds.
+    /// The time in seconds beyond the drain time after which stopping is aborted.
     private static let overtime = 5.0
 
     private func serve(_ running: RunningPlatform, _ console: Console) async throws {
         let task = Task { try await running.waitForEnd() }
         let interruption = Interruption {
             task.cancel()
-            // A disk that does not answer must not keep the process.
+            // A disk that does not respond must not keep the process running.
             DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.overtime) {
                 console.say("The end took too long, and was cut short.")
                 _exit(ExitStatus.failed.rawValue)

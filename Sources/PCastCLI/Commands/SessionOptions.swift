@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastMedia
 import PCastPlatform
 
-/// How long `pcast serve` waits for those who are gone.
+/// The options of `pcast serve` for reconnecting clients.
 struct SessionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `pcast streams …`
+/// The command `pcast streams`.
 struct StreamsCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "streams",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastJSON
 
-/// `pcast streams end`
+/// The command `pcast streams end`.
 struct StreamsEndCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "end",

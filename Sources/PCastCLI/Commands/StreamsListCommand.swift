@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastJSON
 import PCastMedia
 
-/// `pcast streams list`
+/// The command `pcast streams list`.
 struct StreamsListCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the streams that play, the newest last.")

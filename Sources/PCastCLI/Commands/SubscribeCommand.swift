@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import PCast
 
-/// `pcast subscribe`
+/// The command `pcast subscribe`.
 struct SubscribeCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscribe",

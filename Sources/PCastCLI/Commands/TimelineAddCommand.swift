@@ -3,7 +3,7 @@ import PCastJSON
 import PCastMedia
 import PCastTimeline
 
-/// `pcast timeline add`
+/// The command `pcast timeline add`.
 struct TimelineAddCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",

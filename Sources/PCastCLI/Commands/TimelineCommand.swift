@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `pcast timeline …`
+/// The command `pcast timeline`.
 struct TimelineCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",

@@ -4,7 +4,7 @@ import PCastMedia
 import PCastPlayback
 import PCastTimeline
 
-/// `pcast timeline follow`
+/// The command `pcast timeline follow`.
 struct TimelineFollowCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "follow",
@@ -42,7 +42,7 @@ struct TimelineFollowCommand: AsyncCommand {
             platform = TimelinePlatform(
                 uri: known.uri, token: try token ?? ApplicationTokens(application: known.application).following())
         } else if let uri = administration.uri {
-            // One that is for its own machine asks for none.
+            // A platform for its own host only needs no token.
             platform = TimelinePlatform(uri: uri)
         } else {
             throw CommandFailure(.nothingToPlay, "No platform of yours runs here: give --uri and --token.")

@@ -3,7 +3,7 @@ import PCastJSON
 import PCastMedia
 import PCastTimeline
 
-/// `pcast timeline import`
+/// The command `pcast timeline import`.
 struct TimelineImportCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `pcast token …`
+/// The command `pcast token`.
 struct TokenCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",

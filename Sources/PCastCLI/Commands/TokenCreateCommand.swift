@@ -3,7 +3,7 @@ import PCastEdgeAuth
 import PCastJSON
 import PCastMedia
 
-/// `pcast token create`
+/// The command `pcast token create`.
 struct TokenCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
@@ -67,7 +67,9 @@ struct TokenCreateCommand: ParsableCommand {
         console.result(token)
     }
 
-    /// The fields stand in one order, whatever the order on the command line.
+    /// Returns the token. The order of its fields does not depend on the order of the options.
+    ///
+    /// - Throws: ``CommandFailure`` if the token cannot be created.
     func encodedToken(at now: WallTime) throws -> String {
         var builder = EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
         if let uri { builder = builder.withUri(uri) }

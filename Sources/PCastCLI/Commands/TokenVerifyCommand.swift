@@ -3,7 +3,7 @@ import PCastEdgeAuth
 import PCastJSON
 import PCastMedia
 
-/// `pcast token verify`
+/// The command `pcast token verify`.
 struct TokenVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",

@@ -3,7 +3,7 @@ import Foundation
 import PCast
 import PCastIO
 
-/// `pcast worker`: what a platform starts for a stream from or to an address.
+/// The command `pcast worker`, which a platform starts for an ingest or egress job.
 struct WorkerCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "worker",
@@ -16,7 +16,8 @@ struct WorkerCommand: AsyncCommand {
         guard let line = readLine(), let order = WorkOrder(line: line) else {
             throw CommandFailure(.unusableArguments, "“pcast serve” starts its workers by itself.")
         }
-        // The platform holds the other end for as long as it lives, whatever becomes of it.
+        // The platform holds the other end of standard input while it runs. This process must end with it, even if the
+        // platform crashes.
         let watch = Thread {
             while readLine() != nil {}
             _exit(0)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PCastPlatform
 
-/// What `pcast serve` may pull streams from and push them to.
+/// The options of `pcast serve` for ingest and egress jobs.
 struct WorkerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

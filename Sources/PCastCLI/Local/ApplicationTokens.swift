@@ -1,29 +1,38 @@
 import PCastEdgeAuth
 import PCastMedia
 
-/// The tokens that an application makes for its own publisher and viewers.
+/// The tokens that an application creates for its own publishers and subscribers.
 struct ApplicationTokens {
-    /// Long enough for a day's stream with its reconnections, short enough that a link that leaked dies.
+    /// The lifetime of the tokens. It suffices for a day's stream with reconnections, and limits the use of a leaked
+    /// link.
     static let lifetime = TimeSpan.seconds(24 * 3_600)
 
     let application: ApplicationArgument
 
-    /// Lets a client authenticate, and nothing else.
+    /// Returns a token that only authenticates.
+    ///
+    /// - Throws: `EdgeAuthError`.
     func authentication() throws(EdgeAuthError) -> String {
         try builder.forAuthenticationOnly().build()
     }
 
-    /// Lets a client publish one stream.
+    /// Returns a token for publishing one stream.
+    ///
+    /// - Throws: `EdgeAuthError`.
     func publishing(capabilities: [String] = []) throws(EdgeAuthError) -> String {
         try capabilities.reduce(builder) { $0.withCapability($1) }.forPublishingOnly().build()
     }
 
-    /// Lets view one stream.
+    /// Returns a token for subscribing to one stream.
+    ///
+    /// - Throws: `EdgeAuthError`.
     func viewing(stream: String, capabilities: [String] = []) throws(EdgeAuthError) -> String {
         try capabilities.reduce(builder) { $0.withCapability($1) }.forOriginStream(stream).forStreamingOnly().build()
     }
 
-    /// Lets follow timelines, and view.
+    /// Returns a token for following timelines and for subscribing.
+    ///
+    /// - Throws: `EdgeAuthError`.
     func following() throws(EdgeAuthError) -> String { try builder.forStreamingOnly().build() }
 
     private var builder: EdgeTokenBuilder {

@@ -1,18 +1,21 @@
 import Foundation
 
-/// The files that hold ``LocalCredentials``, one for each running platform, named after its process, mode 0600.
+/// The files with ``LocalCredentials``. Each running platform has one with the name of its process identifier and mode
+/// 0600.
 struct LocalCredentialsFile {
     private static let maximumSize = 4096
 
     let path: String
 
-    /// Writes the credentials for as long as the platform runs.
+    /// Writes the credentials of a running platform.
+    ///
+    /// - Throws: ``CommandFailure``.
     static func write(
         _ credentials: LocalCredentials, in directory: RuntimeDirectory
     ) throws(CommandFailure) -> LocalCredentialsFile {
         try directory.prepare()
         let file = LocalCredentialsFile(path: "\(directory.path)/\(credentials.pid).json")
-        unlink(file.path)  // A process that had this id before may have left one.
+        unlink(file.path)  // An earlier process with the same identifier may have left a file.
         guard let data = try? JSONEncoder().encode(credentials) else { preconditionFailure("credentials are JSON") }
         let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0,
@@ -21,7 +24,7 @@ struct LocalCredentialsFile {
         return file
     }
 
-    /// Nil for a file of somebody else's, that others can read, or that holds nothing usable.
+    /// The credentials; nil if the file belongs to another user, is readable by others, or is invalid.
     var credentials: LocalCredentials? {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -33,12 +36,13 @@ struct LocalCredentialsFile {
         return try? JSONDecoder().decode(LocalCredentials.self, from: data)
     }
 
-    /// Removes the file when it is that process's still.
+    /// Removes the file if it still belongs to that process.
     func remove(ifOf pid: Int32) {
         if credentials?.pid == pid { unlink(path) }
     }
 
-    /// Of the platforms that run, the one started last first. Files of processes that died are removed.
+    /// Returns the credentials of the running platforms, newest first, and removes the files of processes that have
+    /// ended.
     static func running(in directory: RuntimeDirectory) -> [LocalCredentials] {
         guard directory.isPrivate, let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
         else { return [] }

@@ -1,13 +1,13 @@
 import Foundation
 import PCastWeb
 
-/// The REST interface of a platform, as one application may use it.
+/// A client of a platform's management API, with the credentials of an application.
 struct PlatformAdministration {
-    /// One stream that plays.
+    /// A live stream.
     struct Stream: Decodable, Equatable {
         let streamId: String
         let tags: [String]?
-        /// In milliseconds since 1970, UTC.
+        /// The start time in milliseconds since 1970 (UTC).
         let startTime: Int64?
         let viewers: Int?
     }
@@ -15,7 +15,7 @@ struct PlatformAdministration {
     private struct StreamList: Decodable {
         let status: String
         let streams: [Stream]
-        /// What the next part of the list is asked with.
+        /// The value of `start` for the next page; nil for the last one.
         let start: String?
     }
 
@@ -26,7 +26,9 @@ struct PlatformAdministration {
     let uri: String
     let application: ApplicationArgument
 
-    /// The newest last.
+    /// Returns the live streams, newest last.
+    ///
+    /// - Throws: ``CommandFailure``.
     func streams() async throws -> [Stream] {
         var streams: [Stream] = []
         var start: String? = "0"
@@ -40,7 +42,9 @@ struct PlatformAdministration {
         return streams
     }
 
-    /// Ends a stream for everyone; viewers are told the reason.
+    /// Ends a stream for all clients. Subscribers receive the reason.
+    ///
+    /// - Throws: ``CommandFailure``, whose status is `nothingToPlay` if the stream does not exist.
     func end(stream: String, reason: String) async throws {
         let body = try JSONEncoder().encode(["streamId": stream, "reason": reason])
         let answer = try await request("DELETE", "/pcast/stream", body: Array(body))
@@ -74,7 +78,7 @@ struct PlatformAdministration {
 }
 
 extension LocalCredentials {
-    /// Whether the platform is the one at that address, however the address is written.
+    /// Returns whether a URI is that of this platform. `localhost` and 127.0.0.1 are equal.
     func isOf(uri other: String?) -> Bool {
         guard let other, let mine = try? WebAddress(uri), let theirs = try? WebAddress(other) else { return false }
         let same = [mine, theirs].map { $0.host == "localhost" ? "127.0.0.1" : $0.host.lowercased() }

@@ -1,8 +1,10 @@
 import PCastWeb
 
-/// The address of a platform, as people give it.
+/// Functions for the URI of a platform.
 enum PlatformURI {
-    /// - Throws: `CommandFailure`, `unusableArguments` for what is no address.
+    /// Returns whether a URI has a loopback host.
+    ///
+    /// - Throws: ``CommandFailure`` with the status `unusableArguments` if the URI is invalid.
     static func isOnThisComputer(_ uri: String) throws(CommandFailure) -> Bool {
         do {
             return ListenArgument(host: try WebAddress(uri).host, port: 0).isLoopback

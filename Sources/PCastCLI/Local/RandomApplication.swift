@@ -1,6 +1,6 @@
-/// An application that lives as long as one process.
+/// A generator of applications with random secrets.
 enum RandomApplication {
-    /// With a secret of 256 random bits.
+    /// Returns an application with a secret of 256 random bits.
     static func make(id: String) -> ApplicationArgument {
         var generator = SystemRandomNumberGenerator()
         let secret = (0..<4).map { _ in

@@ -7,9 +7,9 @@ final class RunningPlatform: Sendable {
     let listening: PlatformListening
     private let platform: Platform
     private let task: Task<Void, any Error>
-    /// How long its end may take.
+    /// The maximum time that the platform takes to stop.
     private let ending: Mutex<TimeSpan>
-    /// Raised when it is being ended, as connections that are cut then are nothing to report.
+    /// Raised when the platform is stopping, because closed connections need not be reported then.
     private let isEnding: Signpost
 
     private init(
@@ -23,7 +23,9 @@ final class RunningPlatform: Sendable {
         self.isEnding = isEnding
     }
 
-    /// Starts a platform; returns when it listens.
+    /// Starts a platform. Returns when it listens.
+    ///
+    /// - Throws: ``CommandFailure``, or `CancellationError`.
     static func start(_ configuration: PlatformConfiguration, _ console: Console) async throws -> RunningPlatform {
         let isEnding = Signpost()
         let platform = Platform(
@@ -50,7 +52,9 @@ final class RunningPlatform: Sendable {
         throw CancellationError()
     }
 
-    /// Starts a platform at the first of several places that is free.
+    /// Starts a platform with the first configuration whose address is free.
+    ///
+    /// - Throws: ``CommandFailure``, or `CancellationError`.
     static func start(
         firstOf configurations: [PlatformConfiguration], _ console: Console
     ) async throws -> RunningPlatform {
@@ -64,7 +68,9 @@ final class RunningPlatform: Sendable {
         return try await start(configurations[configurations.count - 1], console)
     }
 
-    /// Gives it another configuration; see `Platform.apply`.
+    /// Applies another configuration; see `Platform.apply`.
+    ///
+    /// - Throws: `PlatformError`.
     func apply(_ configuration: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
         let changes = try await platform.apply(configuration)
         ending.withLock { $0 = configuration.drainTime }
@@ -73,7 +79,9 @@ final class RunningPlatform: Sendable {
 
     var drainTime: TimeSpan { ending.withLock { $0 } }
 
-    /// Returns when the platform has ended by itself, or the calling task was cancelled and the platform with it.
+    /// Waits until the platform ends. Cancelling the calling task stops the platform.
+    ///
+    /// - Throws: The error with which the platform ended.
     func waitForEnd() async throws {
         try await withTaskCancellationHandler {
             try await task.value
@@ -83,7 +91,7 @@ final class RunningPlatform: Sendable {
         }
     }
 
-    /// Ends every session and stream.
+    /// Ends all sessions and streams, and waits for the platform to stop.
     func stop() async {
         isEnding.raise()
         task.cancel()

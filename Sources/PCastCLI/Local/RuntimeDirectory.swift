@@ -1,12 +1,12 @@
 import Foundation
 
-/// The directory of this user's own where running programs find each other: mode 0700, nobody else's.
+/// The directory in which this user's running programs find each other. It has mode 0700.
 struct RuntimeDirectory {
     let path: String
 
     init(path: String) { self.path = path }
 
-    /// `$XDG_RUNTIME_DIR/pcast`, `/run/user/UID/pcast`, or `/tmp/pcast-UID` where there is neither.
+    /// Returns `$XDG_RUNTIME_DIR/pcast`, or `/run/user/UID/pcast`, or `/tmp/pcast-UID` if neither parent exists.
     static func standard(environment: [String: String] = ProcessInfo.processInfo.environment) -> RuntimeDirectory {
         if let base = environment["XDG_RUNTIME_DIR"], base.hasPrefix("/"), isDirectory(base) {
             return RuntimeDirectory(path: base + "/pcast")
@@ -15,8 +15,10 @@ struct RuntimeDirectory {
         return RuntimeDirectory(path: isDirectory(base) ? base + "/pcast" : "/tmp/pcast-\(getuid())")
     }
 
-    /// Makes the directory where it is missing. Throws when it is not a directory that only this user can enter, as
-    /// somebody else may have made one of that name in `/tmp`.
+    /// Creates the directory if it is missing.
+    ///
+    /// - Throws: ``CommandFailure`` if it cannot be created or others can enter it. Another user may have created it in
+    ///   `/tmp`.
     func prepare() throws(CommandFailure) {
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw CommandFailure(.failed, "The directory \(path) cannot be made: \(String(cString: strerror(errno))).")
@@ -26,7 +28,7 @@ struct RuntimeDirectory {
         }
     }
 
-    /// A directory of this user's that nobody else can enter, and no link to one.
+    /// Whether this is a directory of this user, not a link, that nobody else can enter.
     var isPrivate: Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == getuid()

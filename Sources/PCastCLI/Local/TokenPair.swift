@@ -1,6 +1,6 @@
 import Foundation
 
-/// The two tokens of a client: one to authenticate, one for its stream. Often one is good for both.
+/// The two tokens of a client: one to authenticate, and one for its stream. Often one token is sufficient for both.
 struct TokenPair: Equatable {
     let authentication: String
     let stream: String
@@ -10,10 +10,12 @@ struct TokenPair: Equatable {
         self.stream = stream
     }
 
-    /// Tells tokens that a person gave apart by what they say they are for. One that is for a stream only leaves the
-    /// authentication to what the platform gives the people of its own computer.
+    /// Assigns one or two tokens by their type. No tokens are necessary for a platform on this host.
     ///
-    /// - Parameter tokens: one or two; none is for a platform on this computer, which asks for none.
+    /// If all tokens are for streams, a local platform authenticates without a token, and another one with the stream's
+    /// token.
+    ///
+    /// - Throws: ``CommandFailure`` if there are more than two tokens, or one is invalid.
     init(_ tokens: [String], isLocal: Bool) throws(CommandFailure) {
         guard tokens.count <= 2 else {
             throw CommandFailure(.unusableArguments, "Two tokens at most: one to authenticate, one for the stream.")
@@ -27,7 +29,7 @@ struct TokenPair: Equatable {
         authentication = others.first ?? (isLocal ? "" : stream)
     }
 
-    /// A field of a token's body as it says; only the platform can tell whether it is true.
+    /// Returns a field of a token without verification; nil if it is missing. Only the platform can verify a token.
     static func field(_ name: String, of token: String) -> String? {
         guard token.utf8.count < 64 * 1024, let envelope = Data(base64Encoded: String(token.dropFirst(7))),
             let object = try? JSONSerialization.jsonObject(with: envelope) as? [String: Any],
@@ -38,7 +40,7 @@ struct TokenPair: Equatable {
     }
 }
 
-/// Tokens are not for logs.
+/// The text forms do not contain the tokens, so that logs do not reveal them.
 extension TokenPair: CustomStringConvertible, CustomReflectable {
     var description: String { "tokens" }
 

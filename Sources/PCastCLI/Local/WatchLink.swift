@@ -1,16 +1,14 @@
-/// The address at which a browser watches a stream.
+/// The link with which a browser views a stream.
 enum WatchLink {
-    /// The token stands in the fragment, which no browser sends to a server or tells another site; the page takes it out
-    /// of the address.
-    ///
-    /// - Parameter token: lets view the stream; nil where none is needed.
+    /// Returns the link. `token` permits viewing the stream; nil if none is necessary. It is in the fragment of the
+    /// URI, which browsers do not send, and the page removes it from the address bar.
     static func text(platform uri: String, stream: String, token: String?) -> String {
         let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
         let fragment = token.map { "#token=\(percentEncoded($0))" } ?? ""
         return "\(base)/watch/\(percentEncoded(stream))\(fragment)"
     }
 
-    /// All but the unreserved characters (RFC 3986, section 2.3).
+    /// Encodes all characters except the unreserved ones (RFC 3986, section 2.3).
     private static func percentEncoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {

@@ -5,24 +5,25 @@ import PCastMedia
 import PCastWeb
 import Synchronization
 
-/// Where a command writes: events for programs, sentences for people, and the live status block.
+/// The output of a command: events for programs, messages for users, and the live status block.
 ///
-/// With `--json` standard output holds events alone and people read standard error; otherwise there are no events.
+/// With `--json`, standard output contains only events and messages are written to standard error. Without it, there
+/// are no events.
 final class Console: Sendable {
     private struct State {
         var shownLines = 0
         var block: StatusBlock?
-        /// What people are told when the terminal can be read again; nil while it can.
+        /// The messages that wait while video covers the terminal; nil if it is not covered.
         var held: [String]?
     }
 
-    /// Sentences that wait for the terminal at most; the oldest give way.
+    /// The maximum number of waiting messages. The oldest are dropped.
     private static let mostHeld = 100
 
-    /// Whether a status block is drawn: on a terminal that can, unless programs read along.
+    /// Whether a status block is drawn, which needs a capable terminal and no `--json`.
     let isLive: Bool
     private let writesEvents: Bool
-    /// What of the libraries' words is shown.
+    /// The minimum level of log messages.
     let threshold = LogThreshold()
     private let state = Mutex(State())
 
@@ -32,7 +33,7 @@ final class Console: Sendable {
         isLive = !options.json && isatty(STDOUT_FILENO) == 1 && terminal != "dumb"
     }
 
-    /// One line for programs, at once.
+    /// Writes an event, which is one line of JSON. It has no effect without `--json`.
     func event(_ name: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) { event(name, Array(fields)) }
 
     func event(_ name: String, _ fields: [(key: String, value: JSONValue)]) {
@@ -41,16 +42,17 @@ final class Console: Sendable {
         state.withLock { _ in Self.write(line + "\n", to: STDOUT_FILENO) }
     }
 
-    /// What a person asked for and may hand on to another program; in an event where there are events.
+    /// Writes a result to standard output, for users and other programs. It has no effect with `--json`, where an event
+    /// contains it.
     func result(_ text: String) {
         guard !writesEvents else { return }
         state.withLock { _ in Self.write(text + "\n", to: STDOUT_FILENO) }
     }
 
-    /// A sentence for people, above the status block.
+    /// Writes a message above the status block.
     func say(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO
-        // What others have written stands in some of them.
+        // Messages may contain text of others.
         let sentence = sentence.escapingControlCharacters(keeping: ["\n", "\t"])
         state.withLock { state in
             if state.held != nil, isatty(descriptor) == 1 {
@@ -62,7 +64,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Draws the status block in the place of the last one; nothing where there is no terminal.
+    /// Draws the status block in place of the previous one. It has no effect without a terminal.
     func show(_ block: StatusBlock) {
         guard isLive else { return }
         state.withLock { state in
@@ -73,7 +75,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Leaves the last status block standing, and what follows below it.
+    /// Keeps the current status block on the terminal, so that further output is written below it.
     func finish() {
         state.withLock { state in
             state.block = nil
@@ -81,13 +83,13 @@ final class Console: Sendable {
         }
     }
 
-    /// Pictures take the terminal: what people are told there waits until `uncover`.
+    /// Covers the terminal with video. Messages wait until `uncover`.
     func cover() {
         finish()
         state.withLock { $0.held = [] }
     }
 
-    /// The terminal can be read again. Harmless when it was not covered.
+    /// Writes the waiting messages after video has covered the terminal. It has no effect if it was not covered.
     func uncover() {
         let held = state.withLock { state in
             defer { state.held = nil }
@@ -96,7 +98,7 @@ final class Console: Sendable {
         for sentence in held ?? [] { say(sentence) }
     }
 
-    /// Back to the block's first line, and everything from there on cleared.
+    /// Returns the control sequence that moves to the first line of the block and clears everything below.
     private func erasure(_ state: inout State) -> String {
         defer { state.shownLines = 0 }
         return state.shownLines > 0 ? "\u{1B}[\(state.shownLines)A\r\u{1B}[J" : ""

@@ -2,17 +2,16 @@ import Foundation
 import Logging
 import PCastWeb
 
-/// Brings what the libraries log to the console, where it does not break the status block. From which
-/// level on, the console's threshold says.
+/// A log handler that writes to the console above the status block. The console's threshold is the minimum level.
 struct ConsoleLogHandler: LogHandler {
     private let label: String
     private let console: Console
     private let silence: Signpost
     var metadata: Logger.Metadata = [:]
-    /// A logger's own.
+    /// The level of this logger, if one was set.
     private var ownLevel: Logger.Level?
 
-    /// - Parameter silence: raised when what follows is only that everything ends.
+    /// Creates a handler. `silence` is raised to suppress messages while everything stops.
     init(label: String, console: Console, silence: Signpost) {
         self.label = label
         self.console = console
@@ -33,7 +32,7 @@ struct ConsoleLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    /// One line, whatever was written into it by others.
+    /// Returns the text on one line with control characters escaped.
     static func line(_ text: String) -> String { text.escapingControlCharacters }
 
     func log(event: LogEvent) {

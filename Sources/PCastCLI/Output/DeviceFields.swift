@@ -1,7 +1,7 @@
 import PCast
 import PCastJSON
 
-/// A source device for programs.
+/// The JSON fields of source devices in events.
 enum DeviceFields {
     static func fields(_ device: SourceDeviceInfo) -> KeyValuePairs<String, JSONValue> {
         [
@@ -11,7 +11,7 @@ enum DeviceFields {
         ]
     }
 
-    /// A device that was chosen, and why.
+    /// Returns the fields of a selected device with the explanation of the selection.
     static func chosen(
         _ device: SourceDeviceInfo, explanation: String, unmet: [DeviceCapability: String]
     ) -> KeyValuePairs<String, JSONValue> {
@@ -116,6 +116,6 @@ extension JSONValue {
         return .object(object)
     }
 
-    /// In an order that does not change from one run to the next.
+    /// Returns sorted words, so that their order is the same in each run.
     fileprivate static func words(_ words: [String]) -> JSONValue { .array(words.sorted().map(JSONValue.string)) }
 }

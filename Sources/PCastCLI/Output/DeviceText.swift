@@ -1,8 +1,8 @@
 import PCast
 
-/// A source device for people.
+/// The text of source devices for users.
 enum DeviceText {
-    /// One line: `video  usb-046d_C920-video-index0  HD Pro Webcam C920 (user)`.
+    /// Returns a line such as `video  usb-046d_C920-video-index0  HD Pro Webcam C920 (user)`.
     static func line(_ device: SourceDeviceInfo) -> String {
         var remarks: [String] = []
         if device.facingMode != .undefined { remarks.append(device.facingMode.rawValue) }
@@ -11,7 +11,7 @@ enum DeviceText {
         return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(remark)"
     }
 
-    /// What it can do, below its line.
+    /// Returns the lines with the capabilities of a device.
     static func capabilities(_ device: SourceDevice) -> [String] {
         switch device.capabilities {
         case .video(let video):
@@ -32,7 +32,7 @@ enum DeviceText {
         }
     }
 
-    /// Formats of one encoding on a line each, the sizes of one rate side by side.
+    /// Returns a line for each format with its sizes and frame rates.
     private static func formats(_ formats: [CaptureFormat]) -> [String] {
         formats.map { format in
             let size =

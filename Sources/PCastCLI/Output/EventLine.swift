@@ -1,7 +1,7 @@
 import PCastJSON
 import PCastMedia
 
-/// One line of what programs read: a JSON object with `event` and `time` first, then the event's own fields in order.
+/// An event as a line of JSON. Its object begins with `event` and `time`, followed by the other fields in order.
 struct EventLine {
     let name: String
     let time: WallTime
@@ -15,7 +15,7 @@ struct EventLine {
         self.init(name: name, time: time, fields: Array(fields))
     }
 
-    /// Without the end of the line.
+    /// The JSON text without a line feed.
     var text: String {
         var object = JSONObject()
         object["event"] = .string(name)
@@ -26,13 +26,13 @@ struct EventLine {
 }
 
 extension JSONValue {
-    /// Null for a figure that is not known or not finite.
+    /// Returns a number; null if it is unknown or not finite.
     static func figure(_ value: Double?) -> JSONValue {
         guard let value, value.isFinite else { return .null }
         return .number(value)
     }
 
-    /// Rounded to a thousandth, as measured figures are.
+    /// Returns a measured number, rounded to a thousandth.
     static func measured(_ value: Double?) -> JSONValue {
         figure(value.map { ($0 * 1_000).rounded() / 1_000 })
     }

@@ -2,7 +2,7 @@ import Foundation
 import PCastMedia
 
 extension WallTime {
-    /// UTC in ISO 8601 with milliseconds: `2026-08-01T12:00:00.000Z`.
+    /// The time in UTC in ISO 8601 format with milliseconds, such as `2026-08-01T12:00:00.000Z`.
     var timestampText: String {
         let (days, millisecondsOfDay) = millisecondsSinceEpoch.flooredQuotientAndRemainder(dividingBy: 86_400_000)
         let (year, month, day) = Self.civilDate(daysSinceEpoch: days)
@@ -12,7 +12,8 @@ extension WallTime {
         return "\(date)T\(time).\(milliseconds.padded(3))Z"
     }
 
-    /// The proleptic Gregorian date, counted in years that begin in March so that a leap day is their last.
+    /// Returns the proleptic Gregorian date. The calculation uses years that begin in March, so that a leap day is the
+    /// last day.
     private static func civilDate(daysSinceEpoch: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = (daysSinceEpoch + 719_468).flooredQuotientAndRemainder(dividingBy: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -36,7 +37,7 @@ extension Int64 {
 }
 
 extension TimeSpan {
-    /// `1:02:03`, or `02:03` below an hour.
+    /// The duration such as `1:02:03`, or `02:03` if it is below an hour.
     var clockText: String {
         let total = Swift.max(0, nanoseconds / 1_000_000_000)
         let rest = "\((total / 60 % 60).padded(2)):\((total % 60).padded(2))"
@@ -44,7 +45,7 @@ extension TimeSpan {
     }
 }
 
-/// Figures as people read them; a figure that is not known is a dash.
+/// Formats of numbers for users. An unknown number is a dash.
 enum Figure {
     static func bitrate(_ bitsPerSecond: Double?) -> String {
         guard let bitsPerSecond else { return "–" }

@@ -2,10 +2,10 @@ import Foundation
 import Logging
 import Synchronization
 
-/// From which level on is logged; it may change while a program runs.
+/// The minimum level of log messages, which may change while a program runs.
 ///
-/// By itself warnings and worse, or from the level on that `PCAST_LOG_LEVEL` names (`trace`, `debug`, `info`, `notice`,
-/// `warning`, `error`, `critical`).
+/// The default is that of the variable `PCAST_LOG_LEVEL` (`trace`, `debug`, `info`, `notice`, `warning`, `error` or
+/// `critical`), otherwise `warning`.
 final class LogThreshold: Sendable {
     private static let standard: Logger.Level = {
         let level = ProcessInfo.processInfo.environment["PCAST_LOG_LEVEL"]
@@ -16,6 +16,6 @@ final class LogThreshold: Sendable {
 
     var level: Logger.Level { current.withLock { $0 } }
 
-    /// - Parameter level: nil for that which holds by itself.
+    /// Changes the level. Nil restores the default.
     func change(to level: Logger.Level?) { current.withLock { $0 = level ?? Self.standard } }
 }

@@ -1,4 +1,4 @@
-/// A few lines that are drawn anew in place while something runs.
+/// Lines of status that are redrawn in place while a command runs.
 struct StatusBlock: Sendable, Equatable {
     struct Row: Sendable, Equatable {
         let label: String
@@ -13,8 +13,8 @@ struct StatusBlock: Sendable, Equatable {
     var title: String
     var rows: [Row]
 
-    /// No line is wider than `width`, as a broken line would stand in the way of drawing in place. A link is kept
-    /// whole by the line that is printed above the block.
+    /// Returns the lines. Each is truncated to `width`, because a wrapped line would break redrawing. The complete link
+    /// is printed above the block.
     func lines(width: Int) -> [String] {
         let labelWidth = (rows.map(\.label.count).max() ?? 0) + 2
         let table = rows.map { row in

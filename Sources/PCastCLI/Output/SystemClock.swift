@@ -1,7 +1,7 @@
 import Foundation
 import PCastMedia
 
-/// The time of day, and the clock by which the SDK tells instants.
+/// The wall clock, and the monotonic clock that the SDK's instants use.
 enum SystemClock {
     static func monotonic() -> Instant {
         var time = timespec()

@@ -1,13 +1,13 @@
 import PCastPlayback
 
-/// What ends a run of `pcast play`: the first that happens counts.
+/// The end of a `pcast play` run. Only the first cause is used.
 final class PlayEnd: Sendable {
     enum Cause: Sendable {
-        /// Ctrl-C, q, a window that was closed, or the polite signal of another program.
+        /// Ctrl-C, the key q, a closed window, or SIGTERM.
         case interrupted
-        /// The time asked for has passed.
+        /// The requested duration has passed.
         case elapsed
-        /// The last item was played through its end.
+        /// The last item was played to its end.
         case completed
         case failed(PlaybackError)
     }
@@ -16,6 +16,6 @@ final class PlayEnd: Sendable {
 
     func end(_ cause: Cause) { continuation.yield(cause) }
 
-    /// Returns when something has ended it. Called once.
+    /// Waits for the end and returns its cause. It must be called once.
     func wait() async -> Cause { await causes.first { _ in true } ?? .interrupted }
 }

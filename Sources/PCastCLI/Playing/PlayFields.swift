@@ -2,7 +2,7 @@ import PCastJSON
 import PCastMedia
 import PCastPlayback
 
-/// What programs are told of an event of the player; nil for what comes with every picture, or is told otherwise.
+/// The JSON event of a player's event; nil for events that occur with each frame or are reported in another way.
 struct PlayFields {
     let name: String
     let fields: KeyValuePairs<String, JSONValue>

@@ -9,17 +9,17 @@ struct PlayOverlay: Sendable {
     private let overlay: Overlay
     private let bridge: OverlayBridge
 
-    /// - Parameters:
-    ///   - name: of a programme, or a folder with an `index.html`.
-    ///   - controls: the built-in controls of the window or the terminal; nil without one.
-    ///   - timeline: what its pages are told of, if anything.
-    /// - Throws: `CommandFailure` for what is neither.
+    /// Creates an overlay. `name` is the name of a program, or a folder with an `index.html`. `controls` are the
+    /// built-in controls of the window or the terminal; nil without one. `timeline` is sent to its pages if it is not
+    /// nil.
+    ///
+    /// - Throws: ``CommandFailure`` if the name is invalid.
     init(
         _ name: String, of player: Player, with controls: PlayerControls?, telling timeline: PlayTimeline?
     ) throws {
         let folder = try Self.folder(name)
         let program = folder.map { URL(fileURLWithPath: $0).standardizedFileURL.lastPathComponent } ?? name
-        // A person opens the page whenever they like, and closes it again.
+        // The user opens and closes the page at any time.
         let configuration = OverlayCore.Configuration(fatal: nil, expectsPages: false)
         do throws(OverlayError) {
             overlay = try Overlay(
@@ -31,12 +31,12 @@ struct PlayOverlay: Sendable {
         bridge = OverlayBridge([overlay], folder: folder)
     }
 
-    /// The folder that was given; nil for the name of a programme.
+    /// Returns the folder; nil if `name` is the name of a program.
     ///
-    /// - Throws: `unusableArguments` for a folder that is not there, or has no page.
+    /// - Throws: ``CommandFailure`` if the folder does not exist or has no page.
     static func folder(_ name: String) throws(CommandFailure) -> String? {
         guard Folder.exists(name) else {
-            // No programme is called so.
+            // Names of programs contain no slash.
             guard !name.contains("/") else {
                 throw CommandFailure(
                     .unusableArguments, "--overlay: there is no folder “\(name)”; give one that has an index.html.")
@@ -50,7 +50,9 @@ struct PlayOverlay: Sendable {
         return name
     }
 
-    /// Until it is cancelled.
+    /// Serves the overlay until the task is cancelled.
+    ///
+    /// - Throws: An error of the web server.
     func serve(_ console: Console) async throws {
         overlay.load()
         let messages = overlay.messages()

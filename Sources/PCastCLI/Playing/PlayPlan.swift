@@ -1,10 +1,10 @@
 import PCastMedia
 import PCastPlayback
 
-/// What a run of `pcast play` is asked for.
+/// The options of a `pcast play` run.
 struct PlayPlan: Sendable {
     var addresses: [String]
-    /// Of each item.
+    /// The cue points of each item.
     var cuePoints: [CuePoint]
     var render: RenderArgument
     var start: TimeSpan?
@@ -13,7 +13,7 @@ struct PlayPlan: Sendable {
     var screenshot: String?
     var isLooping: Bool
     var isMuted: Bool
-    /// The name of a programme, or a folder of an overlay's pages.
+    /// The name of a program, or a folder with the pages of an overlay; nil for no overlay.
     var overlay: String?
     var timeline: PlayTimeline.Plan?
 

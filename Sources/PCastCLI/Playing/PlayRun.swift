@@ -3,13 +3,13 @@ import PCastJSON
 import PCastMedia
 import PCastPlayback
 
-/// One run of `pcast play`.
+/// A run of `pcast play`.
 struct PlayRun: Sendable {
     let plan: PlayPlan
     private let console: Console
     private let end = PlayEnd()
 
-    /// How far the arrow keys go.
+    /// The distance of a seek with the arrow keys.
     private static let step = TimeSpan.seconds(10)
     private static let volumeStep = 0.1
 
@@ -17,9 +17,9 @@ struct PlayRun: Sendable {
         (self.plan, self.console) = (plan, console)
     }
 
-    /// Plays until something ends it, and tells what.
+    /// Plays until the end and reports its cause.
     ///
-    /// - Throws: `CommandFailure` unless it ended as asked.
+    /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run() async throws {
         let end = end
         let interruption = Interruption { end.end(.interrupted) }
@@ -71,14 +71,14 @@ struct PlayRun: Sendable {
             let last = (player.session ?? session)?.lastFrame
             group.cancelAll()
             if let path = plan.screenshot { try write(last, to: path) }
-            // The threads of what is played have ended when it has none.
+            // The threads of playback have ended when the player has no session.
             player.reset()
             await player.settled()
             return cause
         }
     }
 
-    // MARK: Steering
+    // MARK: Keys
 
     private func steer(_ player: Player, by showing: ShowingPlace) async {
         for await event in showing.surface.events {
@@ -102,7 +102,7 @@ struct PlayRun: Sendable {
         }
     }
 
-    /// Asked for in quick succession, steps add up: the playhead of a seek stands where it goes.
+    /// Several seeks in quick succession add up, because the playhead is already at the target of a seek.
     private func go(by step: TimeSpan, _ player: Player) {
         guard let playhead = player.playhead else { return }
         player.startSeek(to: playhead.position + step)
@@ -117,7 +117,7 @@ struct PlayRun: Sendable {
         console.say("The picture is in \(path).")
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
     private func follow(_ events: AsyncStream<PlayerEvent>) async {
         for await event in events {
@@ -136,7 +136,7 @@ struct PlayRun: Sendable {
         for await change in controls.changes { console.event("controls", ["controls": .string(change.rawValue)]) }
     }
 
-    /// Where it is, once a second.
+    /// Reports the position once per second.
     private func show(_ positions: AsyncStream<TimeSpan>, of player: Player) async {
         var told: Int64?
         for await position in positions {

@@ -1,8 +1,8 @@
 import PCast
 import PCastPlayback
 
-/// Streams of platforms for `pcast play`: by the token of their address, or by what a platform of this computer lets its user
-/// do.
+/// Subscribes to platform streams for `pcast play`, with the token of the address or the credentials of a platform on
+/// this host.
 enum PlayStreams {
     @Sendable static func subscribe(_ source: Source) async throws(PlaybackError) -> MediaStream {
         guard let address = StreamAddress(source.address) else { throw .unsupportedAddress(source.name) }
@@ -20,12 +20,13 @@ enum PlayStreams {
             authentication: place.tokens.authentication, viewing: place.tokens.stream)
     }
 
-    /// Why a stream was not even asked for, so that it ends the process as it ends `pcast subscribe`.
+    /// Converts the error of a stream that could not be requested, so that the exit status is the same as that of
+    /// `pcast subscribe`.
     static func refusal(of name: String, _ error: any Error) -> PlaybackError {
         guard let failure = error as? CommandFailure else {
             return .noStream(name, status: .failed, reason: "\(error)")
         }
-        // There is no --token here.
+        // `pcast play` has no option `--token`.
         if failure == .needsToken {
             return .noStream(
                 name, status: .unauthorized, reason: "the platform needs a token, as #token=TOKEN behind the address")

@@ -2,13 +2,13 @@ import PCastJSON
 import PCastMedia
 import PCastPlayback
 
-/// The timeline of `pcast play --timeline`: what happens in the game, told with its picture.
+/// The timeline of `pcast play --timeline`, whose events are reported when the video reaches them.
 struct PlayTimeline: Sendable {
-    /// What is asked for.
+    /// The options of the timeline.
     struct Plan: Sendable {
         var game: TimelineGame
         var platform: TimelinePlatform
-        /// Everything is told as soon as it is known.
+        /// Whether events are reported as soon as they are known.
         var spoiler: Bool
     }
 
@@ -22,11 +22,13 @@ struct PlayTimeline: Sendable {
             player: player, source: plan.platform)
     }
 
-    /// What brings it to the pages of an overlay.
+    /// The plugin that sends the timeline to the pages of an overlay.
     var plugin: TimelineOverlayPlugin { TimelineOverlayPlugin(timeline) }
 
-    /// Until it is cancelled. A game of which nothing was said yet, or a platform that is not there, is waited for; where the
-    /// platform refuses, that is said, and the picture goes on.
+    /// Follows the timeline until the task is cancelled. It waits for a game without events and for an unreachable
+    /// platform. If the platform rejects the request, that is reported and playback continues.
+    ///
+    /// - Throws: `CancellationError`.
     func follow(_ console: Console) async throws {
         let events = timeline.events()
         defer { timeline.shutdown() }
@@ -80,6 +82,6 @@ struct PlayTimeline: Sendable {
         console.say("· " + words.joined(separator: ": ") + (score.isEmpty ? "" : " (\(score))"))
     }
 
-    /// Ends it.
+    /// Ends the timeline.
     func end() { timeline.shutdown() }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastMedia
 import PCastPlayback
 
-/// Of which game `pcast play` tells.
+/// The timeline options of `pcast play`.
 struct PlayTimelineOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -44,10 +44,12 @@ struct PlayTimelineOptions: ParsableArguments {
         return try? TimelineGame(league: String(text[..<slash]), game: String(text[text.index(after: slash)...]))
     }
 
-    /// When the first frame was made; nil where it is not given.
+    /// The time of the first frame; nil if it is not given.
     var start: WallTime? { timelineStart.flatMap { Timestamp.parse($0) } }
 
-    /// Nil where none is asked for.
+    /// Returns the options of the timeline; nil if none is requested.
+    ///
+    /// - Throws: ``CommandFailure``.
     func plan() throws -> PlayTimeline.Plan? {
         guard let game = timeline.flatMap(Self.game) else { return nil }
         return PlayTimeline.Plan(game: game, platform: try platform(), spoiler: spoiler)
@@ -66,7 +68,7 @@ struct PlayTimelineOptions: ParsableArguments {
         guard let timelinePlatform else {
             throw CommandFailure(.nothingToPlay, "No platform of yours runs here: give --timeline-platform.")
         }
-        // One that is for its own machine asks for none.
+        // A platform for its own host only needs no token.
         return TimelinePlatform(uri: timelinePlatform)
     }
 }

@@ -2,15 +2,15 @@ import PCast
 import PCastMedia
 import PCastPlayback
 
-/// What a run of `pcast playout` is asked for.
+/// The options of a `pcast playout` run.
 struct PlayoutPlan: Sendable {
     var addresses: [String]
     var isLooping: Bool
-    /// The page over the pictures; nil for none.
+    /// The page over the video; nil for none.
     var overlay: String?
     var overlaySize: Dimensions
     var browser: String
-    /// Whether the browser runs pages in its sandbox, without which root's may do anything.
+    /// Whether the browser uses its sandbox, without which a page may do everything that the user may.
     var isOverlaySandboxed: Bool
     var frameRate: Int
     let publication: PublicationPlan

@@ -3,12 +3,12 @@ import PCastJSON
 import PCastMedia
 import PCastPlayback
 
-/// One run of `pcast playout`: a channel, from the platform that it may start to what it exits with.
+/// A run of `pcast playout`: a channel, including the platform that it may start.
 struct PlayoutRun: Sendable {
     let plan: PlayoutPlan
     private let client: ClientRun
 
-    /// A page that crashed is opened again after this.
+    /// The delay before a page is opened again after a crash.
     private static let pageRest = Duration.seconds(1)
 
     private var console: Console { client.console }
@@ -18,14 +18,14 @@ struct PlayoutRun: Sendable {
         client = ClientRun(as: .publisher, console)
     }
 
-    /// Plays and publishes until something ends it, and tells what.
+    /// Plays and publishes until the end, and reports its cause.
     ///
-    /// - Throws: `CommandFailure` unless it ended as asked.
+    /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run() async throws { try await client.publish(plan.publication, broadcast) }
 
     private func broadcast(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
         let outlet = PlaybackOutlet(frameRate: Double(plan.frameRate))
-        // Before anything is published: who asked for a page that cannot be drawn is told at once.
+        // The page is opened first, so that an error is reported before anything is published.
         let page = try await openPage(over: outlet)
         let publishing = try await client.begin(outlet.mediaStream, by: pcast, at: place, plan.publication)
         let player = Player(.media(isHeard: false, by: outlet, subscribe: PlayStreams.subscribe))
@@ -47,7 +47,7 @@ struct PlayoutRun: Sendable {
         }
     }
 
-    // MARK: The page
+    // MARK: Page
 
     private func openPage(over outlet: PlaybackOutlet) async throws -> RenderedPage? {
         guard let address = plan.overlay else { return nil }
@@ -61,7 +61,7 @@ struct PlayoutRun: Sendable {
         }
     }
 
-    /// Opens the page again when its browser crashes; the channel goes on without it meanwhile.
+    /// Reopens the page when its browser crashes. Meanwhile the channel continues without it.
     private func keep(_ page: RenderedPage, over outlet: PlaybackOutlet) async {
         var open: RenderedPage? = page
         while let page = open {
@@ -84,9 +84,9 @@ struct PlayoutRun: Sendable {
         }
     }
 
-    // MARK: The playlist
+    // MARK: Playlist
 
-    /// An item that cannot be played is passed over, unless that is so of all of them.
+    /// Skips items that cannot be played, and ends the run if all of them fail.
     private func follow(_ events: AsyncStream<PlayerEvent>, of player: Player) async {
         var failures = 0
         for await event in events {

@@ -2,9 +2,9 @@ import PCast
 import PCastMedia
 
 extension ClientRun {
-    /// Opens the place of a plan, has work done there until something ends the run, and closes it whatever comes.
+    /// Opens the platform of a plan, runs `work` with it until the run ends, and closes it in any case.
     ///
-    /// - Throws: `CommandFailure` unless it ended as asked.
+    /// - Throws: ``CommandFailure`` unless it ended as requested.
     func publish(
         _ plan: PublicationPlan, _ work: (PCast, PublishPlace) async throws -> RunEnd.Cause
     ) async throws {
@@ -25,7 +25,9 @@ extension ClientRun {
         }
     }
 
-    /// Signs in there, and publishes a stream by the plan.
+    /// Authenticates and publishes a stream.
+    ///
+    /// - Throws: `PCastError`.
     func begin(
         _ mediaStream: MediaStream, by pcast: PCast, at place: PublishPlace, _ plan: PublicationPlan
     ) async throws(PCastError) -> RecoveringStream<Publisher> {
@@ -37,9 +39,7 @@ extension ClientRun {
         }
     }
 
-    /// Tells what becomes of a stream, each time that it is published.
-    ///
-    /// - Parameter media: devices; nil where there are none.
+    /// Reports the state of a stream, each time that it is published. `media` are its devices; nil if it has none.
     func attend(
         _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at place: PublishPlace,
         _ plan: PublicationPlan
@@ -53,9 +53,7 @@ extension ClientRun {
         }
     }
 
-    /// Tells each second how a stream is published, until it ends.
-    ///
-    /// - Parameter media: devices; nil where there are none.
+    /// Reports the statistics of a stream each second until it ends. `media` are its devices; nil if it has none.
     private func report(_ publisher: Publisher, _ media: UserMediaStream?) async {
         let beginning = SystemClock.monotonic()
         var seconds = 0

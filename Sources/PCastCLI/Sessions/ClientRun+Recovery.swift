@@ -2,11 +2,10 @@ import PCast
 import PCastJSON
 import PCastMedia
 
-/// Streams that are had again when they end, as long as the run goes on.
+/// Streams that are retried when they end, while the run continues.
 extension ClientRun {
-    /// What is done after each end, where nobody can be asked.
-    ///
-    /// - Parameter isOnce: every end is the run's.
+    /// Returns the policy after the end of a stream, where no user can be asked. If `isOnce` is true, each end ends the
+    /// run.
     static func policy(isOnce: Bool) -> RecoveryPolicy {
         var policy = RecoveryPolicy()
         for reason in StreamEndedReason.allCases {
@@ -16,9 +15,8 @@ extension ClientRun {
         return policy
     }
 
-    /// Attends to one stream after the other until the task is cancelled; the end of the last one is the run's.
-    ///
-    /// - Parameter attend: its task is cancelled when its stream has ended.
+    /// Calls `attend` for one stream after the other until the task is cancelled. The task of `attend` is cancelled
+    /// when its stream has ended. The end of the last stream ends the run.
     func follow<Stream: RecoverableStream>(
         _ recovering: RecoveringStream<Stream>, as policy: RecoveryPolicy,
         _ attend: @escaping @Sendable (Stream) async -> Void

@@ -2,8 +2,8 @@ import PCast
 import PCastJSON
 import PCastMedia
 
-/// What a run of `publish` and one of `subscribe` have in common: a session, whatever may end it, and how the end is
-/// told and becomes an exit status.
+/// The common part of the commands that use a session: the session, the causes that end the run, and the report and
+/// exit status of the end.
 struct ClientRun: Sendable {
     let console: Console
     let end = RunEnd()
@@ -15,9 +15,9 @@ struct ClientRun: Sendable {
         self.console = console
     }
 
-    /// Does the work of a run, which answers why it ended, and tells that.
+    /// Runs `work`, which returns the cause of its end, and reports it.
     ///
-    /// - Throws: `CommandFailure` unless it ended as asked.
+    /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run(_ work: () async throws -> RunEnd.Cause) async throws {
         let end = end
         let interruption = Interruption { end.end(.interrupted) }
@@ -41,7 +41,9 @@ struct ClientRun: Sendable {
         console.event("ended", ["reason": .string(reason), "description": .string(description)])
     }
 
-    /// Gives a client to the work, tells what happens to its session, and shuts it down after the work.
+    /// Runs `work` with a client, reports the events of its session, and shuts the client down.
+    ///
+    /// - Throws: The errors of `work`.
     func withClient(
         at uri: String?, _ work: (PCast) async throws -> RunEnd.Cause
     ) async throws -> RunEnd.Cause {
@@ -61,12 +63,14 @@ struct ClientRun: Sendable {
         isEnding.raise()
         await pcast.shutdown()
         await following.value
-        // Who presses Ctrl-C while a stream is being set up makes that fail, and is told what was asked for.
+        // Ctrl-C during the setup of a stream makes it fail, but is reported as an interruption.
         if case .failure = result, case .interrupted? = end.cause { return .interrupted }
         return try result.get()
     }
 
-    /// Sets a stream up; when the run ends meanwhile, shuts the client down, so that the set-up fails at once.
+    /// Sets up a stream. If the run ends meanwhile, the client is shut down, so that the setup fails at once.
+    ///
+    /// - Throws: `PCastError`.
     func settingUp<Value: Sendable>(
         _ pcast: PCast, _ setUp: () async throws(PCastError) -> Value
     ) async throws(PCastError) -> Value {
@@ -80,7 +84,7 @@ struct ClientRun: Sendable {
         return try await setUp()
     }
 
-    /// Ends the run after the time that was asked for.
+    /// Ends the run after the requested duration.
     func elapse(_ duration: TimeSpan?) async {
         guard let duration else { return }
         try? await Task.sleep(for: duration.duration)

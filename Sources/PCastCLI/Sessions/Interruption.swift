@@ -4,11 +4,13 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// Ctrl-C and the polite signal of other programs: the first cancels what runs, so that it ends cleanly; a later one
-/// quits at once. It listens for as long as it is held. A reader that closes standard output is the same as a first one.
+/// A handler of SIGINT (Ctrl-C) and SIGTERM. The first signal stops the command cleanly, and a later one ends the
+/// process at once. It is active until it is released. If the reader closes standard output, that counts as a first
+/// signal.
 final class Interruption {
     private final class Arrivals: Sendable {
-        /// A shell and a program between hand on the same key press, each by itself.
+        /// The time in which further signals are ignored, because a shell and a wrapper program may both forward the
+        /// same key press.
         private static let echo = TimeSpan.milliseconds(300)
 
         private let first = Mutex<Instant?>(nil)
@@ -32,12 +34,12 @@ final class Interruption {
     private let sources: [any DispatchSourceSignal]
     private let closing: Int
 
-    /// - Parameter onFirst: what to do at the first signal.
+    /// Installs the handler. `onFirst` is called at the first signal.
     init(_ onFirst: @escaping @Sendable () -> Void) {
         let queue = DispatchQueue(label: "signals")
         let arrivals = arrivals
         sources = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)  // Else the signal's default, the end of the process, comes first.
+            signal(number, SIG_IGN)  // Otherwise the default action would end the process first.
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 switch arrivals.next(at: SystemClock.monotonic()) {
@@ -50,13 +52,13 @@ final class Interruption {
             return source
         }
         closing = StandardOutput.whenClosed {
-            // On another thread: whoever writes may hold what the end needs.
+            // It runs on another thread, because the writing thread may hold locks that stopping needs.
             queue.async { if case .first = arrivals.next(at: SystemClock.monotonic()) { onFirst() } }
         }
     }
 
     deinit { StandardOutput.forget(closing) }
 
-    /// Whether a signal has come.
+    /// Whether a signal has arrived.
     var hasCome: Bool { arrivals.hasCome }
 }

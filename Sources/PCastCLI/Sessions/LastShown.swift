@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The one that is shown, or was shown last.
+/// The stream that is rendered, or was rendered last.
 final class LastShown: Sendable {
     private let state: Mutex<ShownStream>
 

@@ -1,18 +1,20 @@
 import PCast
 
-/// Where and how a run publishes, whatever it is made of.
+/// The options of publishing that are independent of the source.
 struct PublicationPlan: Sendable {
     let uri: String?
     let tokens: [String]
-    /// Of the platform that is started along; nil for the usual place.
+    /// The address of an embedded platform; nil for the default.
     let listen: ListenArgument?
     let tags: [String]
     let encoding: PublishOptions
     let duration: TimeSpan?
-    /// Whether the run ends with its stream, whatever the reason.
+    /// Whether the run ends with its stream for any reason.
     let isOnce: Bool
 
-    /// - Throws: `CommandFailure` for a place of a platform that is not started along.
+    /// Creates a plan.
+    ///
+    /// - Throws: ``CommandFailure`` if `listen` is given but no platform is embedded.
     init(
         uri: String?, tokens: [String], listen: ListenArgument?, tags: [String], encoding: PublishOptions,
         duration: TimeSpan?, isOnce: Bool
@@ -24,7 +26,7 @@ struct PublicationPlan: Sendable {
         }
     }
 
-    /// Whether a platform is started along.
+    /// Whether a platform is started in this process.
     var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
 
     var policy: RecoveryPolicy { ClientRun.policy(isOnce: isOnce) }

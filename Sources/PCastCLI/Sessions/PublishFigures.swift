@@ -2,9 +2,9 @@ import PCast
 import PCastJSON
 import PCastMedia
 
-/// A publisher's statistics as events, as a status block and as a line of a log.
+/// The statistics of a publisher as events, as a status block and as a line of text.
 enum PublishFigures {
-    /// - Parameter media: devices; nil where there are none.
+    /// Returns the fields of the event `stats`. `media` are the devices; nil if there are none.
     static func fields(
         _ statistics: PublisherStatistics, _ media: UserMediaStream?
     ) -> KeyValuePairs<String, JSONValue> {
@@ -45,12 +45,12 @@ enum PublishFigures {
                         + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) sent again"),
                 .init("devices", devices(statistics, media)),
                 .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) a picture"),
-                // What nobody receives has no quality.
+                // The quality has no meaning without subscribers.
                 .init("quality", statistics.isWatched || quality.status != .all ? quality.text : "–"),
             ])
     }
 
-    /// Whether the camera is open, and why not.
+    /// Returns whether the devices are open, and whether there are subscribers.
     private static func devices(_ statistics: PublisherStatistics, _ media: UserMediaStream?) -> String {
         let names = [
             media?.videoSelection.map { "\($0.device.info.name) \(media?.isVideoOpen == true ? "open" : "closed")" },
@@ -65,8 +65,8 @@ enum PublishFigures {
             + "\(statistics.framesDropped) dropped, round trip \(Figure.milliseconds(statistics.roundTripTime))"
     }
 
-    /// The bitrate and the video encoder's target. Without viewers nothing is encoded, so the line says that instead of
-    /// rates of zero.
+    /// Returns the bit rate and the video encoder's target. Without subscribers nothing is encoded, so the text says
+    /// that instead of rates of zero.
     private static func sending(_ statistics: PublisherStatistics) -> String {
         guard statistics.isWatched else { return "idle until somebody watches" }
         return "\(Figure.bitrate(Double(statistics.bitrate))), video target "
@@ -75,7 +75,7 @@ enum PublishFigures {
 }
 
 extension DataQuality {
-    /// For people.
+    /// The quality as text for users.
     var text: String {
         let what =
             switch status {

@@ -2,11 +2,9 @@ import PCast
 import PCastJSON
 import PCastPlatform
 
-/// What people and programs are told of the place.
+/// Reports about the platform for users and programs.
 extension PublishPlace {
-    /// Tells where the platform of this process listens, if there is one.
-    ///
-    /// - Parameter isAsked: somebody said where.
+    /// Reports the address of an embedded platform, if there is one. `isAsked` is whether the user chose the address.
     func announce(on console: Console, isAsked: Bool) {
         guard let listening = running?.listening else { return }
         console.event("listening", ["uri": .string(listening.uri), "rtcPort": .count(listening.rtcPort)])
@@ -15,7 +13,7 @@ extension PublishPlace {
         }
     }
 
-    /// Tells that a stream is published, and where to watch it.
+    /// Reports that a stream is published, with the link to view it.
     func tell(_ publisher: Publisher, on console: Console) {
         let stream = publisher.streamID.description
         let watch: String

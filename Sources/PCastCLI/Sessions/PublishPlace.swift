@@ -3,18 +3,20 @@ import PCastEdgeAuth
 import PCastMedia
 import PCastPlatform
 
-/// Where a publisher publishes to: a platform that was named, or one in this process.
+/// The platform of a publisher: an external one, or one that is embedded in this process.
 struct PublishPlace: Sendable {
-    /// Nil where the token names the platform.
+    /// The URI of the platform; nil if the token contains it.
     let uri: String?
     let tokens: TokenPair
-    /// Whose tokens viewers need; nil when only the platform's owner knows, or no token is needed.
+    /// The application whose tokens subscribers need; nil if it is unknown or no token is necessary.
     let viewers: ApplicationTokens?
-    /// Of a platform in this process.
+    /// The embedded platform; nil if it is external.
     let running: RunningPlatform?
     private let credentials: LocalCredentialsFile?
 
-    /// A platform that was named by its address, or by what the token says.
+    /// Returns an external platform, which the URI or the token identifies.
+    ///
+    /// - Throws: ``CommandFailure``.
     static func named(uri: String?, tokens: [String]) throws -> PublishPlace {
         let running = LocalCredentialsFile.running(in: .standard())
         if tokens.isEmpty, let local = running.first(where: { $0.isOf(uri: uri) }) {
@@ -31,13 +33,15 @@ struct PublishPlace: Sendable {
             uri: uri, tokens: try TokenPair(tokens, isLocal: isLocal), viewers: nil, running: nil, credentials: nil)
     }
 
-    /// Starts a platform in this process, and leaves its credentials for the user's other programs.
+    /// Starts an embedded platform, and writes its credentials for the user's other programs. If `listen` is nil, it
+    /// uses the default address, or a free port if that is in use.
     ///
-    /// - Parameter listen: nil for the usual place, or another when that is taken.
+    /// - Throws: ``CommandFailure``.
     static func embedded(listen: ListenArgument?, _ console: Console) async throws -> PublishPlace {
         let application = RandomApplication.make(id: "local")
         let place = listen ?? .standard
-        // The ports that links and firewalls know, else free ones; a place that was asked for is that place.
+        // The default ports are tried first, because links and firewalls know them. An address that the user chose is
+        // not replaced.
         var ports = [(Int(place.port), PlatformConfiguration.defaultRTCPort), (Int(place.port), 0)]
         if listen == nil { ports.append((0, 0)) }
         let running = try await RunningPlatform.start(
@@ -60,13 +64,13 @@ struct PublishPlace: Sendable {
         }
     }
 
-    /// The link for a browser; it carries a token where one is needed and can be made.
+    /// Returns the link for a browser, with a token if one is necessary and can be created.
     func watchLink(stream: String) throws -> String {
         let platform = uri ?? TokenPair.field("uri", of: tokens.stream) ?? ""
         return WatchLink.text(platform: platform, stream: stream, token: try viewers?.viewing(stream: stream))
     }
 
-    /// Ends the platform of this process, and takes its credentials away.
+    /// Stops an embedded platform and removes its credentials.
     func close() async {
         credentials?.remove(ifOf: getpid())
         await running?.stop()

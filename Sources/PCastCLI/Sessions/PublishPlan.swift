@@ -1,17 +1,17 @@
 import PCast
 
-/// What `pcast publish` was asked for.
+/// The options of `pcast publish`.
 struct PublishPlan: Sendable {
     let publication: PublicationPlan
-    /// What it is made of; nil for the best there is.
+    /// The sources; nil for the best available ones.
     var video: SourceSpecification?
     var audio: SourceSpecification?
     var videoConstraints: DeviceConstraints
     var audioConstraints: DeviceConstraints
-    /// Whether what comes coded already is published as it is.
+    /// Whether encoded video is published without encoding it again.
     var passesThrough: Bool
-    /// Whether devices are open only while somebody watches.
+    /// Whether devices are only open while there are subscribers.
     var isOnDemand: Bool
-    /// Whether it is shown here as well.
+    /// Whether a preview is shown.
     var isPreviewed: Bool
 }

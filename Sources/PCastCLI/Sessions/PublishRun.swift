@@ -2,7 +2,7 @@ import PCast
 import PCastJSON
 import PCastMedia
 
-/// One run of `pcast publish`, from the platform that it may start to what it exits with.
+/// A run of `pcast publish`, including the platform that it may start.
 struct PublishRun: Sendable {
     let plan: PublishPlan
     private let client: ClientRun
@@ -16,7 +16,7 @@ struct PublishRun: Sendable {
 
     func run() async throws { try await client.publish(plan.publication, publish) }
 
-    /// Publishes until something ends the run.
+    /// Publishes until the run ends.
     private func publish(by pcast: PCast, to place: PublishPlace) async throws -> RunEnd.Cause {
         let preview = try await ShowingPlace.open(plan.isPreviewed ? .window : .null, title: "PCast: preview")
         defer { preview?.close() }
@@ -41,7 +41,7 @@ struct PublishRun: Sendable {
         }
     }
 
-    /// Shows the sources themselves; nil where nothing is asked for.
+    /// Renders the sources as a preview; nil if none is requested.
     private func show(_ media: UserMediaStream, at preview: ShowingPlace?) throws -> Renderer? {
         guard let preview else { return nil }
         let renderer = media.mediaStream.createRenderer(
@@ -52,7 +52,7 @@ struct PublishRun: Sendable {
         return renderer
     }
 
-    /// What was named, else the best camera and microphone, else the synthetic source.
+    /// Returns the requested sources, otherwise the best camera and microphone, otherwise the synthetic source.
     private func sources(by pcast: PCast) async throws(PCastError) -> UserMediaOptions {
         var options = UserMediaOptions(
             video: MediaTrackOptions(source: plan.video, capabilityConstraints: plan.videoConstraints),
@@ -71,7 +71,7 @@ struct PublishRun: Sendable {
         return options
     }
 
-    /// Says which devices were chosen, and what of the wishes they cannot do.
+    /// Reports the selected devices and their unsatisfied constraints.
     private func tell(_ media: UserMediaStream) {
         if let selection = media.videoSelection {
             let configuration = selection.configuration

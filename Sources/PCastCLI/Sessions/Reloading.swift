@@ -3,8 +3,8 @@ import Foundation
 import PCastIO
 import PCastJSON
 
-/// Reads the configuration again when its file has become another, and whenever a SIGHUP asks for it. What cannot be used is
-/// told, and everything stays as it was.
+/// Reloads the configuration when its file changes, and at SIGHUP. An invalid configuration is reported and changes
+/// nothing.
 final class Reloading {
     private let reading: Task<Void, Never>
     private let watching: Task<Void, Never>
@@ -12,12 +12,10 @@ final class Reloading {
 
     private static let interval = Duration.seconds(1)
 
-    /// - Parameters:
-    ///   - path: of the file, whether it is there or not; nil for none.
-    ///   - reload: never called twice at one time.
+    /// Starts to watch a file, which need not exist; nil for none. `reload` is never called concurrently.
     init(path: String?, _ console: Console, _ reload: @escaping @Sendable () async throws -> Void) {
         let (wishes, wish) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        signal(SIGHUP, SIG_IGN)  // Else its default, the end of the process, comes first.
+        signal(SIGHUP, SIG_IGN)  // Otherwise the default action would end the process first.
         hangup = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hangup"))
         hangup.setEventHandler { wish.yield() }
         hangup.resume()

@@ -3,7 +3,7 @@ import PCastEdgeAuth
 import PCastJSON
 import PCastMedia
 
-/// One run of `pcast pull` or `pcast push`: a stream that the platform works on itself.
+/// A run of `pcast pull` or `pcast push`, whose media the platform processes itself.
 struct RemoteRun: Sendable {
     typealias Begin = @Sendable (PCast, _ streamToken: String) async throws(PCastError) -> Publisher
 
@@ -20,9 +20,10 @@ struct RemoteRun: Sendable {
         client = ClientRun(as: role, console)
     }
 
-    /// - Parameters:
-    ///   - token: makes the stream's token where the platform runs on this computer.
-    ///   - begin: asks for the stream.
+    /// Requests a stream and waits for its end. `token` creates the stream's token if the platform runs on this host.
+    /// `begin` requests the stream.
+    ///
+    /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run(
         token: @escaping (ApplicationTokens) throws(EdgeAuthError) -> String, begin: @escaping Begin
     ) async throws {
@@ -53,7 +54,7 @@ struct RemoteRun: Sendable {
         )
     }
 
-    /// What would have to be given, where nothing tells this user's right to a platform.
+    /// Returns the error for a platform without credentials, which names the missing options.
     static func missing(at uri: String?) -> CommandFailure {
         guard let uri else {
             return CommandFailure(

@@ -2,19 +2,19 @@ import PCast
 import PCastPlayback
 import Synchronization
 
-/// What ends a run of `publish` or `subscribe`: the first that happens counts.
+/// The end of a run. Only the first cause is used.
 final class RunEnd: Sendable {
     enum Cause: Sendable {
-        /// Ctrl-C, or the polite signal of another program.
+        /// Ctrl-C or SIGTERM.
         case interrupted
-        /// The time asked for has passed.
+        /// The requested duration has passed.
         case elapsed
-        /// The last item of a playlist was played through its end.
+        /// The last item of a playlist was played to its end.
         case played
-        /// Nothing of a playlist can be played.
+        /// No item of a playlist can be played.
         case unplayable(PlaybackError)
         case stream(StreamEndedInfo)
-        /// The platform would not have the session any more.
+        /// The platform rejects the session.
         case session(RequestStatus)
     }
 
@@ -25,7 +25,7 @@ final class RunEnd: Sendable {
 
     private let state = Mutex(State())
 
-    /// Nil while the run goes on.
+    /// The cause; nil while the run continues.
     var cause: Cause? { state.withLock { $0.cause } }
 
     func end(_ cause: Cause) {
@@ -38,7 +38,7 @@ final class RunEnd: Sendable {
         for continuation in waiting { continuation.resume(returning: cause) }
     }
 
-    /// Returns when the run has ended, cancelled or not.
+    /// Waits until the run has ended, even if the task is cancelled.
     func wait() async -> Cause {
         await withCheckedContinuation { continuation in
             let cause: Cause? = state.withLock { state in

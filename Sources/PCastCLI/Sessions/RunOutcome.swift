@@ -1,9 +1,9 @@
 import PCast
 import PCastPlayback
 
-/// How a run is said to have ended, and what the process exits with.
+/// The report of a run's end, and its exit status.
 struct RunOutcome: Equatable {
-    /// Whose stream it was.
+    /// The role of the run in its stream.
     enum Role { case publisher, viewer }
 
     let reason: String
@@ -61,7 +61,7 @@ struct RunOutcome: Equatable {
         return text.isEmpty || text == info.reason.rawValue ? "" : " (\(text))"
     }
 
-    /// Reasons with which a publisher itself goes; the others are the platform's.
+    /// Returns whether a publisher ends a stream with this reason. Other reasons are those of the platform.
     private static func isByPublisher(_ reason: StreamEndedReason) -> Bool {
         switch reason {
         case .ended, .pcastStop, .appBackground: true
@@ -71,7 +71,7 @@ struct RunOutcome: Equatable {
 }
 
 extension ExitStatus {
-    /// How a request that ended so ends the process.
+    /// Returns the exit status for the status of a request.
     static func of(_ status: RequestStatus) -> ExitStatus {
         switch status {
         case .ok: .ended
@@ -82,7 +82,8 @@ extension ExitStatus {
         }
     }
 
-    /// How what cannot be played ends the process: a platform's stream as one that is subscribed to.
+    /// Returns the exit status for a playback error. For a platform's stream, it is the same as that of `pcast
+    /// subscribe`.
     static func of(_ error: PlaybackError) -> ExitStatus {
         switch error {
         case .noStream(_, let status?, _): .of(status)
@@ -93,7 +94,7 @@ extension ExitStatus {
 }
 
 extension CommandFailure {
-    /// What an operation of the SDK threw.
+    /// Converts an error of the SDK.
     init(_ error: PCastError) {
         let status: ExitStatus =
             switch error.cause {

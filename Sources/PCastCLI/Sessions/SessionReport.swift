@@ -1,13 +1,13 @@
 import PCast
 import PCastJSON
 
-/// Tells what happens to a session, and ends the run when the platform will not have it back.
+/// Reports the events of a session, and ends the run if the platform rejects the session.
 struct SessionReport: Sendable {
     let console: Console
     let end: RunEnd
     let link: LinkState
 
-    /// Returns when the session is over.
+    /// Reports events until the session has ended.
     func follow(_ events: AsyncStream<PCastEvent>) async {
         for await event in events {
             switch event {
@@ -15,7 +15,7 @@ struct SessionReport: Sendable {
                 console.event("authenticated", ["sessionId": .text(session?.description)])
             case .authenticated(let status, _) where link.current != .connecting:
                 end.end(.session(status))
-            case .authenticated: break  // Whoever starts the session is told.
+            case .authenticated: break  // The caller that starts the session reports it.
             case .online:
                 if link.current == .offline { console.say("Connected to the platform again.") }
                 link.current = .online
@@ -24,7 +24,7 @@ struct SessionReport: Sendable {
                 link.current = .offline
                 console.event("offline")
                 console.say("The connection to the platform broke; connecting again.")
-            case .offline: break  // A platform that ends its streams and goes, as one that was started along does.
+            case .offline: break  // An embedded platform that stops closes the connection too.
             }
         }
     }

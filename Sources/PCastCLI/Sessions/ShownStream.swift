@@ -1,7 +1,7 @@
 import PCast
 import PCastMedia
 
-/// One stream of a run of `subscribe`, as it is decoded, shown and recorded.
+/// A stream of a `pcast subscribe` run that is decoded, rendered and recorded.
 struct ShownStream: Sendable {
     let stream: MediaStream
     let renderer: Renderer
@@ -9,14 +9,13 @@ struct ShownStream: Sendable {
     let sizes: AsyncStream<Dimensions>
     let statistics: AsyncStream<ViewerStatistics>
 
-    /// Whether it is heard where it is seen.
+    /// Whether the audio is played.
     let isHeard: Bool
 
-    /// Begins to show it.
+    /// Starts rendering. `place` is the target; nil for none. Audio is played if there is a target and an audio output.
+    /// `path` is the file of the recording; nil for none.
     ///
-    /// - Parameters:
-    ///   - place: where; nil for nowhere. Where it is seen it is heard as well, if there is a loudspeaker.
-    ///   - path: where it is recorded; nil for nowhere.
+    /// - Throws: ``CommandFailure`` if the stream cannot be decoded, or `PCastError` if it cannot be recorded.
     init(_ stream: MediaStream, at place: ShowingPlace?, recording path: String?) throws {
         self.stream = stream
         // Where it is seen it is heard as well.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Is raised once, by whom it may concern.
+/// A flag that is raised once.
 final class Signpost: Sendable {
     private let value = Atomic(false)
 

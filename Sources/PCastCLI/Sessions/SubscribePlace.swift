@@ -1,15 +1,17 @@
 import PCastJSON
 import PCastMedia
 
-/// Which stream is watched, where, and by what right.
+/// The stream to subscribe to, its platform and the tokens.
 struct SubscribePlace: Sendable {
-    /// Nil where the token names the platform.
+    /// The URI of the platform; nil if the token contains it.
     let uri: String?
     let tokens: TokenPair
-    /// Nil for the one that the token names, or else the newest that it allows.
+    /// The stream; nil for the one that the token contains, otherwise the newest permitted one.
     let stream: String?
 
-    /// - Throws: `CommandFailure`, `nothingToPlay` where there is no stream.
+    /// Finds the stream of a plan.
+    ///
+    /// - Throws: ``CommandFailure``, whose status is `nothingToPlay` if there is no stream.
     static func find(_ plan: SubscribePlan) async throws -> SubscribePlace {
         if !plan.tokens.isEmpty { return try named(plan) }
         let running = LocalCredentialsFile.running(in: .standard())
@@ -43,13 +45,13 @@ struct SubscribePlace: Sendable {
 }
 
 extension LocalCredentials {
-    /// The stream that was asked for, or the newest; nil when nothing plays there.
+    /// Returns the requested stream, or the newest one; nil if it does not exist.
     fileprivate func newest(stream: String?) async throws -> SubscribePlace? {
         let streams: [PlatformAdministration.Stream]
         do {
             streams = try await PlatformAdministration(uri: uri, application: application).streams()
         } catch let failure as CommandFailure where failure.status == .platformUnreachable {
-            return nil  // It is just starting or ending.
+            return nil  // The platform is starting or stopping.
         }
         let wanted = stream.map { id in streams.last { $0.streamId == id } } ?? streams.last
         guard let wanted else { return nil }

@@ -1,15 +1,15 @@
 import PCast
 
-/// What `pcast subscribe` was asked for.
+/// The options of `pcast subscribe`.
 struct SubscribePlan: Sendable {
     var uri: String?
     var tokens: [String]
     var stream: String?
     var duration: TimeSpan?
     var render: RenderArgument
-    /// Where the last picture is written at the end; PNG or JPEG by its extension.
+    /// The file for the last frame at the end, in PNG or JPEG format according to its extension; nil for none.
     var screenshot: String?
     var recording: String?
-    /// Whether the run ends with its stream, whatever the reason; a recording is of one stream.
+    /// Whether the run ends with its stream for any reason. It is always true for a recording.
     var isOnce: Bool
 }

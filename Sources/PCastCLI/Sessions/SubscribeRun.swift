@@ -2,7 +2,7 @@ import PCast
 import PCastJSON
 import PCastMedia
 
-/// One run of `pcast subscribe`.
+/// A run of `pcast subscribe`.
 struct SubscribeRun: Sendable {
     let plan: SubscribePlan
     private let client: ClientRun
@@ -27,7 +27,7 @@ struct SubscribeRun: Sendable {
         }
     }
 
-    /// Watches until something ends the run.
+    /// Subscribes until the run ends.
     private func watch(
         _ place: SubscribePlace, at showing: ShowingPlace?, by pcast: PCast
     ) async throws -> RunEnd.Cause {
@@ -45,7 +45,7 @@ struct SubscribeRun: Sendable {
                 await client.follow(watching, as: policy) { stream in
                     guard stream !== first.stream else { return await attend(first, place, since: beginning) }
                     let now = SystemClock.monotonic()
-                    // One that cannot be shown has ended already, and is told as ended.
+                    // A stream that cannot be rendered has ended already, and its end is reported.
                     guard let next = try? ShownStream(stream, at: showing, recording: nil) else { return }
                     if shown.value.renderer.isAudioMuted { next.renderer.muteAudio() }
                     shown.value = next
@@ -77,12 +77,14 @@ struct SubscribeRun: Sendable {
         }
     }
 
-    /// Authenticates and subscribes in one flight. Of the two failures that a refused session makes, the session's own
-    /// says why.
+    /// Authenticates and subscribes in one round trip. If the session is rejected, both requests fail, and the error of
+    /// the session is thrown.
+    ///
+    /// - Throws: `PCastError`.
     private func subscribe(
         to place: SubscribePlace, by pcast: PCast, as policy: RecoveryPolicy
     ) async throws(PCastError) -> RecoveringStream<MediaStream> {
-        // Begins here and now, before the subscription.
+        // The task begins before the subscription.
         let starting = Task.immediate { () async -> PCastError? in
             do throws(PCastError) {
                 _ = try await pcast.start(authenticationToken: place.tokens.authentication)
@@ -100,7 +102,7 @@ struct SubscribeRun: Sendable {
         }
     }
 
-    /// Does what a person asks for where pictures are shown.
+    /// Processes a key of the window or terminal.
     private func fulfil(_ wish: ShowingPlace.Wish, _ renderer: Renderer) async {
         switch wish {
         case .quit: client.end.end(.interrupted)
@@ -122,7 +124,7 @@ struct SubscribeRun: Sendable {
             "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
     }
 
-    /// What is left to do with what was seen.
+    /// Writes the summary, the last frame and the recording.
     private func conclude(_ renderer: Renderer, _ recording: StreamRecording?) async throws {
         console.finish()
         console.event("summary", ViewerFigures.summary(await renderer.summary()))
@@ -140,7 +142,7 @@ struct SubscribeRun: Sendable {
         }
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
     private func tell(_ stream: MediaStream, _ place: SubscribePlace) {
         console.event("subscribed", ["streamId": .text(place.stream ?? stream.streamID?.description)])

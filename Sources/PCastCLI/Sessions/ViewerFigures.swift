@@ -2,7 +2,7 @@ import PCast
 import PCastJSON
 import PCastMedia
 
-/// A viewer's statistics as events, as a status block and as a line of a log.
+/// The statistics of a subscriber as events, as a status block and as a line of text.
 enum ViewerFigures {
     static func fields(_ statistics: ViewerStatistics) -> KeyValuePairs<String, JSONValue> {
         [
@@ -28,7 +28,8 @@ enum ViewerFigures {
         ]
     }
 
-    /// The fields of the event `summary`: those of a viewer's statistics, and the start-up phase and the time after it apart.
+    /// Returns the fields of the event `summary`: all statistics, and those of the start-up phase and of the time after
+    /// it.
     static func summary(_ statistics: ViewerStatistics) -> [(key: String, value: JSONValue)] {
         Array(fields(statistics)) + [
             ("timeToLiveEdge", .measured(statistics.timeToLiveEdge)),

@@ -1,8 +1,10 @@
 import Foundation
 
-/// The file of defaults: `[serve]`, `[publish]` and `[subscribe]`, and under each `option = value` a line, the options
-/// named as on the command line without their dashes. Lines that begin with `#` are remarks; an option that may be
-/// repeated stands once for each value. At most 64 KiB.
+/// The configuration file with default values of options.
+///
+/// It has the sections `[serve]`, `[publish]` and `[subscribe]` with lines `option = value`. Options have their names
+/// of the command line without dashes. Lines that begin with `#` are comments. An option that may be repeated has a
+/// line for each value. The maximum size is 64 KiB.
 struct ConfigurationFile: Equatable {
     static let maximumSize = 64 * 1024
 
@@ -24,12 +26,14 @@ struct ConfigurationFile: Equatable {
         "subscribe": ["uri", "token", "stream", "for", "render", "screenshot", "record", "once"],
     ]
 
-    /// Values by `command.option`, in the order of the lines.
+    /// The values by `command.option`, in the order of the lines.
     private(set) var values: [String: [String]] = [:]
 
     init() {}
 
-    /// - Throws: `CommandFailure` that names the line which cannot be used.
+    /// Parses a file.
+    ///
+    /// - Throws: ``CommandFailure`` with the number of an invalid line.
     init(text: String, path: String) throws(CommandFailure) {
         var command: String?
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -59,7 +63,9 @@ struct ConfigurationFile: Equatable {
         }
     }
 
-    /// Reads the file that was named, or the person's own where there is one.
+    /// Reads the requested file, or the user's own one if it exists.
+    ///
+    /// - Throws: ``CommandFailure``.
     static func load(named path: String?, environment: [String: String]) throws(CommandFailure) -> ConfigurationFile {
         if let named = path ?? environment["PCAST_CONFIG"] {
             guard let file = try read(named) else {
@@ -73,7 +79,7 @@ struct ConfigurationFile: Equatable {
         return file
     }
 
-    /// Where the file is, or would be; nil for a person without a home.
+    /// Returns the path of the file, which need not exist; nil if the user has no home directory.
     static func path(named path: String?, environment: [String: String]) -> String? {
         if let named = path ?? environment["PCAST_CONFIG"] { return named }
         let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }

@@ -1,21 +1,21 @@
-/// What somebody may have meant who has written a name that there is not.
+/// Suggestions for misspelled names.
 enum NearestName {
-    /// Such as `; perhaps “listen” is meant`; empty where nothing is near.
+    /// Returns a suggestion such as `; perhaps “listen” is meant`; empty text if no name is similar.
     static func suggestion(
         _ name: String, among names: some Sequence<String>, written: (String) -> String = { "“\($0)”" }
     ) -> String {
         find(name, among: names).map { "; perhaps \(written($0)) is meant" } ?? ""
     }
 
-    /// The name to which the fewest changes lead; nil where it takes more than a third of the letters.
+    /// Returns the name with the smallest distance; nil if the distance exceeds a third of the letters.
     static func find(_ name: String, among names: some Sequence<String>) -> String? {
         let ranked = names.sorted().map { (name: $0, distance: distance(name, $0)) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
         return best.distance <= max(1, max(name.count, best.name.count) / 3) ? best.name : nil
     }
 
-    /// How many letters have to be changed, put in, taken out, or swapped with the next one (Damerau's optimal string
-    /// alignment).
+    /// Returns the number of letters that must be changed, inserted, deleted, or swapped with the next one (optimal
+    /// string alignment, a variant of the Damerau-Levenshtein distance).
     static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left), Array(right))
         var rows = [Array(0...right.count)]

@@ -1,13 +1,13 @@
 import ArgumentParser
 import Foundation
 
-/// The options of one command from where they may be set: the command line over the environment over the
-/// configuration file. The defaults stand with the commands.
+/// The options of a command. The command line has precedence over the environment, and that over the configuration
+/// file. The commands define the defaults.
 struct Settings {
     private let command: String
     private let environment: [String: String]
     private let file: ConfigurationFile
-    /// Of the configuration file, also where there is none.
+    /// The path of the configuration file, which need not exist.
     private(set) var path: String?
 
     init(command: String, environment: [String: String], file: ConfigurationFile) {
@@ -25,7 +25,9 @@ struct Settings {
         self.path = ConfigurationFile.path(named: path, environment: environment)
     }
 
-    /// That no variable of the command is misspelt, which would be as if it were not there.
+    /// Checks that the command has all options in the environment, because a misspelled variable would be ignored.
+    ///
+    /// - Throws: ``CommandFailure``.
     static func checkVariables(of command: String, in environment: [String: String]) throws(CommandFailure) {
         let prefix = variable("", of: command)
         let known = (ConfigurationFile.options[command] ?? []).map { variable($0, of: command) }
@@ -37,7 +39,9 @@ struct Settings {
         }
     }
 
-    /// `given` is what the command line has.
+    /// Returns the value of an option; nil if it is not set. `given` is the value on the command line.
+    ///
+    /// - Throws: ``CommandFailure`` if the value is invalid.
     func value<Value: ExpressibleByArgument>(_ name: String, _ given: Value?) throws -> Value? {
         if let given { return given }
         if let text = environment[variable(name)] { return try parse(text, from: variable(name)) }
@@ -45,7 +49,9 @@ struct Settings {
         return nil
     }
 
-    /// The same of an option that may be repeated; the environment's are separated by commas.
+    /// Returns the values of an option that may be repeated. In the environment they are separated by commas.
+    ///
+    /// - Throws: ``CommandFailure`` if a value is invalid.
     func values<Value: ExpressibleByArgument>(_ name: String, _ given: [Value]) throws -> [Value] {
         if !given.isEmpty { return given }
         if let text = environment[variable(name)] {
@@ -54,7 +60,9 @@ struct Settings {
         return try (file.values["\(command).\(name)"] ?? []).map { try parse($0, from: inFile(name)) }
     }
 
-    /// An option without a value: on by its mere presence on the command line, by `true` or `1` elsewhere.
+    /// Returns whether a flag is set. In the environment and the file its value is `true` or `1`.
+    ///
+    /// - Throws: ``CommandFailure`` if the value is invalid.
     func flag(_ name: String, _ given: Bool) throws -> Bool {
         if given { return true }
         guard let text = environment[variable(name)] ?? file.values["\(command).\(name)"]?.last else { return false }
@@ -74,7 +82,9 @@ struct Settings {
 
     private func inFile(_ name: String) -> String { "“\(name)” of [\(command)] in the configuration file" }
 
-    /// The value is not repeated to the person, as it may be a secret.
+    /// Parses a value.
+    ///
+    /// - Throws: ``CommandFailure``, which does not contain the value because it may be a secret.
     private func parse<Value: ExpressibleByArgument>(_ text: String, from place: String) throws -> Value {
         guard let value = Value(argument: text) else {
             throw CommandFailure(

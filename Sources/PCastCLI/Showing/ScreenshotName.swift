@@ -1,12 +1,12 @@
 import Foundation
 import PCastMedia
 
-/// What pictures are called that a person takes while watching.
+/// The file names of screenshots that the user takes with a key.
 enum ScreenshotName {
-    /// Of several in one second, the later ones are numbered.
+    /// The maximum number of screenshots per second, which are numbered.
     private static let mostInASecond = 100
 
-    /// A name after the moment, in UTC, in the working folder, that no file has yet.
+    /// Returns an unused name in the working directory that contains the UTC time.
     static func free(
         at time: WallTime, isTaken: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) }
     ) -> String {

@@ -1,7 +1,7 @@
 import PCast
 import PCastWindow
 
-/// Where a command shows pictures, and the keys that a person presses there.
+/// The window or terminal that renders video, with its keys.
 struct ShowingPlace: Sendable {
     private enum Surface: Sendable {
         case window(PictureWindow)
@@ -10,9 +10,9 @@ struct ShowingPlace: Sendable {
 
     private let opened: Surface
 
-    /// Opens what was asked for; nil for nothing.
+    /// Opens the target; nil for the null target.
     ///
-    /// - Throws: `CommandFailure`, `deviceTrouble` where there is no display or terminal.
+    /// - Throws: ``CommandFailure``, whose status is `deviceTrouble` if there is no display or terminal.
     static func open(_ argument: RenderArgument, title: String) async throws -> ShowingPlace? {
         switch argument {
         case .null: return nil
@@ -40,12 +40,12 @@ struct ShowingPlace: Sendable {
         }
     }
 
-    /// Whether it takes the terminal that people read.
+    /// Whether it covers the terminal that shows messages.
     var coversTerminal: Bool {
         if case .terminal = opened { true } else { false }
     }
 
-    /// Takes the whole display, or gives it back; a terminal has no more than it has.
+    /// Toggles full screen. It has no effect in a terminal.
     func toggleFullscreen() {
         if case .window(let window) = opened { window.isFullscreen.toggle() }
     }
@@ -57,14 +57,14 @@ struct ShowingPlace: Sendable {
         }
     }
 
-    /// What a person asks for.
+    /// A request of the user.
     enum Wish: Sendable {
         case quit
         case mute
         case screenshot
     }
 
-    /// Follows the keys q, m, s and f, and the window's own button, until the surface is gone.
+    /// Processes the keys q, m, s and f and the close button of the window, until the window or terminal is closed.
     func follow(_ fulfil: (Wish) async -> Void) async {
         for await event in surface.events {
             switch event {

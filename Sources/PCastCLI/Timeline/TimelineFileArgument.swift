@@ -3,7 +3,7 @@ import PCastJSON
 import PCastMedia
 import PCastTimeline
 
-/// Files with events.
+/// Files with timeline events.
 enum TimelineFileArgument {
     static func bytes(of file: String) throws(CommandFailure) -> [UInt8] {
         do {
@@ -16,7 +16,9 @@ enum TimelineFileArgument {
         }
     }
 
-    /// The events of a list or of lines, or what is asked for by the lines of a log.
+    /// Returns the requests for the events of a JSON array or of JSON lines, or for the lines of a timeline log.
+    ///
+    /// - Throws: ``CommandFailure`` with the number of an invalid event.
     static func requests(in file: String) throws(CommandFailure) -> [TimelineRequest] {
         let bytes = try bytes(of: file)
         let first = bytes.first { !$0.isSpace }
@@ -43,7 +45,7 @@ enum TimelineFileArgument {
         return lines
     }
 
-    /// Nil for the first line of a log, which only says which one it is.
+    /// Returns the request for a line; nil for the first line of a log, which only contains its identifier.
     private static func request(_ line: [UInt8]) throws(TimelineError) -> TimelineRequest? {
         if let revision = try? TimelineRevision(parsing: line) {
             switch revision.change {

@@ -4,7 +4,7 @@ import PCastPlayback
 import PCastTimeline
 import Synchronization
 
-/// `pcast timeline follow`, as it runs: prints each change once, whatever becomes of the connection.
+/// A run of `pcast timeline follow`, which prints each change once, even if the connection breaks.
 final class TimelineFollowing: Sendable {
     private struct State {
         var newest: SequenceNumber
@@ -17,7 +17,7 @@ final class TimelineFollowing: Sendable {
     private let console: Console
     private let state: Mutex<State>
 
-    /// The wait before it comes again, at most.
+    /// The maximum delay before it reconnects, in seconds.
     private static let longestWait = 10.0
 
     init(_ game: TimelineGame, _ source: any TimelineSource, since: SequenceNumber, _ console: Console) {
@@ -29,7 +29,7 @@ final class TimelineFollowing: Sendable {
 
     /// Runs until the task is cancelled.
     ///
-    /// - Throws: a `TimelineTrouble`, where it cannot begin.
+    /// - Throws: `TimelineTrouble` if it cannot begin, or `CancellationError`.
     func run() async throws {
         while true {
             try Task.checkCancellation()
@@ -37,7 +37,7 @@ final class TimelineFollowing: Sendable {
             do {
                 try await source.follow(game, since: since, of: log) { [self] in try take($0) }
             } catch let trouble as TimelineTrouble {
-                // Who has never heard anything is told why.
+                // If no message has ever arrived, the error is thrown.
                 guard state.withLock({ $0.log }) != nil else { throw trouble }
                 console.say("The timeline is followed again soon: \(trouble).")
             }

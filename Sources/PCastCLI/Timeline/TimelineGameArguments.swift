@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCastTimeline
 
-/// Of which game.
+/// The arguments that identify a game.
 struct TimelineGameArguments: ParsableArguments {
     @Argument(help: "The league, such as NHL; capitals count.")
     var league: String

@@ -5,11 +5,11 @@ import PCastPlayback
 import PCastTimeline
 import PCastWeb
 
-/// Writes one game's timeline on a platform.
+/// A client that writes a game's timeline on a platform.
 struct TimelineProducer {
-    /// What became of a request.
+    /// The result of a request.
     struct Answer: Decodable {
-        /// `added`, `modified`, `deleted`, `info` or `none`.
+        /// The kind of change: `added`, `modified`, `deleted`, `info` or `none`.
         let change: String
         let seq: Int
     }
@@ -23,7 +23,9 @@ struct TimelineProducer {
         (self.administration, self.game) = (administration, game)
     }
 
-    /// - Parameter recordedAt: nil for now.
+    /// Sends a request about an event. If `recordedAt` is nil, the platform uses the current time.
+    ///
+    /// - Throws: ``CommandFailure``.
     func send(
         _ method: String, event id: String, body: JSONObject? = nil, recordedAt: WallTime? = nil
     ) async throws -> Answer {
@@ -45,12 +47,12 @@ struct TimelineProducer {
         if let done = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) { return done }
         let reason = (try? JSONDecoder().decode(Failure.self, from: Data(answer.body)))?.reason
         guard let reason, answer.status != 401 else { throw administration.failure(answer) }
-        // The platform's own words are those of REST.
+        // The platform's message refers to its API and not to this command.
         if let event, answer.status == 404, method != "POST" { throw Self.unknown(event) }
         throw CommandFailure(.failed, reason)
     }
 
-    /// Of what was to be changed or withdrawn.
+    /// Returns the error for an event to change or delete that does not exist.
     static func unknown(_ event: String) -> CommandFailure {
         CommandFailure(
             .failed,

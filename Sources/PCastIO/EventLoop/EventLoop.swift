@@ -1,23 +1,23 @@
 public import PCastMedia
 
-/// The thread that drives a `DatagramMachine`: its sockets, its clock, and the work that others have for it.
+/// The thread that drives a `DatagramMachine` with its sockets, its clock, and the work of other threads.
 ///
-/// One thread owns everything that packets touch, so nothing of that is locked; what others want of the machine goes
-/// through a mailbox. The loop ends by `stop`, or when it is released.
+/// One thread owns all state that packets use, so no locks are necessary. Other threads access the machine through a
+/// mailbox. The loop ends when `stop` is called or the object is released.
 public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
-    /// Where datagrams are received, and streams where they are.
+    /// The addresses of the sockets for datagrams and, if enabled, TCP connections.
     public let boundAddresses: [TransportAddress]
 
-    /// Further addresses, at which datagrams and streams of programs of this machine are received, and no others.
+    /// The additional addresses at which only programs of this host can send datagrams and connect.
     public let localOnlyAddresses: [TransportAddress]
 
-    /// What the operator should know about the sockets, in sentences: buffers that are smaller than asked for (IO9).
+    /// Warnings about the sockets for the operator, such as a kernel buffer that is smaller than requested.
     public let warnings: [String]
 
-    /// Why addresses for programs of this machine are missing, a sentence each.
+    /// Warnings about addresses for programs of this host that could not be bound, one sentence each.
     public let localOnlyWarnings: [String]
 
-    /// What may wait; nil where nothing does.
+    /// The datagrams whose processing may be deferred; nil if there are none.
     let patient: PatientDatagrams?
 
     private let mailbox: LoopMailbox<LoopItem<M>>
@@ -26,26 +26,26 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// Binds the sockets and starts the thread.
     ///
     /// - Parameters:
-    ///   - name: the thread's; Linux shows 15 bytes of it.
-    ///   - listen: the addresses of the sockets. Port 0 takes a free one; all sockets have the first one's number.
-    ///   - localOnly: further addresses, with the same port, at which only programs of this machine are heard. What comes
-    ///     from a network is dropped by the kernel, and not answered. An address that cannot be bound is left out, which
-    ///     `localOnlyWarnings` says; those that were bound are `localOnlyAddresses`.
-    ///   - tcpListen: also accept ICE-TCP connections on the same addresses and number (RFC 6544).
-    ///   - loops: how many will have the same addresses, this one included; see the other initializer.
-    ///   - patient: datagrams that may wait, where the kernel tells them from others; elsewhere none does.
-    ///   - makeMachine: makes the machine, told the bound addresses.
-    ///   - beforeSending: called on the loop's thread in each turn, when what has come was told to the machine, before its
-    ///     time passes and what it has is sent.
-    ///   - afterTurn: called on the loop's thread after each turn, to take events out; what it has the machine send
-    ///     is sent in the same turn.
-    ///   - onAddressChange: called on the loop's thread when an interface or an address of this machine came, changed
-    ///     or went, with the bound addresses; nil where that matters to nobody.
-    ///   - onNeighbour: called on the loop's thread with a connection whose first frame is of a neighbour's peer
-    ///     (`DatagramMachine.neighbour`); it is that loop's from then on (`adopt`).
-    ///   - isPeer: whether a peer has authenticated itself on a connection that was accepted; others are closed after a
-    ///     while, and make room where there is none. Nil takes every connection on which anything comes for a peer's.
-    /// - Throws: `IOError`; `.addressInUse` when anyone else has an address, even where sharing it would be possible.
+    ///   - name: The name of the thread; Linux shows 15 bytes of it.
+    ///   - listen: The addresses of the sockets. Port 0 selects a free port, which is the same for all addresses.
+    ///   - localOnly: Additional addresses with the same port for programs of this host. The kernel drops what arrives
+    ///     from a network. An address that cannot be bound is left out and reported in `localOnlyWarnings`. The bound
+    ///     ones are in `localOnlyAddresses`.
+    ///   - tcpListen: Whether ICE-TCP connections are also accepted at the same addresses and port (RFC 6544).
+    ///   - loops: The number of loops that share the addresses, including this one; see the other initializer.
+    ///   - patient: The datagrams whose processing may be deferred. It has no effect if the kernel cannot select them.
+    ///   - makeMachine: Creates the machine from the bound addresses.
+    ///   - beforeSending: Called on the loop's thread in each iteration, after the machine has received all input, and
+    ///     before its time advances and its output is sent.
+    ///   - afterTurn: Called on the loop's thread after each iteration to read events. Output that it causes is sent in
+    ///     the same iteration.
+    ///   - onAddressChange: Called on the loop's thread with the bound addresses when an interface or address of this
+    ///     host changes; nil if that does not matter.
+    ///   - onNeighbour: Called on the loop's thread with a connection whose first frame is from a peer of another shard
+    ///     (`DatagramMachine.neighbour`). That shard's loop must adopt the connection.
+    ///   - isPeer: Returns whether a peer has authenticated itself on an accepted connection. Other connections are
+    ///     closed after a timeout, or when others need their place. If it is nil, any frame authenticates a connection.
+    /// - Throws: ``IOError``; `.addressInUse` if another socket uses an address, even if it could be shared.
     public convenience init(
         name: String, listen: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool, loops: Int = 1,
         patient: PatientDatagrams? = nil, makeMachine: ([TransportAddress]) -> sending M,
@@ -62,11 +62,13 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
             afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour, isPeer: isPeer)
     }
 
-    /// Starts a thread beside that of a loop that shares its addresses: each sender's datagrams come to one of them, by a
-    /// choice of the kernel's, which is not whose peer the sender is. Connections come to the first.
+    /// Starts a thread that shares the addresses of another loop. `other` is the first loop, which was created with the
+    /// number of loops.
     ///
-    /// - Parameter other: the first loop, which was told how many there will be.
-    /// - Throws: `IOError`.
+    /// The kernel assigns each remote address to one of the loops, which need not be the one of its peer. Only the
+    /// first loop accepts TCP connections.
+    ///
+    /// - Throws: ``IOError``.
     public convenience init(
         name: String, beside other: EventLoop<M>, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
@@ -108,48 +110,52 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
 
     deinit { stop() }
 
-    /// Ends the thread after what was submitted is done, and closes the sockets before it returns. Harmless when
-    /// called again; on the loop's own thread it does not wait.
+    /// Stops the thread after all submitted work, and closes the sockets before it returns. Further calls have no
+    /// effect. On the loop's own thread it does not wait.
     public func stop() {
         mailbox.close()
         thread.join()
     }
 
-    /// Has `work` done on the loop's thread, in the order of the calls; then the machine is polled.
+    /// Runs `work` on the loop's thread, in the order of the calls, and then polls the machine.
     ///
-    /// - Throws: `IOError.stopped`, or `IOError.mailboxFull` when 65,536 pieces of work wait already.
+    /// - Throws: ``IOError/stopped``, or ``IOError/mailboxFull`` if 65,536 items are pending.
     public func submit(_ work: @escaping @Sendable (inout M, Instant) -> Void) throws(IOError) {
         try mailbox.append(.work(work))
     }
 
-    /// Has `body` done on the loop's thread, and waits for its result.
+    /// Runs `body` on the loop's thread and returns its result. Accepted work is done even if the loop is stopped
+    /// meanwhile.
     ///
-    /// - Throws: as `submit`. What was accepted is done, also when the loop is stopped meanwhile.
+    /// - Throws: The errors of `submit`.
     public func call<R: Sendable>(_ body: @escaping @Sendable (inout M, Instant) -> R) async throws(IOError) -> R {
         try await ask { answer in .work { machine, now in answer(.success(body(&machine, now))) } }
     }
 
-    /// Has the loop make a turn, and what is called after it. Never waits for anybody; a few system calls at most.
+    /// Wakes the loop for an iteration, after which `afterTurn` is called. It never blocks and needs few system calls.
     public func wake() { mailbox.ring() }
 
-    /// Takes over a connection that came to a neighbour.
+    /// Takes over a TCP connection that another shard's loop accepted.
     public func adopt(_ connection: ArrivedConnection) { try? mailbox.append(.adopt(connection)) }
 
-    /// Opens a TCP connection for ICE (RFC 6544, active candidates); its path is to be told to the machine.
+    /// Opens a TCP connection for ICE (active candidates; RFC 6544) and returns its path, which the caller passes to
+    /// the machine. `local` is the local address; if it is nil, the kernel selects one.
     ///
-    /// - Parameter local: the address to leave from; the kernel chooses where there is none.
-    /// - Throws: `IOError.connectFailed`, `.connectTimedOut` after ten seconds, `.tooManyConnections`, or as `submit`.
+    /// - Throws: ``IOError/connectFailed(_:errno:)``, ``IOError/connectTimedOut(_:)`` after ten seconds,
+    ///   ``IOError/tooManyConnections(limit:)``, or the errors of `submit`.
     public func connect(
         to remote: TransportAddress, from local: IPAddress? = nil
     ) async throws(IOError) -> NetworkPath {
         try await ask { answer in .connect(remote, from: local, answer) }
     }
 
-    /// Closes a TCP connection that the machine does not need any more, once what waits is written as far as it can
-    /// be. The machine is not told.
+    /// Closes a TCP connection that the machine does not need any more, after pending data was written as far as
+    /// possible. The machine is not notified.
     public func close(_ path: NetworkPath) { try? mailbox.append(.close(path)) }
 
-    /// What was counted, as of a moment on the loop's thread.
+    /// Returns the counters, which are read on the loop's thread.
+    ///
+    /// - Throws: The errors of `submit`.
     public func statistics() async throws(IOError) -> EventLoopStatistics {
         try await ask { answer in .statistics { answer(.success($0)) } }
     }

@@ -1,14 +1,15 @@
 import PCastMedia
 
-/// What an event loop's thread does. A turn takes in what has come, for some milliseconds at most, does the work of others,
-/// lets the machine's time pass when its deadline has come, and sends what the machine has.
+/// The run loop of an event loop's thread. Each iteration has these steps: receive input for some milliseconds at most,
+/// do the work of other threads, advance the machine if its deadline is reached, and send the machine's output.
 ///
-/// Unchecked: made by one thread and handed to the loop's own, which alone uses it from then on.
+/// It is `@unchecked Sendable` because one thread creates it and passes it to the loop's thread, which alone uses it
+/// from then on.
 final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
-    /// For so long a turn takes in what has come, before everything else has its turn (FAN1). What is sent then goes to
-    /// everybody once: a relay that sent after each batch fell behind for good when it was late once.
+    /// The maximum time of receiving in an iteration. All output is then sent once per peer. An SFU that sent after
+    /// each batch never recovered from a delay.
     private static var intake: TimeSpan { .milliseconds(10) }
-    /// Datagrams that the machine is told of before the first of them.
+    /// The maximum number of datagrams whose paths the machine receives in advance.
     private static var foresight: Int { 8 }
 
     private let sockets: LoopSockets
@@ -18,25 +19,25 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private let onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
     private let onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
     private let isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
-    /// Nil where nobody wants to know, or the system does not tell (some sandboxes).
+    /// Nil if `onAddressChange` is nil, or if the system does not report changes (some sandboxes).
     private let addressWatch: AddressWatch?
     private let poller: Poller
     private var machine: M
-    /// What a processor's second cache holds beside the rest: what was written is read again when it is sent. Larger ones
-    /// made a forwarded packet cost a twentieth more.
+    /// The size fits the second-level cache of a processor, because written data is read again when it is sent. With
+    /// larger ones, the cost of a forwarded packet increased by 5 %.
     private var batch = DatagramBatch(byteCapacity: 192 * 1024)
     private var receiver = DatagramReceiver()
     private let expected = UnsafeMutableBufferPointer<NetworkPath>.allocate(capacity: foresight)
     private var sender = DatagramSender()
     private var connections = TCPConnections()
     private var counts = EventLoopStatistics()
-    /// Of each socket, those for what may wait behind the others.
+    /// The drop counters of the sockets: those for normal datagrams, then those for deferrable ones.
     private var kernelDrops: [UInt32]
-    /// Of what may wait; nil where nothing may.
+    /// The schedule of deferrable datagrams; nil if there are none.
     private var pace: ReadingPace?
     private var isClosed = false
 
-    /// The last instant that the machine was told; time never goes backwards for it.
+    /// The last instant that the machine received, because time must not go backwards.
     private var lastInstant = MonotonicClock.now()
 
     init(
@@ -71,7 +72,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     deinit { expected.deallocate() }
 
     func run() {
-        // What the machine wants to send at its start waits for no event.
+        // The machine's initial output does not wait for an event.
         if let beforeSending { beforeSending(&machine, tick()) }
         finishTurn()
         while !isClosed { turn() }
@@ -81,7 +82,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private func turn() {
         let count = poller.wait(
             until: Instant.earlier(Instant.earlier(machine.deadline, connections.deadline), pace?.due))
-        // Datagrams are media, and go before streams and the work of others.
+        // Datagrams contain media and precede streams and the work of other threads.
         for index in 0..<count {
             switch poller.event(index).source {
             case .socket(let socket): receive(from: sockets.udp[socket], counting: socket)
@@ -90,13 +91,13 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             }
         }
         for index in 0..<count { handle(poller.event(index)) }
-        // After a thread that stood still, what others have told meanwhile may be what a deadline waits for.
+        // After a stall of the thread, input from other threads may resolve a deadline that has passed.
         if let beforeSending { beforeSending(&machine, tick()) }
         expire()
         finishTurn()
     }
 
-    /// What may wait is read when media have left, so that they do not wait for it.
+    /// Deferrable datagrams are read after media was sent, so that they do not delay it.
     private func finishTurn() {
         sendAll()
         receivePatient()
@@ -104,7 +105,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         sendAll()
     }
 
-    /// The time for the machine: read anew, as a batch's packets must not all look as late as its first (CC6).
+    /// Returns the current time for the machine. The clock is read for each packet, so that the packets of a batch do
+    /// not all have the arrival time of the first.
     private func tick() -> Instant {
         lastInstant = max(lastInstant, MonotonicClock.now())
         return lastInstant
@@ -140,7 +142,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         case .connect(let remote, let local, let done):
             connections.connect(to: remote, from: local, at: tick(), poller, done)
         case .close(let path):
-            // What the machine has for it, such as a goodbye, goes first.
+            // Pending output for the connection, such as a DTLS alert, is sent first.
             sendAll()
             connections.close(path)
         case .adopt(let arrived):
@@ -170,7 +172,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 // MARK: - Datagrams
 
 extension LoopDriver where M: ~Copyable {
-    /// Reads what may wait, where its time has come.
+    /// Reads deferrable datagrams if they are due.
     private func receivePatient() {
         guard pace?.due != nil, pace!.isDue(at: tick()) else { return }
         var (count, hasMore) = (0, false)
@@ -183,8 +185,8 @@ extension LoopDriver where M: ~Copyable {
         for (index, socket) in sockets.patient.enumerated() { poller.watchAgain(socket.number, as: .patient(index)) }
     }
 
-    /// - Parameter index: the socket's among all, whose losses are counted.
-    /// - Returns: how many datagrams there were, and whether there may be more.
+    /// Receives from a socket. `index` is the index of the socket's drop counter. Returns the number of datagrams, and
+    /// whether more may be pending.
     @discardableResult
     private func receive(from socket: UDPSocket, counting index: Int) -> (count: Int, hasMore: Bool) {
         var end: Instant?
@@ -211,7 +213,7 @@ extension LoopDriver where M: ~Copyable {
         }
     }
 
-    /// Tells the machine who is heard of next, where these are several.
+    /// Announces the paths of the next datagrams to the machine, if there are several.
     private func expect(_ positions: Range<Int>, from socket: UDPSocket) {
         var count = 0
         for position in positions {
@@ -229,8 +231,8 @@ extension LoopDriver where M: ~Copyable {
         return NetworkPath(local: local, remote: datagram.remote)
     }
 
-    /// The kernel's time of arrival is on a clock that may be set, so it counts only between the machine's last
-    /// instant and now.
+    /// Passes a datagram to the machine. The kernel's time of arrival is from a clock that may be set, so it is limited
+    /// to the time between the machine's last instant and now.
     private func handle(
         _ datagram: DatagramReceiver.Datagram, from socket: UDPSocket, _ clocks: WallClockReference
     ) {
@@ -265,7 +267,8 @@ extension LoopDriver where M: ~Copyable {
         if event.isReadable { read(connection) }
     }
 
-    /// One read a turn, so that a fast sender holds nobody up; what is left makes the next turn come at once.
+    /// Reads once per iteration, so that a fast sender does not delay others. Remaining data causes another iteration
+    /// at once.
     private func read(_ connection: TCPConnection) {
         switch connection.read() {
         case .nothing: return

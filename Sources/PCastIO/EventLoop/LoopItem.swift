@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// What other threads ask of an event loop's thread.
+/// A request of another thread to an event loop's thread.
 enum LoopItem<M: DatagramMachine & ~Copyable>: Sendable {
     case work(@Sendable (inout M, Instant) -> Void)
     case connect(TransportAddress, from: IPAddress?, @Sendable (Result<NetworkPath, IOError>) -> Void)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Work for the loop's thread from any other: appended under a lock that is held for an append alone, taken in one go.
+/// A mailbox for work of other threads. The lock is held only while an item is appended or all items are removed.
 final class LoopMailbox<Item: Sendable>: Sendable {
     private struct Contents {
         var items: [Item] = []
@@ -8,7 +8,7 @@ final class LoopMailbox<Item: Sendable>: Sendable {
         var overflows = 0
     }
 
-    /// Beyond it, work is refused and counted: the loop does not keep up.
+    /// The maximum number of items. Further ones are rejected and counted.
     static var capacity: Int { 65_536 }
 
     private let contents = Mutex(Contents())
@@ -18,13 +18,13 @@ final class LoopMailbox<Item: Sendable>: Sendable {
         wake = try WakeDescriptor()
     }
 
-    /// Readable while there is something.
+    /// The descriptor, which is readable while items are pending.
     var number: Int32 { wake.descriptor }
 
     var overflows: Int { contents.withLock { $0.overflows } }
 
     func append(_ item: Item) throws(IOError) {
-        // Mutex passes on errors of any type, hence the result.
+        // Mutex rethrows untyped errors only, so the result is returned.
         let wasEmpty: Result<Bool, IOError> = contents.withLock { contents in
             if contents.isClosed { return .failure(.stopped) }
             guard contents.items.count < Self.capacity else {
@@ -34,11 +34,11 @@ final class LoopMailbox<Item: Sendable>: Sendable {
             contents.items.append(item)
             return .success(contents.items.count == 1)
         }
-        // Whoever appends to what is not empty knows that the wake is on its way.
+        // If the mailbox was not empty, the thread was woken already.
         if try wasEmpty.get() { ring() }
     }
 
-    /// Refuses what comes from now on; what is there is still taken.
+    /// Rejects further items. Pending ones are still processed.
     func close() {
         contents.withLock { $0.isClosed = true }
         ring()
@@ -47,7 +47,7 @@ final class LoopMailbox<Item: Sendable>: Sendable {
     /// Makes the mailbox readable.
     func ring() { wake.signal() }
 
-    /// Everything there is, and whether it was the last. To be called when the descriptor is readable.
+    /// Returns all items, and whether the mailbox is closed. It must be called when the descriptor is readable.
     func take() -> (items: [Item], isClosed: Bool) {
         wake.take()
         return contents.withLock { contents in

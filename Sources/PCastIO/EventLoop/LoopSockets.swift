@@ -1,29 +1,31 @@
 import Glibc
 import PCastMedia
 
-/// The sockets of one event loop; their number never changes while it runs (IO7).
+/// The sockets of an event loop. Their number is constant while the loop runs.
 struct LoopSockets: Sendable {
     private(set) var udp: [UDPSocket] = []
-    /// For what may wait, one beside each of `udp` and at the same address; none where nothing may, or the kernel does not
-    /// tell such datagrams from others.
+    /// The sockets for deferrable datagrams, one for each of `udp` with the same address; empty if there are none, or
+    /// if the kernel cannot select such datagrams.
     private(set) var patient: [UDPSocket] = []
     private(set) var tcp: [TCPListener] = []
 
-    /// Where it listens for everybody; the other sockets are for programs of this machine alone.
+    /// The addresses for all peers. The other sockets are for programs of this host only.
     private(set) var addresses: [TransportAddress] = []
-    /// Addresses that were wanted for programs of this machine, and could not be bound.
+    /// The addresses for programs of this host that could not be bound.
     private(set) var unavailable: [(address: TransportAddress, error: IOError)] = []
 
-    /// A free UDP port need not be free for TCP, or on every address: then another one is tried.
+    /// The maximum number of attempts to find a port. A free UDP port may be in use for TCP or at another address.
     private static let attempts = 16
 
-    /// What thousands of viewers report in a second or two, for which a thread may be away on a full machine; what publishers
-    /// send would be lost with it, and every viewer would ask for it.
+    /// The receive buffer in bytes. It must hold the reports of thousands of subscribers for a second or two, for which
+    /// a thread may be suspended on a busy host. Otherwise the publishers' packets would be lost too, and each
+    /// subscriber would request them again.
     private static let bufferSize = 32 * 1024 * 1024
 
-    /// Binds for datagrams what another loop has, which shares it.
+    /// Binds UDP sockets to the addresses of another loop. `localOnly` are those of its addresses that are for programs
+    /// of this host.
     ///
-    /// - Parameter localOnly: those of the other loop's addresses that are for programs of this machine alone.
+    /// - Throws: ``IOError``.
     init(
         beside addresses: [TransportAddress], localOnly: [TransportAddress], hasPatient: Bool
     ) throws(IOError) {
@@ -32,23 +34,22 @@ struct LoopSockets: Sendable {
         for address in addresses + localOnly {
             let isLocalOnly = localOnly.contains(address)
             udp.append(try Self.joining(address, isLocalOnly: isLocalOnly))
-            // `SocketChoice` counts them in this order.
+            // `SocketChoice` relies on this order.
             if hasPatient { patient.append(try Self.joining(address, isLocalOnly: isLocalOnly)) }
         }
     }
 
-    /// The addresses at which it listens for programs of this machine alone.
+    /// The addresses for programs of this host.
     var localOnlyAddresses: [TransportAddress] { udp.filter(\.isLocalOnly).map(\.address) }
 
-    /// Lets other loops bind beside them, and has what may wait come by sockets of its own where the system does that.
-    ///
-    /// - Parameter loops: how many will have the addresses, this one included.
+    /// Permits other loops to bind the same addresses, and creates the sockets for deferrable datagrams if the kernel
+    /// supports the selection. `loops` is the number of loops, including this one.
     mutating func share(among loops: Int, patient: PatientDatagrams?) {
         guard loops > 1 || patient != nil else { return }
         for socket in udp { socket.share() }
         guard let patient else { return }
         for socket in udp {
-            // What it is given before the kernel chooses is read a little later than it could be, and nothing worse.
+            // Datagrams that arrive before the kernel selects are only read a little later.
             guard let sibling = try? Self.joining(socket.address, isLocalOnly: socket.isLocalOnly),
                 sibling.choose(by: patient.patterns, loops: loops)
             else { return self.patient = [] }
@@ -60,10 +61,12 @@ struct LoopSockets: Sendable {
         try UDPSocket(binding: address, bufferSize: bufferSize, joins: true, isLocalOnly: isLocalOnly)
     }
 
-    /// Binds every address or none.
+    /// Binds all addresses or none. `localOnly` are additional addresses with the same port for programs of this host.
     ///
-    /// - Parameter localOnly: further addresses, for programs of this machine alone, with the same port. One that is in
-    ///   use leads to another port where any will do; where not, or where it cannot be bound at all, it is left out.
+    /// If one of those is in use, another port is tried if any port is permitted. Otherwise, and if it cannot be bound
+    /// at all, it is left out.
+    ///
+    /// - Throws: ``IOError``.
     init(binding addresses: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool) throws(IOError) {
         precondition(!addresses.isEmpty, "an event loop listens somewhere")
         var attempt = 1
@@ -91,7 +94,8 @@ struct LoopSockets: Sendable {
         self.addresses = udp.map(\.address)
     }
 
-    /// Binds the addresses for programs of this machine beside the others, which were bound alone: so nobody else has them.
+    /// Binds the addresses for programs of this host. The other addresses were bound exclusively before, so no other
+    /// program uses the port.
     private mutating func open(_ ips: [IPAddress], tcpListen: Bool, mayLeaveOutUsed: Bool) throws(IOError) {
         guard let port = udp.first?.address.port, !ips.isEmpty else { return }
         for socket in udp { socket.share() }
@@ -104,7 +108,7 @@ struct LoopSockets: Sendable {
                 udp.append(socket)
             } catch {
                 if case .addressInUse = error, !mayLeaveOutUsed { throw error }
-                // Without IPv6 in the kernel there is nobody to be heard by it.
+                // If the kernel does not support IPv6, no program can send to this address.
                 if case .system(_, EAFNOSUPPORT) = error { continue }
                 unavailable.append((address, error))
             }

@@ -1,19 +1,19 @@
 public import PCastMedia
 
-/// Datagrams of which thousands come and none is urgent: a loop reads them many at a time.
+/// Datagrams that are numerous but not urgent. A loop reads many of them at a time.
 ///
-/// Where few come they are read as they do. Of many, each would wake the thread, which would find one or two: what that
-/// takes is more than what they ask for. They have a socket of their own, behind the same address, so that what is urgent
-/// neither waits behind them nor is lost with them when they are too many.
+/// If they are few, they are read as they arrive. If they are many, each one would wake the thread for one or two
+/// datagrams, which costs more than processing them. They have their own socket at the same address. Therefore urgent
+/// datagrams neither wait for them nor are dropped with them.
 public struct PatientDatagrams: Hashable, Sendable {
-    /// What they begin with.
+    /// The patterns of these datagrams.
     public let patterns: [DatagramPattern]
-    /// They are not read more often than this.
+    /// The minimum interval between two reads.
     public let interval: TimeSpan
-    /// How long they wait at most where the thread is not late itself. A thread that is awake for something else sooner
-    /// reads them then.
+    /// The maximum delay if the thread is not late. They are read earlier if the thread is awake for another reason.
     public let patience: TimeSpan
 
+    /// Creates a configuration. Traps if there is no pattern, or unless `patience >= interval > 0`.
     public init(
         _ patterns: [DatagramPattern], interval: TimeSpan = .milliseconds(10), patience: TimeSpan = .milliseconds(40)
     ) {

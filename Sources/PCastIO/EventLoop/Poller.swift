@@ -1,9 +1,9 @@
 import CLinux
 import PCastMedia
 
-/// The epoll instance of one loop's thread. What is watched is told apart by a token.
+/// The epoll instance of a loop's thread. A token identifies each watched descriptor.
 struct Poller: ~Copyable {
-    /// What became ready.
+    /// The kind of descriptor that became ready.
     enum Source {
         case mailbox
         case socket(Int)
@@ -51,13 +51,14 @@ struct Poller: ~Copyable {
 
     deinit { ready.deallocate() }
 
-    /// Waits until something is ready or `deadline` has come; answers how many events there are.
+    /// Waits until a descriptor is ready or `deadline` is reached. Returns the number of events.
     func wait(until deadline: Instant?) -> Int {
         let span = deadline.map { max(0, ($0 - MonotonicClock.now()).nanoseconds) } ?? -1
         return max(0, Int(clinux_epoll_wait(descriptor.number, ready, span)))
     }
 
-    /// An event of the last wait. Broken is readable: reading tells how.
+    /// Returns an event of the last wait. A broken descriptor is reported as readable, because reading returns the
+    /// error.
     func event(_ index: Int) -> Event {
         let event = ready[index]
         return Event(
@@ -66,30 +67,30 @@ struct Poller: ~Copyable {
             isWritable: event.events & UInt32(CLINUX_WRITABLE | CLINUX_BROKEN) != 0)
     }
 
-    /// Watches a descriptor, which closing ends.
+    /// Watches a descriptor until it is closed.
     ///
-    /// - Throws: when the user has as many watches as the kernel allows.
+    /// - Throws: ``IOError/system(call:errno:)`` if the kernel's limit of watches is reached.
     func add(_ number: Int32, as source: Source, writability: Bool = false) throws(IOError) {
         guard control(CLINUX_ADD, number, source, writability) else {
             throw .system(call: "epoll_ctl", errno: Errno.current)
         }
     }
 
-    /// Watches a descriptor for room to write as well, or no more.
+    /// Sets whether a descriptor is also watched for writability.
     func change(_ number: Int32, as source: Source, writability: Bool) {
         precondition(control(CLINUX_CHANGE, number, source, writability), "the descriptor is watched")
     }
 
-    /// Watches a descriptor until it is ready once, and tells then; `watchAgain` has it told once more.
+    /// Watches a descriptor until it is ready once. `watchAgain` renews the watch.
     ///
-    /// - Throws: as `add`.
+    /// - Throws: The errors of `add`.
     func addOnce(_ number: Int32, as source: Source) throws(IOError) {
         guard control(CLINUX_ADD, number, source, false, CLINUX_ONCE) else {
             throw .system(call: "epoll_ctl", errno: Errno.current)
         }
     }
 
-    /// At once where it is ready already.
+    /// Renews the watch of `addOnce`. The event occurs at once if the descriptor is ready.
     func watchAgain(_ number: Int32, as source: Source) {
         precondition(control(CLINUX_CHANGE, number, source, false, CLINUX_ONCE), "the descriptor is watched")
     }

@@ -1,23 +1,24 @@
 import PCastMedia
 
-/// When a loop reads what may wait: at once where little comes; where much does, when the thread is awake for something
-/// else, and by the clock where nothing else wakes it.
+/// The schedule for reading deferrable datagrams. If few arrive, they are read at once. If many arrive, they are read
+/// when the thread is awake for another reason, or after a maximum delay.
 ///
-/// After what network drivers do with interrupts (NAPI): who finds much each time it looks need not be told that there is
-/// something. To wake a thread costs as much as several reports, and what they ask for is at hand after a picture was sent.
+/// Network drivers handle interrupts in the same way (NAPI): if each read returns many packets, no notification is
+/// necessary. Waking a thread costs as much as processing several reports. Deferring also helps because the packets
+/// that reports request are still cached after a frame was sent.
 struct ReadingPace {
-    /// So many at a time are much.
+    /// The number of datagrams in a read that counts as many.
     static let many = 8
-    /// For so many times the patience after much was read the clock goes on telling: receivers report several pictures at
-    /// a time, so that between two readings with much there are some with little.
+    /// The number of maximum delays for which timed reading continues after a read of many. Receivers report several
+    /// frames at once, so that a read of few may follow a read of many.
     static let memory: Int64 = 5
 
-    /// It is not read more often.
+    /// The minimum interval between two reads.
     let interval: TimeSpan
-    /// Nor less often, of much.
+    /// The maximum delay while many arrive.
     let patience: TimeSpan
 
-    /// When the thread is to be awake for it; nil while the kernel is to tell that something came.
+    /// The time of the next read; nil while the kernel notifies about new datagrams.
     private(set) var due: Instant?
     private var lastRead: Instant?
     private var lastMany: Instant?
@@ -27,24 +28,20 @@ struct ReadingPace {
         self.patience = patience
     }
 
-    /// The kernel tells that something is there, which it does once; when it is to be read stands in `due`.
+    /// Processes the kernel's one notification and sets `due`.
     mutating func arrived(at now: Instant) {
         guard due == nil else { return }
         due = lastRead.map { max(now, $0 + interval) } ?? now
     }
 
-    /// Whether a thread that is awake reads it now.
+    /// Returns whether a thread that is awake must read now.
     func isDue(at now: Instant) -> Bool {
         guard let due else { return false }
         return now >= due || lastRead.map { now - $0 >= interval } ?? true
     }
 
-    /// It was read.
-    ///
-    /// - Parameters:
-    ///   - count: how many there were.
-    ///   - hasMore: there may be more.
-    /// - Returns: whether the kernel is to tell again.
+    /// Records a read of `count` datagrams and schedules the next one. `hasMore` is whether more may be pending.
+    /// Returns whether the kernel must notify again.
     mutating func read(_ count: Int, hasMore: Bool = false, at now: Instant) -> Bool {
         lastRead = now
         if count >= Self.many { lastMany = now }

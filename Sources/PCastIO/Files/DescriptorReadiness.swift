@@ -2,16 +2,17 @@ import CLinux
 import Glibc
 public import PCastMedia
 
-/// Waiting for one descriptor, by whoever may block.
+/// The readiness of a descriptor, for threads that may block.
 public enum DescriptorReadiness: Sendable {
-    /// It can be read from, or written to, as was asked.
+    /// The descriptor can be read or written, as requested.
     case ready
-    /// Nothing happened in the time.
+    /// The timeout was reached, or a signal arrived.
     case quiet
-    /// It is closed at its other end, or broken, and there is nothing to read.
+    /// The descriptor is closed by its peer or broken, and there is no data to read.
     case gone
 
-    /// - Parameter writing: waits until it can be written to, else until it can be read from.
+    /// Blocks until a descriptor can be read (or written if `writing` is true), is broken, or the timeout `span` is
+    /// reached.
     public static func wait(for descriptor: Int32, writing: Bool = false, within span: TimeSpan) -> DescriptorReadiness
     {
         let wanted = Int16(writing ? POLLOUT : POLLIN)

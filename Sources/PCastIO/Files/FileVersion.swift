@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Which content a path leads to, without reading it: another one when the file was written anew, replaced, or when a link
-/// on the way leads elsewhere.
+/// The version of a file's content, determined without reading it. It changes when the file is written or replaced, or
+/// when a link in its path changes.
 public struct FileVersion: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
@@ -9,7 +9,7 @@ public struct FileVersion: Hashable, Sendable {
     private let seconds: Int64
     private let nanoseconds: Int64
 
-    /// - Returns: nil where there is no file.
+    /// Determines the version of a file; nil if it does not exist.
     public init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -21,21 +21,22 @@ public struct FileVersion: Hashable, Sendable {
     }
 }
 
-/// Sees when files have become others, and have stayed so for one look, so that one that is being written is left alone.
+/// A detector of changed files. A change is reported when the file is unchanged between two checks, so that a partly
+/// written file is not read.
 public struct FileChanges: Sendable {
     private var known: [String: FileVersion?] = [:]
     private var pending: [String: FileVersion?] = [:]
 
-    /// - Parameter paths: of files whose content is known.
+    /// Creates a detector whose reference is the current content of the files.
     public init(_ paths: [String]) { reset(paths) }
 
-    /// Those are known as they are now.
+    /// Replaces the watched files. The reference is their current content.
     public mutating func reset(_ paths: [String]) {
         known = Self.versions(paths)
         pending = known
     }
 
-    /// One look, as every second; true when there is something new to read.
+    /// Checks the files, for example every second. Returns true if changed content must be read.
     public mutating func look() -> Bool {
         let current = Self.versions(Array(known.keys))
         defer { pending = current }

@@ -1,17 +1,15 @@
 import CLinux
 import Glibc
 
-/// A file within a folder, opened where it was checked: what is put at its name or at a folder's above it afterwards, such
-/// as a symbolic link, changes nothing.
+/// A file inside a folder that is opened when it is checked. Later changes of its path, such as a new symbolic link,
+/// have no effect.
 package struct FolderFile: Sendable {
-    /// Opens what was checked, whatever stands at its name by then.
+    /// A path that opens the checked file even if its name refers to another one by then.
     package let path: String
     private let descriptor: Descriptor
 
-    /// - Parameters:
-    ///   - path: absolute.
-    ///   - isWritten: whether it is made where it is not there.
-    /// - Returns: nil for what is not there, not within the folder, or no file.
+    /// Opens the file at an absolute path, and creates it if `isWritten` is true. Nil if it does not exist, is not
+    /// inside the folder, is not a regular file, or is to be written but has several hard links.
     package init?(_ path: String, in folder: String, isWritten: Bool) {
         guard let root = Self.resolved(folder), let place = Self.place(of: path, isWritten: isWritten),
             let directory = Self.directory(place.folder, within: root)
@@ -20,7 +18,7 @@ package struct FolderFile: Sendable {
         guard let descriptor = try? Descriptor(openat(directory.number, place.name, flags, 0o644), from: "openat")
         else { return nil }
         var status = stat()
-        // Of a file with several names another may be outside.
+        // Another hard link of the file may be outside the folder.
         guard fstat(descriptor.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             !isWritten || status.st_nlink == 1
         else { return nil }
@@ -28,8 +26,8 @@ package struct FolderFile: Sendable {
         self.path = "/proc/self/fd/\(descriptor.number)"
     }
 
-    /// The real folder of a path, and the name in it. A link to a file is that file when it is read, and nothing when it is
-    /// written.
+    /// Returns the resolved folder of a path and the name in it. A symbolic link to a file is followed for reading
+    /// only.
     private static func place(of path: String, isWritten: Bool) -> (folder: String, name: String)? {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
         let name = String(path[slash...].dropFirst())
@@ -41,7 +39,7 @@ package struct FolderFile: Sendable {
         return resolved(String(path[...slash])).map { ($0, name) }
     }
 
-    /// Opens a folder, and looks at where it is only then.
+    /// Opens a folder and then checks its location, so that a change between the two steps has no effect.
     private static func directory(_ path: String, within root: String) -> Descriptor? {
         let number = open(path.isEmpty ? "/" : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard let directory = try? Descriptor(number, from: "open"),

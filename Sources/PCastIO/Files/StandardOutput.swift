@@ -2,12 +2,12 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Standard output and standard error of a program: written whole, and without a buffer in between.
+/// The unbuffered standard output and standard error of a program.
 ///
-/// When the reader of standard output has closed it, as `head` does when it has enough, what is written from then on is
-/// lost without a word, and a program that runs until somebody ends it is ended by what `whenClosed` was given; others
-/// end by themselves, with their own status. Nothing else in a program may write to these descriptors: `FileHandle` traps
-/// when a write fails, and the signal SIGPIPE would end a platform without telling its peers.
+/// If the reader closes standard output, as `head` does, further output is dropped. The action of `whenClosed` then
+/// stops a program that would run until it is interrupted; other programs end with their own status. No other code may
+/// write to these descriptors: `FileHandle` traps if a write fails, and SIGPIPE would end a platform without closing
+/// its connections.
 public enum StandardOutput {
     private struct State {
         var isClosed = false
@@ -17,33 +17,33 @@ public enum StandardOutput {
 
     private static let state = Mutex(State())
 
-    /// To be called first in a program. A write to a closed pipe fails instead of raising a signal; and where the program
-    /// was started with one of the three standard descriptors closed, that one is /dev/null, so that no file or socket gets
-    /// its number and is written to by mistake.
+    /// Prepares the descriptors. It must be the first call of a program.
+    ///
+    /// Afterwards a write to a closed pipe fails and raises no signal. A standard descriptor that was closed at the
+    /// start is opened as /dev/null, so that no file or socket gets its number and is written by mistake.
     public static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest free number is given, which is this one.
+            // `open` returns the lowest free number, which is this one.
             _ = open("/dev/null", O_RDWR)
         }
     }
 
-    /// Writes to standard output. What cannot be written for another reason, such as a full disk, is lost.
+    /// Writes to standard output. Text that cannot be written because of another error, such as a full disk, is
+    /// dropped.
     public static func write(_ text: String) {
         guard !state.withLock({ $0.isClosed }) else { return }
         if !write(text, to: STDOUT_FILENO) { noteClosed() }
     }
 
-    /// Writes to standard error, whose reader may have gone: then nobody is told, and the program continues, unless that
-    /// was the reader of standard output as well.
+    /// Writes to standard error. If its reader has closed it, the program continues, unless standard output is the same
+    /// file.
     public static func writeError(_ text: String) {
         if !write(text, to: STDERR_FILENO), isSameFile { noteClosed() }
     }
 
-    /// Calls `action`, which ends what runs, when the reader has closed standard output; at once where it has already. Of
-    /// several actions the last one counts.
-    ///
-    /// - Returns: a number for `forget`.
+    /// Registers an action that stops the program when the reader closes standard output. If it is closed already, the
+    /// action is called at once. Only the last of several actions is called. Returns a number for `forget`.
     @discardableResult
     public static func whenClosed(_ action: @escaping @Sendable () -> Void) -> Int {
         let (id, isClosed) = state.withLock { state in
@@ -55,6 +55,7 @@ public enum StandardOutput {
         return id
     }
 
+    /// Removes a registered action.
     public static func forget(_ id: Int) { state.withLock { $0.actions.removeAll { $0.id == id } } }
 
     private static func noteClosed() {
@@ -65,7 +66,7 @@ public enum StandardOutput {
         if isFirst { action?() }
     }
 
-    /// Answers false when the reader has gone.
+    /// Writes the text. Returns false if the reader has closed the descriptor.
     private static func write(_ text: String, to descriptor: Int32) -> Bool {
         var text = text
         return text.withUTF8 { bytes in

@@ -3,13 +3,16 @@ import Glibc
 public import PCastMedia
 import Synchronization
 
-/// Datagrams between programs of a network of their own and one address outside of it. Each of their sockets has one
-/// outside; a worker has one or two.
+/// Forwards datagrams between programs in an isolated network namespace and one address outside. Each inside socket has
+/// its own socket outside; an ingest or egress job has one or two.
 public final class GuardedDatagrams: Sendable {
-    /// Where the programs send to: on loopback, in the network of the thread that makes it.
+    /// The socket to which the programs send, on loopback in the network namespace of the thread that creates it.
     public struct Entrance: Sendable {
         let socket: Descriptor
 
+        /// Binds a loopback port.
+        ///
+        /// - Throws: ``IOError``.
         public init(port: UInt16) throws(IOError) {
             let socket = try Descriptor.socket(.v4, CLINUX_SOCK_DGRAM)
             let address = TransportAddress(ip: .loopbackV4, port: port)
@@ -25,7 +28,9 @@ public final class GuardedDatagrams: Sendable {
 
     private let isStopped = Atomic(false)
 
-    /// - Parameter outside: where everything goes.
+    /// Starts a thread that relays to and from the address `outside`.
+    ///
+    /// - Throws: ``IOError`` if the thread cannot be started.
     public init(at entrance: Entrance, to outside: TransportAddress) throws(IOError) {
         _ = try WorkerThread(name: "datagrams") { [weak self] in
             var sockets: [(inside: TransportAddress, socket: Descriptor)] = []
@@ -38,7 +43,7 @@ public final class GuardedDatagrams: Sendable {
 
     deinit { isStopped.store(true, ordering: .relaxed) }
 
-    /// Waits for a second at most, and moves what has come.
+    /// Waits for a second at most, and forwards all pending datagrams.
     private static func move(
         _ entrance: Descriptor, _ outside: TransportAddress,
         _ sockets: inout [(inside: TransportAddress, socket: Descriptor)], _ buffer: inout [UInt8]
@@ -88,7 +93,7 @@ public final class GuardedDatagrams: Sendable {
         return (count, from)
     }
 
-    /// What is not taken is lost, as any datagram may be.
+    /// Sends a datagram. One that the kernel does not accept is lost, as any datagram may be.
     private static func send(_ bytes: [UInt8], _ count: Int, by socket: Descriptor, to address: TransportAddress?) {
         bytes.withUnsafeBytes { bytes in
             if let address {

@@ -3,28 +3,32 @@ import Glibc
 public import PCastMedia
 import Synchronization
 
-/// A door on loopback through which a library connects that would go wherever it is told: each connection goes to an
-/// address that was judged, and to no other.
+/// A proxy on loopback for a library that would connect to any address. Each connection is forwarded to a checked
+/// address only.
 ///
-/// A thread for each connection, of which there are few.
+/// It uses one thread per connection, because there are few connections.
 public final class GuardedRelay: Sendable {
+    /// The kind of proxy.
     public enum Purpose: Sendable {
-        /// An HTTP proxy (RFC 9110, section 9.3.6): the host of every request is judged, and of every redirection and
-        /// playlist with it, as they are requests too.
+        /// An HTTP proxy (RFC 9110, section 9.3.6). The host of each request is checked, which includes those of
+        /// redirections and playlists.
         case proxy(AddressGuard)
-        /// RTSP to one address; an answer that names another place ends the connection.
+        /// A proxy for RTSP to one address. A response that refers to another address ends the connection.
         case rtsp(TransportAddress)
-        /// Everything to one address.
+        /// A TCP proxy to one address.
         case tunnel(TransportAddress)
     }
 
-    /// Where a relay is connected to: on loopback, in the network of the thread that makes it.
+    /// The listening socket, on loopback in the network namespace of the thread that creates it.
     public struct Entrance: Sendable {
         let listener: TCPListener
 
+        /// The address of the socket.
         public var address: TransportAddress { listener.address }
 
-        /// - Parameter port: 0 for a free one.
+        /// Listens on a loopback port; 0 selects a free one.
+        ///
+        /// - Throws: ``IOError``.
         public init(port: UInt16 = 0) throws(IOError) {
             listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: port))
         }
@@ -39,12 +43,13 @@ public final class GuardedRelay: Sendable {
     private let isStopped = Atomic(false)
     private let open = Atomic(0)
 
-    /// Connections at one time; a playlist's are a handful.
+    /// The maximum number of simultaneous connections. A playlist needs only a few.
     private static let limit = 32
 
-    /// - Parameters:
-    ///   - entrance: made before; nil for one of this thread's network.
-    ///   - refused: is told what was not connected to, in words for people without secrets.
+    /// Starts a proxy. If `entrance` is nil, it listens in the network namespace of this thread. `refused` receives the
+    /// reason why a connection was rejected, in English and without secrets.
+    ///
+    /// - Throws: ``IOError``.
     public init(
         _ purpose: Purpose, at entrance: Entrance? = nil, refused: @escaping @Sendable (String) -> Void
     ) throws(IOError) {

@@ -1,14 +1,13 @@
 import PCastMedia
 
-/// What a program asks of a proxy (RFC 9112, section 3.2): a tunnel to a host, or a resource of one.
+/// A request of a program to an HTTP proxy (RFC 9112, section 3.2): a tunnel to a host, or a resource of a host.
 struct ProxyRequest: Equatable {
     let host: String
     let port: UInt16
-    /// What the host is sent in place of the request's head; nil for a tunnel.
+    /// The head to send to the host instead of the request's own; nil for a tunnel.
     let head: [UInt8]?
 
-    /// - Parameter text: the head up to its empty line.
-    /// - Returns: nil for what is no such request.
+    /// Parses the head of a request up to its empty line; nil if it is not a valid request to a proxy.
     init?(_ text: String) {
         var lines = text.split(separator: "\r\n", omittingEmptySubsequences: true)
         guard !lines.isEmpty else { return nil }
@@ -21,7 +20,8 @@ struct ProxyRequest: Equatable {
         }
         guard let target = MediaURI(String(words[1])), target.scheme == .http else { return nil }
         (host, port) = (target.host, target.port)
-        // One connection for each request: the next may be for another host, which nobody would have judged.
+        // Each connection carries one request, because the next one may be for another host, which would not be
+        // checked.
         let kept = lines.filter { line in
             let name = line.prefix { $0 != ":" }.lowercased()
             return name != "connection" && name != "proxy-connection" && name != "proxy-authorization"

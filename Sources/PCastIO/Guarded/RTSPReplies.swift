@@ -1,22 +1,24 @@
-/// Reads what an RTSP server sends, for responses that name another place (RFC 2326, section 11.3).
+/// A parser that detects RTSP responses that refer to another address (RFC 2326, section 11.3).
 ///
-/// libavformat goes there by itself, past whoever judged the address, so the connection is closed before the line's end
-/// reaches it. It reads bytes and not characters (`ff_rtsp_read_reply`): a line ends with a line feed, carriage returns
-/// count for nothing, a dollar sign at a line's beginning begins a packet of media, and C's `atoi` and strings that end at
-/// a zero read what the standard does not know. What is not written as the standard has it is refused, so that no
-/// difference between two readers matters.
+/// libavformat follows such responses without a check of the address. Therefore the connection is closed before the end
+/// of the line is forwarded.
+///
+/// libavformat parses bytes (`ff_rtsp_read_reply`): a line ends with a line feed, carriage returns are ignored, and a
+/// dollar sign at the beginning of a line begins a media packet. C's `atoi` and zero-terminated strings accept text
+/// that the standard does not permit. Everything that does not follow the standard is therefore rejected, so that both
+/// parsers always agree.
 struct RTSPReplies {
-    /// Why nothing may be passed on any more.
+    /// The reason why no more bytes may be forwarded.
     enum Fault: Hashable {
-        /// The response names another place.
+        /// The response refers to another address.
         case redirect
-        /// The response is not written as RTSP has it.
+        /// The response is not valid RTSP.
         case malformed
     }
 
     private enum Place {
         case line
-        /// Of a packet of media: channel and length are read.
+        /// The bytes of a media packet's head that were read, which are its channel and length.
         case packetHead(read: Int, length: Int)
         case bytes(left: Int)
     }
@@ -25,13 +27,13 @@ struct RTSPReplies {
     private var line: [UInt8] = []
     private var isFirstLine = true
     private var contentLength = 0
-    /// What was wrong with the bytes that may not be passed on.
+    /// The fault that was found; nil if there is none.
     private(set) var fault: Fault?
 
     private static let longestLine = 1_023
     private static let longestContent = 1 << 20
 
-    /// Whether everything up to the end of these bytes may be passed on.
+    /// Parses bytes of the server. Returns whether all of them may be forwarded.
     mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
         for byte in bytes {
             guard fault == nil else { return false }
@@ -61,7 +63,7 @@ struct RTSPReplies {
             line.removeAll(keepingCapacity: true)
         case UInt8(ascii: "$") where line.isEmpty: place = .packetHead(read: 0, length: 0)
         case UInt8(ascii: "\r"): break
-        // C's strings end there.
+        // A C string ends at a zero byte.
         case 0: fault = .malformed
         default:
             guard line.count < Self.longestLine else {
@@ -83,7 +85,8 @@ struct RTSPReplies {
         isFirstLine = false
     }
 
-    /// `RTSP/1.0 200 OK`, or a request of the server's, such as `OPTIONS * RTSP/1.0`.
+    /// Parses a status line such as `RTSP/1.0 200 OK`, or the request line of a server's request such as `OPTIONS *
+    /// RTSP/1.0`.
     private mutating func endFirstLine() {
         guard line.starts(with: "RTSP/".utf8) else {
             let method = line.prefix { $0 != UInt8(ascii: " ") }

@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// Bytes between two connections, moved by a thread that may wait.
+/// Functions that forward bytes between two connections. They block the calling thread.
 enum RelayPipe {
     private static let connectPatience: Int32 = 8_000
-    /// Nothing goes either way for so long: the library that reads has given up long before.
+    /// The maximum time without data in either direction in milliseconds, which exceeds the timeouts of the library.
     private static let silence: Int32 = 60_000
     private static let longestHead = 16_384
 
-    /// Nil when nothing answers there.
+    /// Connects to an address; nil if the connection fails or takes more than 8 s.
     static func connect(to address: TransportAddress) -> Descriptor? {
         guard let socket = try? Descriptor.socket(address.ip.family, CLINUX_SOCK_STREAM) else { return nil }
         let answer = SocketAddress.with(address) { Glibc.connect(socket.number, $0, $1) }
@@ -22,7 +22,7 @@ enum RelayPipe {
         return socket
     }
 
-    /// The head of a request, and what came behind it; nil when none comes.
+    /// Reads the head of a request and the bytes after it; nil if the connection ends before, or the head is too long.
     static func readHead(_ client: Descriptor) -> (head: String, rest: [UInt8])? {
         var bytes: [UInt8] = []
         let end = Array("\r\n\r\n".utf8)
@@ -36,12 +36,9 @@ enum RelayPipe {
         return nil
     }
 
-    /// Moves bytes both ways until one side has nothing more to say.
-    ///
-    /// - Parameters:
-    ///   - silence: after which it ends, in milliseconds; nil for never.
-    ///   - passes: whether what the server said may go on to the client.
-    /// - Returns: false when it was cut for that.
+    /// Forwards bytes in both directions until a peer closes its connection. `silence` is the timeout in milliseconds;
+    /// nil for none. `passes` returns whether bytes of the server may be forwarded. Returns false if it did not permit
+    /// them.
     static func run(
         _ client: Descriptor, _ server: Descriptor, silence: Int32? = RelayPipe.silence, passes: ([UInt8]) -> Bool
     ) -> Bool {
@@ -75,7 +72,7 @@ enum RelayPipe {
         return true
     }
 
-    /// Empty at the end; nil when the connection broke or nothing came.
+    /// Returns received bytes; empty at the end of the stream, nil if the connection broke or the timeout was reached.
     static func read(_ descriptor: Descriptor) -> [UInt8]? {
         var count = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, initialized in
@@ -90,12 +87,12 @@ enum RelayPipe {
         return count < 0 ? nil : bytes
     }
 
-    /// Whether something can be read within the time.
+    /// Waits until a descriptor is readable. Returns false after the timeout.
     static func wait(reading descriptor: Int32, milliseconds: Int32) -> Bool {
         wait(for: [(descriptor, POLLIN)], milliseconds) != nil
     }
 
-    /// Which of them are ready, or broken; nil when none is in time.
+    /// Returns which of the descriptors are ready or broken; nil after the timeout.
     private static func wait(for wanted: [(Int32, Int32)], _ milliseconds: Int32) -> [Bool]? {
         var polled = wanted.map { pollfd(fd: $0.0, events: Int16($0.1), revents: 0) }
         let count = poll(&polled, nfds_t(polled.count), milliseconds)

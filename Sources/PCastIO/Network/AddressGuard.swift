@@ -1,21 +1,24 @@
 import Dispatch
 public import PCastMedia
 
-/// Judges addresses that strangers have named: the public internet may be reached, and what the operator has listed
-/// beside it. A name is resolved once, every address that it has is judged, and only an answer of this is connected to.
+/// A policy for addresses from untrusted sources. It permits the public internet and the networks that the operator
+/// listed. A name is resolved once, all its addresses are checked, and only one of these is connected to.
 public struct AddressGuard: Sendable {
-    /// Networks that are reached although they are not public.
+    /// The networks that are permitted although they are not public.
     public let listed: [IPNetwork]
 
+    /// Creates a policy.
     public init(listed: [IPNetwork]) { self.listed = listed }
 
+    /// Returns whether connections to an address are permitted.
     public func mayReach(_ address: IPAddress) -> Bool {
         address.isPublic || listed.contains { $0.contains(address) }
     }
 
-    /// Where to connect to. Blocks as long as the system's resolver takes.
+    /// Resolves a host, checks all of its addresses, and returns the first one. It blocks while the system resolves the
+    /// name. `host` is a name or an address in any form that the system accepts, IPv6 without brackets.
     ///
-    /// - Parameter host: a name or an address in any form that programs take for one, IPv6 without brackets.
+    /// - Throws: ``AddressRefusal``.
     public func judge(host: String, port: UInt16) throws(AddressRefusal) -> TransportAddress {
         let found = NameResolution.resolve(host: host, port: port)
         guard let first = found.first else { throw .unknown(host: host) }
@@ -23,7 +26,9 @@ public struct AddressGuard: Sendable {
         return first
     }
 
-    /// The same, on a thread that may wait.
+    /// Resolves and checks a host like `judge`, on another thread.
+    ///
+    /// - Throws: ``AddressRefusal``.
     public func judged(host: String, port: UInt16) async throws(AddressRefusal) -> TransportAddress {
         let result = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
@@ -35,13 +40,14 @@ public struct AddressGuard: Sendable {
     }
 }
 
-/// Why an address is not connected to.
+/// The reason why an address is not permitted.
 public enum AddressRefusal: Error, Hashable, Sendable {
     case unknown(host: String)
     case forbidden(IPAddress)
 }
 
 extension AddressRefusal: CustomStringConvertible {
+    /// The reason in English.
     public var description: String {
         switch self {
         case .unknown(let host): "the name \(host) has no address"

@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// The kernel's word that an interface or an address of this machine came, changed or went (rtnetlink(7)).
+/// A watch for changes of this host's interfaces and addresses (rtnetlink(7)).
 ///
-/// What exactly changed is not read: whoever wants to know asks for all addresses again.
+/// The messages are not parsed. The caller reads all addresses again.
 final class AddressWatch: Sendable {
     private let descriptor: Descriptor
 
     var number: Int32 { descriptor.number }
 
-    /// linux/netlink.h and linux/rtnetlink.h; the headers cannot be included next to glibc's.
+    /// Constants of linux/netlink.h and linux/rtnetlink.h, which cannot be included together with the headers of glibc.
     private static let family: Int32 = 16
     private static let routeProtocol: Int32 = 0
     private static let links: UInt32 = 0x1
@@ -30,7 +30,7 @@ final class AddressWatch: Sendable {
         guard bound == 0 else { throw .system(call: "bind", errno: Errno.current) }
     }
 
-    /// Takes what was told until now. A queue that ran over (ENOBUFS) says as much as a message.
+    /// Reads all pending messages. An overflow of the queue (ENOBUFS) means that there were messages too.
     func drain() {
         withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 8) { memory in
             while recv(descriptor.number, memory.baseAddress!, memory.count, Int32(MSG_DONTWAIT)) > 0

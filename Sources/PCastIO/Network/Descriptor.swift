@@ -2,30 +2,35 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// A file descriptor that closes itself. Immutable, so any thread may hold it.
+/// A file descriptor that is closed when the object is released. It is immutable, so any thread may use it.
 public final class Descriptor: Sendable {
+    /// The number of the descriptor.
     public let number: Int32
 
-    /// Takes over what a system call answered; throws what it failed with.
+    /// Takes over the descriptor that a system call returned.
+    ///
+    /// - Throws: ``IOError/system(call:errno:)`` if the call failed.
     public init(_ number: Int32, from call: String) throws(IOError) {
         guard number >= 0 else { throw .system(call: call, errno: Errno.current) }
         self.number = number
     }
 
-    /// What nothing is read from, and what is written to goes nowhere.
+    /// Opens /dev/null.
+    ///
+    /// - Throws: ``IOError/system(call:errno:)``.
     public static func null() throws(IOError) -> Descriptor {
         try Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC), from: "open")
     }
 
     deinit { close(number) }
 
-    /// A socket that neither blocks nor is inherited by other programs.
+    /// Creates a nonblocking socket that other programs do not inherit.
     static func socket(_ family: IPAddress.Family, _ kind: Int) throws(IOError) -> Descriptor {
         let kind = Int32(kind | CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC)
         return try Descriptor(Glibc.socket(family == .v4 ? AF_INET : AF_INET6, kind, 0), from: "socket")
     }
 
-    /// Sets an option that is an integer; answers false when the kernel refused.
+    /// Sets an integer option. Returns false if the kernel refused it.
     @discardableResult
     func set(_ level: Int32, _ option: Int32, _ value: Int32) -> Bool {
         withUnsafePointer(to: value) {

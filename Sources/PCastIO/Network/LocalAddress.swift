@@ -1,18 +1,21 @@
 import Glibc
 public import PCastMedia
 
-/// An address of one of this machine's interfaces: what host candidates are gathered from (RFC 8445, section 5.1.1.1).
+/// An address of one of this host's interfaces, from which host candidates are gathered (RFC 8445, section 5.1.1.1).
 public struct LocalAddress: Hashable, Sendable {
+    /// The IP address.
     public let ip: IPAddress
 
-    /// The interface's name, such as `eth0`.
+    /// The name of the interface, such as `eth0`.
     public let interface: String
 
+    /// Whether the interface is the loopback interface.
     public let isLoopback: Bool
 
-    /// The interface has a carrier: what is sent gets somewhere.
+    /// Whether the interface has a carrier, so that packets can be sent.
     public let isRunning: Bool
 
+    /// Creates an address.
     public init(ip: IPAddress, interface: String, isLoopback: Bool, isRunning: Bool) {
         self.ip = ip
         self.interface = interface
@@ -20,8 +23,10 @@ public struct LocalAddress: Hashable, Sendable {
         self.isRunning = isRunning
     }
 
-    /// The addresses of every interface that is up, in the kernel's order. IPv6 link-local addresses are left out:
-    /// they mean nothing without their zone, which a candidate cannot name.
+    /// Returns the addresses of all interfaces that are up, in the kernel's order. IPv6 link-local addresses are left
+    /// out, because they need a zone, which a candidate cannot contain.
+    ///
+    /// - Throws: ``IOError/system(call:errno:)``.
     public static func all() throws(IOError) -> [LocalAddress] {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { throw .system(call: "getifaddrs", errno: Errno.current) }

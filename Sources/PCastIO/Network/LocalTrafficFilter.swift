@@ -1,19 +1,19 @@
 import CLinux
 import Glibc
 
-/// A filter of the kernel's that lets a socket receive only what programs of this machine send (SO_ATTACH_FILTER of
-/// socket(7)).
+/// A kernel filter that lets a socket receive packets of this host's programs only (`SO_ATTACH_FILTER` of socket(7)).
 ///
-/// Traffic between two addresses of one machine arrives by the loopback interface, whichever addresses it names; nothing
-/// from a network does, whatever source it claims. The kernel drops the rest before the socket has any state of it, and
-/// answers nothing: neither an ICMP error nor a TCP reset.
+/// Packets between two addresses of the same host arrive at the loopback interface. Packets from a network never do,
+/// whatever source address they have. The kernel drops the others without an ICMP error or a TCP reset.
 enum LocalTrafficFilter {
-    /// The loopback interface is the first of each network namespace (LOOPBACK_IFINDEX of linux/net/flow.h).
+    /// The index of the loopback interface, which is the first one of each network namespace (`LOOPBACK_IFINDEX` of
+    /// linux/net/flow.h).
     private static let loopbackIndex: UInt32 = 1
 
-    /// Attaches the filter; to be called before the socket is bound, so that nothing else is ever queued.
+    /// Attaches the filter. It must be called before the socket is bound, so that no other packet is queued.
     ///
-    /// - Throws: `IOError.system` where the kernel refuses, as in some sandboxes: the socket must not be used then.
+    /// - Throws: ``IOError/system(call:errno:)`` if the kernel refuses it, as in some sandboxes. The socket must not be
+    ///   used then.
     static func attach(to descriptor: Descriptor) throws(IOError) {
         var program = [
             step(BPF_LD | BPF_W | BPF_ABS, UInt32(bitPattern: SKF_AD_OFF + SKF_AD_IFINDEX)),

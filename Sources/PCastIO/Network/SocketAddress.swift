@@ -1,14 +1,14 @@
 import Glibc
 import PCastMedia
 
-/// The kernel's form of a transport address: the layout of `sockaddr_in` and `sockaddr_in6`, the same on every Linux.
+/// Conversion of transport addresses to `sockaddr_in` and `sockaddr_in6`, whose layouts are the same on each Linux.
 enum SocketAddress {
-    /// Bytes of the larger form.
+    /// The size of the larger structure in bytes.
     static let maximumSize = 28
 
     private static let v4Size = 16
 
-    /// Writes into at least `maximumSize` bytes; answers how many matter.
+    /// Writes an address into memory of at least `maximumSize` bytes. Returns the used size.
     static func write(_ address: TransportAddress, into memory: UnsafeMutableRawPointer) -> socklen_t {
         memory.initializeMemory(as: UInt8.self, repeating: 0, count: maximumSize)
         memory.storeBytes(of: address.port.bigEndian, toByteOffset: 2, as: UInt16.self)
@@ -22,14 +22,14 @@ enum SocketAddress {
         return socklen_t(v4Size)
     }
 
-    /// The sixteen bytes of an IPv6 address.
+    /// Writes the 16 bytes of an IPv6 address.
     static func write(v6 ip: IPAddress, into memory: UnsafeMutableRawPointer) {
         let (high, low) = ip.v6
         memory.storeBytes(of: high.bigEndian, as: UInt64.self)
         memory.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
     }
 
-    /// Nil for a family that is neither IPv4 nor IPv6.
+    /// Reads an address; nil for a family other than IPv4 and IPv6.
     static func read(from memory: UnsafeRawPointer) -> TransportAddress? {
         let port = UInt16(bigEndian: memory.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         switch Int32(memory.loadUnaligned(as: sa_family_t.self)) {
@@ -49,7 +49,7 @@ enum SocketAddress {
             UInt64(bigEndian: memory.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
     }
 
-    /// Calls `body` with the kernel's form of `address`.
+    /// Calls `body` with an address in the kernel's form.
     static func with<Result>(
         _ address: TransportAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
@@ -59,7 +59,8 @@ enum SocketAddress {
         }
     }
 
-    /// What `getsockname` or `getpeername`, as `call`, answers for `descriptor`.
+    /// Returns the address of a descriptor according to `call`, which is `getsockname` or `getpeername`; nil if it
+    /// fails.
     static func ask(
         _ descriptor: Int32,
         _ call: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32

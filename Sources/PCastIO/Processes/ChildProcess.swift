@@ -1,17 +1,18 @@
 import Glibc
 import Synchronization
 
-/// A program that was started by this one, and does not outlive it: its standard input is a pipe, which breaks when this
-/// process ends in whatever way, and which the program watches.
+/// A child process that ends with this process. Its standard input is a pipe, which breaks when this process ends for
+/// any reason. The program must watch it.
 ///
-/// What it writes, to either output, comes line by line. It inherits no other descriptor, no blocked or ignored signal,
-/// and of the environment what it is given.
+/// Lines of both outputs are reported. The child inherits no other descriptor, no blocked or ignored signal, and only
+/// the given environment.
 public final class ChildProcess: Sendable {
+    /// The way in which the process ended.
     public typealias End = SpawnedProcess.End
 
     private struct State {
         var input: Descriptor?
-        /// Let go of itself when the process has ended.
+        /// The thread that reads the output. It is released when the process has ended.
         var thread: WorkerThread?
         var hasEnded = false
     }
@@ -19,12 +20,11 @@ public final class ChildProcess: Sendable {
     private let process: SpawnedProcess
     private let state: Mutex<State>
 
-    /// Starts a program.
+    /// Starts a program. `input` is written to its standard input and has at most 4 KiB, which a pipe accepts at once.
+    /// `line` is called for each line of output on a separate thread; lines of more than 4 KiB are split. `ended` is
+    /// called once after the last line.
     ///
-    /// - Parameters:
-    ///   - input: is written to its standard input at the beginning: 4 KiB at most, which a pipe takes at once.
-    ///   - line: gets each line that it writes, on a thread of its own; what is longer than 4 KiB comes in pieces.
-    ///   - ended: is called once, after the last line.
+    /// - Throws: ``IOError``.
     public init(
         _ program: String, _ arguments: [String], environment: [String: String], input: String,
         line: @escaping @Sendable (String) -> Void, ended: @escaping @Sendable (End) -> Void
@@ -50,17 +50,17 @@ public final class ChildProcess: Sendable {
             throw error
         }
         state.withLock { if !$0.hasEnded { $0.thread = thread } }
-        // Ours of what is the child's: its output ends when it does.
+        // The child's ends are closed in this process when they are released, so that the output ends with the child.
         withExtendedLifetime((orders, words)) {}
     }
 
-    /// Its number; nil when it has ended.
+    /// The process identifier; nil after the process has ended.
     public var processID: Int32? { process.processID }
 
-    /// Breaks its standard input, which tells it to end.
+    /// Closes the standard input of the process, which requests it to end.
     public func end() { state.withLock { $0.input = nil } }
 
-    /// Ends it without asking.
+    /// Kills the process.
     public func kill() {
         end()
         process.send(SIGKILL)

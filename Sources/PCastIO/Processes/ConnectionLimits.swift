@@ -2,25 +2,26 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What holds programs back from reaching addresses, as the kernel sees to it.
+/// Limits of network access that the kernel enforces for programs.
 public enum ConnectionLimits {
-    /// Whether the kernel has Landlock's rules about TCP (https://docs.kernel.org/userspace-api/landlock.html), as since
-    /// Linux 6.7. They name ports and not addresses, and say nothing about UDP.
+    /// Whether the kernel has Landlock rules for TCP, which Linux 6.7 introduced
+    /// (https://docs.kernel.org/userspace-api/landlock.html). They apply to ports, but neither to addresses nor to UDP.
     public static var hasPortRules: Bool { clinux_landlock_version() >= CLINUX_LANDLOCK_TCP_VERSION }
 
-    /// Does something on a thread that connects by TCP to these ports alone, and so do all programs that it starts.
+    /// Runs `body` on a thread that may only connect to these TCP ports. The limit also applies to programs that it
+    /// starts.
     ///
-    /// - Throws: `IOError.system` where the kernel refuses, or what `body` throws.
+    /// - Throws: ``IOError/system(call:errno:)`` if the kernel refuses the limit, or an error of `body`.
     public static func run<Value: Sendable>(
         ports: [UInt16], _ body: @escaping @Sendable () throws(IOError) -> Value
     ) throws(IOError) -> Value {
         try run("landlock_restrict_self", { clinux_landlock_connect_only(ports, Int32(ports.count)) }, body)
     }
 
-    /// Does something on a thread whose network holds nothing but loopback, and so do all programs that it starts: a
-    /// network namespace (network_namespaces(7)). Sockets that are made there stay there, whoever uses them.
+    /// Runs `body` on a thread in a network namespace that has only a loopback interface (network_namespaces(7)). It
+    /// also applies to programs that the thread starts. Sockets that are created there remain in the namespace.
     ///
-    /// - Throws: `IOError.system` where that is not permitted, or what `body` throws.
+    /// - Throws: ``IOError/system(call:errno:)`` if this is not permitted, or an error of `body`.
     public static func runIsolated<Value: Sendable>(
         _ body: @escaping @Sendable () throws(IOError) -> Value
     ) throws(IOError) -> Value {

@@ -1,23 +1,25 @@
 import Glibc
 
-/// A program of the system that was run to its end, and what it wrote.
+/// The result of a program that has ended, with its output.
 ///
-/// Not by Foundation's `Process`, whose search for the highest open descriptor ended a run of the tests that had 1360: it copied
-/// from beyond the end of the directory's buffer.
+/// Foundation's `Process` is not used: with 1,360 open descriptors, its search for the highest one read beyond the end
+/// of the directory's buffer and crashed.
 public struct FinishedProcess: Sendable {
-    /// Which of its outputs are kept.
+    /// The outputs to record.
     public enum Hearing: Sendable { case output, messages, both }
 
-    /// What it wrote; what is no UTF-8 in it is replaced.
+    /// The recorded output. Invalid UTF-8 is replaced.
     public let text: String
+    /// The way in which the process ended.
     public let end: SpawnedProcess.End
 
+    /// Whether the exit status was 0.
     public var hasSucceeded: Bool { end == .exit(0) }
 
-    /// Runs a program and blocks until it has ended. It reads nothing.
+    /// Runs a program without input and blocks until it has ended. It runs in `folder`, or in the current one if that
+    /// is nil.
     ///
-    /// - Parameter folder: where it runs; nil for that of this process.
-    /// - Throws: `IOError.system` when there is no such program or folder, or no process to be had.
+    /// - Throws: ``IOError/system(call:errno:)`` if the program or folder does not exist, or no process can be created.
     public init(
         running program: String, _ arguments: [String], environment: [String: String], folder: String? = nil,
         hearing: Hearing = .output
@@ -35,7 +37,8 @@ public struct FinishedProcess: Sendable {
         end = process.wait()
     }
 
-    /// This process's end for writing is gone when it returns: else the program's would not be the last.
+    /// Starts the program. The write end of the pipe is closed in this process when the function returns. Otherwise the
+    /// output would never end.
     private static func start(
         _ program: String, _ arguments: [String], _ environment: [String: String], _ folder: String?, _ hearing: Hearing
     ) throws(IOError) -> (SpawnedProcess, Descriptor) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Values as lines of JSON between two processes of one program.
+/// Values as lines of JSON, which two processes of the same program exchange.
 enum JSONLine {
     static func text(_ value: some Encodable) -> String {
         guard let data = try? JSONEncoder().encode(value) else { preconditionFailure("a value that JSON cannot hold") }

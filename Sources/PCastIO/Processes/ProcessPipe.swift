@@ -1,11 +1,15 @@
 import CLinux
 
-/// A pipe to or from another program, which inherits no end of it that it is not given.
+/// A pipe to or from another program, which inherits only the end that it is given.
 public struct ProcessPipe: Sendable {
+    /// The read end.
     public let read: Descriptor
+    /// The write end.
     public let write: Descriptor
 
-    /// - Throws: `IOError.system` when there are no descriptors left.
+    /// Creates a pipe.
+    ///
+    /// - Throws: ``IOError/system(call:errno:)`` if no descriptor is available.
     public init() throws(IOError) {
         var ends: (Int32, Int32) = (-1, -1)
         let answer = withUnsafeMutableBytes(of: &ends) {

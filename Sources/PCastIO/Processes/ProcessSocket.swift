@@ -1,18 +1,18 @@
 import CLinux
 import Glibc
 
-/// A connection between this program and one that it starts: both ways over one socket, which blocks.
+/// A blocking socket for both directions between this program and one that it starts.
 ///
-/// What is written to a program that has ended is an error, and no signal.
+/// Writing to a program that has ended fails and raises no signal.
 public final class ProcessSocket: Sendable {
     private let ours: Descriptor
 
     private init(_ ours: Descriptor) { self.ours = ours }
 
-    /// Our end, and what the program is given: to be let go of once it has been started, for as long as anybody has it nothing
-    /// ends here.
+    /// Returns a pair of connected sockets. `theirs` is for the program and must be released after the start, because
+    /// the connection does not end while this process holds it.
     ///
-    /// - Throws: `IOError.system` when there are no descriptors left.
+    /// - Throws: ``IOError/system(call:errno:)`` if no descriptor is available.
     public static func pair() throws(IOError) -> (ours: ProcessSocket, theirs: Descriptor) {
         var ends: (Int32, Int32) = (-1, -1)
         let answer = withUnsafeMutableBytes(of: &ends) {
@@ -25,7 +25,7 @@ public final class ProcessSocket: Sendable {
         return (ProcessSocket(ours), try Descriptor(ends.1, from: "socketpair"))
     }
 
-    /// Writes all of it; blocks while the other side does not read. Answers false when nobody will.
+    /// Writes all bytes and blocks while the peer does not read. Returns false if the connection has ended.
     public func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -39,7 +39,7 @@ public final class ProcessSocket: Sendable {
         return true
     }
 
-    /// Waits until something can be read; answers how much, 0 when nothing will come any more.
+    /// Blocks until data can be read. Returns the number of bytes; 0 if the connection has ended.
     public func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             let count = recv(ours.number, buffer.baseAddress, buffer.count, 0)
@@ -48,6 +48,6 @@ public final class ProcessSocket: Sendable {
         }
     }
 
-    /// Ends it for both sides; whoever waits for something to be read goes on.
+    /// Ends the connection in both directions. A blocked `read` returns.
     public func end() { shutdown(ours.number, Int32(SHUT_RDWR)) }
 }

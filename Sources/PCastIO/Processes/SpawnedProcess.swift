@@ -2,24 +2,22 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A program that was started by this one: with the descriptors that it is given and no other, and no signal blocked or
-/// ignored, whatever the thread blocks that starts it.
+/// A program that this process started. It inherits only the given descriptors, and no signal is blocked or ignored,
+/// whatever the starting thread blocks.
 public final class SpawnedProcess: Sendable {
-    /// How a process ended.
+    /// The way in which a process ended.
     public enum End: Hashable, Sendable {
         case exit(Int32)
         case signal(Int32)
     }
 
-    /// Nil once it was waited for: the number may be another's then.
+    /// The process identifier; nil after `wait`, because another process may then get the same number.
     private let number: Mutex<pid_t?>
 
-    /// Starts a program, in the folder of this process or another.
+    /// Starts a program, in the current folder if `folder` is nil. If `isApart` is true, it runs in its own process
+    /// group, so that Ctrl-C in a terminal only reaches its parent. `further` become the descriptors 3, 4 and so on.
     ///
-    /// - Parameters:
-    ///   - isApart: in a group of its own, so that Ctrl-C in a terminal is its parent's affair.
-    ///   - further: become its descriptors 3, 4 and so on.
-    /// - Throws: `IOError.system` when there is no such program or folder, or no process to be had.
+    /// - Throws: ``IOError/system(call:errno:)`` if the program or folder does not exist, or no process can be created.
     public init(
         _ program: String, _ arguments: [String], environment: [String: String], folder: String? = nil, isApart: Bool,
         input: Descriptor, output: Descriptor, messages: Descriptor, further: [Descriptor] = []
@@ -27,7 +25,8 @@ public final class SpawnedProcess: Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // Not onto themselves: one of the first may be closed in this process, and a pipe have its number.
+        // The descriptors are duplicated to numbers from 10, because a pipe may have one of the standard numbers if
+        // that was closed in this process.
         let given = [input, output, messages] + further
         precondition(given.count <= 10, "a program is given ten descriptors at most")
         let copies = given.map { fcntl($0.number, F_DUPFD_CLOEXEC, 10) }
@@ -35,7 +34,7 @@ public final class SpawnedProcess: Sendable {
         defer {
             for copy in copies where copy >= 0 { close(copy) }
         }
-        // Else it would have this process's own in that place.
+        // Otherwise the program would inherit another descriptor of this process.
         guard error == 0 else { throw .system(call: "fcntl", errno: error) }
         for (number, copy) in copies.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, copy, Int32(number))
@@ -53,21 +52,21 @@ public final class SpawnedProcess: Sendable {
         number = Mutex(process)
     }
 
-    /// Its number; nil when it has ended and was waited for.
+    /// The process identifier; nil after `wait`.
     public var processID: Int32? { number.withLock { $0 } }
 
-    /// Sends it a signal, where it still is.
+    /// Sends a signal to the process if it still exists.
     public func send(_ signal: Int32) {
         number.withLock { process in
             if let process { Glibc.kill(process, signal) }
         }
     }
 
-    /// Blocks until it has ended. Called once.
+    /// Blocks until the process has ended. It must be called once.
     public func wait() -> End {
         guard let process = processID else { preconditionFailure("a process is waited for once") }
         var status: Int32 = 0
-        // Its number stays its own until it is waited for, which is under the lock that `send` takes.
+        // The process identifier remains valid until `waitpid`, which is called under the lock that `send` uses.
         var information = siginfo_t()
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, Errno.current == EINTR {}
         number.withLock { number in

@@ -1,36 +1,40 @@
-/// What a worker is to do: one line of JSON on its standard input, where no list of processes shows it.
+/// The job of an ingest or egress process. It is one line of JSON on standard input, because command lines are visible
+/// to other users.
 public struct WorkOrder: Codable, Hashable, Sendable {
+    /// The kind of job.
     public enum Kind: String, Codable, Sendable {
-        /// Pull the address, and publish what it holds.
+        /// An ingest job pulls the URI and publishes its media.
         case publish
-        /// View the stream, and push it to the address.
+        /// An egress job subscribes to the stream and pushes it to the URI.
         case egress
     }
 
+    /// The kind of job.
     public var kind: Kind
-    /// May hold a password.
+    /// The URI of the external media, which may contain a password.
     public var uri: String
-    /// The platform's address for programs of its own.
+    /// The platform's URI for its own programs.
     public var platform: String
-    /// Good for this one stream.
+    /// The token, which is valid for this stream only.
     public var credential: String
-    /// The stream that is pushed; nil when one is published.
+    /// The stream to push; nil for an ingest job.
     public var stream: String?
-    /// Where a listener listens instead of everywhere; nil for an address that is connected to.
+    /// The address to listen on instead of all addresses; nil if the URI is connected to.
     public var listen: String?
-    /// Networks that may be reached although they are not public, as `10.0.0.0/8`.
+    /// The networks that are permitted although they are not public, such as `10.0.0.0/8`.
     public var networks: [String] = []
-    /// The folder in which files may be read or written; nil for none.
+    /// The folder in which files may be read or written; nil if there is none.
     public var folder: String?
-    /// The platform's port of media.
+    /// The platform's port for media.
     public var mediaPort: UInt16?
-    /// Where a guard listens that leads to the address, and to no other; nil where the worker has none beside it.
+    /// The address of a proxy that only forwards to the URI's address; nil if the job has none.
     public var guardAddress: String?
-    /// Pictures a second at most; nil leaves them as they are.
+    /// The maximum frame rate in frames per second; nil for no limit.
     public var maximumFrameRate: Double?
-    /// How much of the beginning is left out.
+    /// The duration at the beginning of the media that is skipped.
     public var skippedMilliseconds: Int = 0
 
+    /// Creates a job.
     public init(kind: Kind, uri: String, platform: String, credential: String) {
         self.kind = kind
         self.uri = uri
@@ -38,10 +42,10 @@ public struct WorkOrder: Codable, Hashable, Sendable {
         self.credential = credential
     }
 
-    /// One line, with its end.
+    /// The JSON form with a line feed.
     public var line: String { JSONLine.text(self) }
 
-    /// Nil for what is no order.
+    /// Parses the JSON form; nil if it is invalid.
     public init?(line: String) {
         guard let order = JSONLine.value(WorkOrder.self, line) else { return nil }
         self = order

@@ -1,18 +1,18 @@
-/// What a worker tells the platform: a line of JSON on its standard output each.
+/// A report of an ingest or egress process to the platform. Each is one line of JSON on standard output.
 public enum WorkReport: Codable, Hashable, Sendable {
-    /// The listener listens, and nobody has come yet.
+    /// The process listens, and no peer has connected yet.
     case listening
-    /// The stream runs.
+    /// The stream is live.
     case running
-    /// For the platform's log.
+    /// A message for the platform's log.
     case note(String)
-    /// It came to its end; a word of a stream's end, and for people why. The last report.
+    /// The job ended. `reason` is an end reason of a stream, and `description` explains it. It is the last report.
     case ended(reason: String, description: String)
 
-    /// One line, with its end.
+    /// The JSON form with a line feed.
     public var line: String { JSONLine.text(self) }
 
-    /// Nil for what is no report.
+    /// Parses the JSON form; nil if it is invalid.
     public init?(line: String) {
         guard let report = JSONLine.value(WorkReport.self, line) else { return nil }
         self = report

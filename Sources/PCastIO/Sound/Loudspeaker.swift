@@ -1,30 +1,31 @@
 public import PCastMedia
 import Synchronization
 
-/// One writer of `PlayedSound`: what one device is given to play.
+/// A writer of `PlayedSound`, which corresponds to one audio output.
 ///
-/// The instants that a writer can tell jitter (they come from a device's delay and a reading of the clock), and sound that
-/// was placed by them would have holes and overlaps. So each chunk continues where the one before ended, and only when
-/// its instant is off by more than `tolerance`, as after an underrun or a pause, it is placed by that.
+/// The instants that a writer reports have jitter, because they are computed from the delay of a device. Audio that was
+/// placed at these instants would have gaps and overlaps. Therefore each chunk continues the previous one. A chunk is
+/// only placed at its instant if that differs by more than `tolerance`, such as after an underrun or a pause.
 public final class Loudspeaker: Sendable {
-    /// How far from the end of the chunk before a chunk may claim to start, and still continues it.
+    /// The maximum difference between a chunk's instant and the end of the previous chunk at which it still continues
+    /// that chunk.
     public static let tolerance = TimeSpan.milliseconds(10)
 
     private let sound: PlayedSound
 
-    /// Where the next chunk starts if it continues; nil before the first.
+    /// The position at which a continuing chunk begins; nil before the first.
     private let end = Mutex<Int64?>(nil)
 
-    /// - Parameter sound: what it is part of; all that this process plays if not said.
+    /// Creates a writer of `sound`. By default it is all audio that this process plays.
     public init(of sound: PlayedSound = .shared) { self.sound = sound }
 
-    /// Tells what is played. Call it for each chunk that is given to the device, before it is heard; it holds no lock
-    /// for longer than copying takes.
+    /// Records played audio. It must be called for each chunk that is passed to the device before the chunk is audible.
+    /// It holds a lock only while it copies the samples.
     ///
     /// - Parameters:
-    ///   - samples: signed 16-bit samples at 48 kHz, channels interleaved; a chunk of some 10 ms.
-    ///   - channels: how many; they are averaged.
-    ///   - instant: when the first sample leaves the device, as far as the writer knows.
+    ///   - samples: Signed 16-bit samples at 48 kHz with interleaved channels, in chunks of about 10 ms.
+    ///   - channels: The number of channels, which are averaged.
+    ///   - instant: The time at which the first sample leaves the device, as far as it is known.
     public func play(_ samples: UnsafeBufferPointer<Int16>, channels: Int, from instant: Instant) {
         let told = PlayedSound.position(at: instant)
         let start = end.withLock { end in

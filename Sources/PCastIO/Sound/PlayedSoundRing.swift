@@ -1,23 +1,23 @@
-/// The samples of `PlayedSound`: a window of fixed length on an endless line of them, which moves as sound is added at
-/// its end.
+/// The samples of `PlayedSound`: a ring buffer of fixed length that moves forward when audio is added at its end.
 struct PlayedSoundRing {
-    /// 2.7 s: a power of two, so that a sample's slot is some of its position's bits.
+    /// The number of samples (2.7 s). It is a power of two, so that the index of a sample consists of bits of its
+    /// position.
     static let capacity = 1 << 17
 
-    /// Sound below this is silence: a decoder's own noise (about -72 dB of full scale).
+    /// The maximum absolute sample value that counts as silence (about -72 dBFS), which decoders produce as noise.
     private static let quiet = 8
 
-    /// Samples that share one mark of whether they are silent, 5.3 ms.
+    /// The number of samples that share a flag for silence (5.3 ms).
     private static let blockLength = 256
 
     private var samples = [Int16](repeating: 0, count: capacity)
     private var isLoud = [Bool](repeating: false, count: capacity / blockLength)
 
-    /// One past the last sample that is known; nil before the first.
+    /// The position after the last recorded sample; nil before the first.
     private var end: Int64?
 
-    /// Adds sound to what is there, saturating. Channels are averaged. What lies before the window is left out, unless
-    /// it is so far off, as after a long pause or from a writer that lied about the time, that the window begins anew.
+    /// Mixes audio into the buffer with saturation. Channels are averaged. Audio before the buffer is dropped. If it is
+    /// further away than the length of the buffer, as after a long pause or a wrong time, the buffer restarts there.
     mutating func mix(_ sound: UnsafeBufferPointer<Int16>, channels: Int, at position: Int64) {
         precondition(channels > 0 && sound.count.isMultiple(of: channels))
         let count = sound.count / channels
@@ -33,7 +33,7 @@ struct PlayedSoundRing {
         }
     }
 
-    /// Silence where nothing is known.
+    /// Reads samples, which are silent where nothing is stored.
     func read(from position: Int64, into target: UnsafeMutableBufferPointer<Int16>) {
         let end = end ?? .min
         let oldest = end &- Int64(Self.capacity)
@@ -43,7 +43,7 @@ struct PlayedSoundRing {
         }
     }
 
-    /// Whether one of the blocks that the range touches is not silent.
+    /// Returns whether a block in the range is not silent.
     func hasSound(from start: Int64, to end: Int64) -> Bool {
         guard let known = self.end else { return false }
         var place = max(start, known - Int64(Self.capacity))
@@ -55,7 +55,7 @@ struct PlayedSoundRing {
         return false
     }
 
-    /// Moves the window, if need be, so that it ends no earlier than `newEnd`; what is new in it is silent.
+    /// Moves the buffer, if necessary, so that it contains `newEnd`. New samples are silent.
     private mutating func extend(from start: Int64, to newEnd: Int64) {
         if end == nil || abs(start - end!) > Int64(Self.capacity) {
             for slot in samples.indices { samples[slot] = 0 }

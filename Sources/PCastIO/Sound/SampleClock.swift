@@ -1,45 +1,48 @@
 public import PCastMedia
 
-/// The clock of a sound device as CLOCK_MONOTONIC sees it: which of its samples belongs to which instant (COD8).
+/// The clock of an audio device relative to CLOCK_MONOTONIC. It maps the device's sample positions to instants.
 ///
-/// A sound card has a crystal of its own, which is off by up to some hundred millionths and wanders with warmth. What a
-/// driver tells, "at this instant the device was at this sample", jitters by how often the card reports (a USB frame, a
-/// period, a jiffy). A Kalman filter of two states, how far the device is off and how fast that changes, makes a smooth
-/// line of it: it believes the first observations at once, and ever less of each as it learns. It is told the time.
+/// The crystal of a sound card differs from the nominal rate by up to some hundred ppm and varies with temperature. A
+/// driver reports "the device was at this sample at this instant" with jitter, which depends on its reporting interval
+/// (a USB frame, a period, a jiffy).
+///
+/// A Kalman filter with two states, the offset and its rate of change, smooths these observations. It relies on the
+/// first observations completely, and on each later one less. It receives the time as a parameter.
 public struct SampleClock: Sendable {
-    /// What became of an observation.
+    /// The result of an observation.
     public enum Verdict: Hashable, Sendable {
-        /// It fits.
+        /// The observation was used.
         case followed
-        /// It is so far off that it is left out, as one that nobody believes.
+        /// The observation differs too much and was ignored.
         case doubted
-        /// Those before were off as well: the clock begins anew with this one.
+        /// Several consecutive observations differed too much, so the clock restarted with this one.
         case jumped
     }
 
-    /// Further off than this is no jitter.
+    /// The maximum difference that counts as jitter.
     public static let tolerance = TimeSpan.milliseconds(30)
 
-    /// Doubtful observations after which they are believed.
+    /// The number of consecutive ignored observations after which the clock restarts.
     private static let patience = 8
 
-    // Variances, in seconds squared. One observation is off by some 2 ms; crystals differ by some 150 ppm; and by some 2 ppm
-    // in the root of a second they wander, which makes the filter follow within ten seconds.
+    // Variances in seconds squared. An observation has a standard deviation of about 2 ms, and crystals one of about
+    // 150 ppm. The drift changes by about 2 ppm per square root of a second, so that the filter adapts within ten
+    // seconds.
     static let observationVariance = 4e-6
     static let driftVariance = 2.25e-8
     static let driftWander = 4e-12
 
-    /// Samples a second, as the device says.
+    /// The nominal sample rate of the device in hertz.
     public let rate: Double
 
-    /// The line, and how sure it is.
+    /// The state of the filter.
     struct State {
-        /// Where and when the line was begun; the other fields are relative to it.
+        /// The position and instant of the first observation. The other values are relative to it.
         var origin: Int64
         var start: Instant
-        /// Where the last observation was, in the device's seconds.
+        /// The position of the last observation in seconds of the device.
         var last: Double
-        /// How much later than by the nominal rate the device is at `last`, in seconds, and how fast that grows.
+        /// The delay of the device relative to its nominal rate at `last` in seconds, and its rate of change.
         var offset = 0.0
         var drift = 0.0
         var offsetVariance = SampleClock.observationVariance
@@ -50,19 +53,19 @@ public struct SampleClock: Sendable {
     private var state: State?
     private var doubts = 0
 
-    /// - Parameter rate: samples a second, as the device says; positive.
+    /// Creates a clock with the nominal sample rate in hertz. Traps if it is not positive.
     public init(rate: Int) {
         precondition(rate > 0)
         self.rate = Double(rate)
     }
 
-    /// Whether there has been an observation since the beginning or the last `restart`.
+    /// Whether there was an observation since the beginning or the last `restart`.
     public var isRunning: Bool { state != nil }
 
-    /// How much faster than it says the device is, in parts per million of the monotonic clock.
+    /// The deviation of the device's rate from the nominal one in ppm; positive if the device is faster.
     public var drift: Double { -(state?.drift ?? 0) * 1e6 }
 
-    /// Forgets where the device was, and keeps what its crystal is like: after a stop, or a loss of samples.
+    /// Forgets the position of the device and keeps the drift. It is used after a stop, or after samples were lost.
     public mutating func restart() {
         doubts = 0
         kept = state.map { (drift: $0.drift, variance: $0.driftVariance) } ?? kept
@@ -71,9 +74,8 @@ public struct SampleClock: Sendable {
 
     private var kept: (drift: Double, variance: Double)?
 
-    /// Takes in that the device was at `position` at `instant`.
-    ///
-    /// - Parameter position: samples since the device was started.
+    /// Processes an observation that the device was at `position` at `instant`. `position` is the number of samples
+    /// since the device was started. Returns how the observation was used.
     @discardableResult
     public mutating func observe(position: Int64, at instant: Instant) -> Verdict {
         guard var state else {
@@ -96,14 +98,14 @@ public struct SampleClock: Sendable {
         return .followed
     }
 
-    /// When the device is at a position; nil before the first observation.
+    /// Returns the instant at which the device is at a position; nil before the first observation.
     public func instant(of position: Double) -> Instant? {
         guard let state else { return nil }
         let place = (position - Double(state.origin)) / rate
         return state.start + TimeSpan(seconds: place + state.offset + state.drift * (place - state.last))
     }
 
-    /// Where the device is at an instant; nil before the first observation.
+    /// Returns the position of the device at an instant; nil before the first observation.
     public func position(at instant: Instant) -> Double? {
         guard let state else { return nil }
         let elapsed = (instant - state.start).seconds
@@ -119,7 +121,7 @@ public struct SampleClock: Sendable {
 }
 
 extension SampleClock.State {
-    /// Moves the line on to a place in the device's seconds.
+    /// Advances the state to a position in seconds of the device.
     mutating func predict(to place: Double) {
         let passed = place - last
         last = place
@@ -129,7 +131,7 @@ extension SampleClock.State {
         driftVariance += abs(passed) * SampleClock.driftWander
     }
 
-    /// Bends the line toward what was observed, by as much as that can be relied on.
+    /// Corrects the state by the difference between observation and prediction, weighted by their variances.
     mutating func correct(by residual: Double) {
         let total = offsetVariance + SampleClock.observationVariance
         let (offsetGain, driftGain) = (offsetVariance / total, covariance / total)

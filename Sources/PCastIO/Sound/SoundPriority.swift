@@ -1,14 +1,16 @@
 import Glibc
 
-/// The scheduling of threads that keep a sound device going: forty milliseconds of sound are all that it holds.
+/// The scheduling of threads that serve an audio device, whose buffer has only 40 ms.
 public enum SoundPriority {
-    /// Of the 99 there are: before all ordinary threads, and behind what the kernel and sound servers have.
+    /// The priority of 1 to 99: above all normal threads, below the kernel and sound servers.
     private static let level: Int32 = 5
 
-    /// SCHED_RESET_ON_FORK (sched(7)), which Swift's Glibc leaves out: threads that this one starts are ordinary ones.
+    /// `SCHED_RESET_ON_FORK` (sched(7)), which Swift's Glibc module lacks. Threads that this one starts have normal
+    /// scheduling.
     private static let notInherited: Int32 = 0x4000_0000
 
-    /// Asks that the calling thread run before ordinary ones (SCHED_RR). Those who may not (`ulimit -r`) go on as they are.
+    /// Requests real-time scheduling (`SCHED_RR`) for the calling thread. It has no effect without permission (`ulimit
+    /// -r`).
     public static func request() {
         var parameters = sched_param()
         parameters.sched_priority = level

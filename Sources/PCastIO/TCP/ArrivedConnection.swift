@@ -1,10 +1,10 @@
 import PCastMedia
 
-/// A TCP connection that one loop has accepted and that is another's: whose peer it is, its first frame has told.
+/// A TCP connection that one loop accepted and that belongs to another one, according to its first frame.
 public struct ArrivedConnection: Sendable {
     let descriptor: Descriptor
     let local: TransportAddress
     let remote: TransportAddress
-    /// What was read of it, the first frame included.
+    /// The bytes that were read, beginning with the first frame.
     let bytes: [UInt8]
 }

@@ -1,21 +1,21 @@
 import PCastMedia
 
-/// Finds the frames in a TCP stream of ICE: two bytes of length in network order, then the datagram (RFC 4571,
-/// section 2; RFC 6544, section 3).
+/// A parser for the frames of an ICE-TCP stream: two bytes of length in network byte order, then the datagram (RFC
+/// 4571, section 2; RFC 6544, section 3).
 struct FrameReassembler: ~Copyable {
-    /// What the stream holds next.
+    /// The next element of the stream.
     enum Next {
         case frame(UnsafeMutableRawBufferPointer)
         case incomplete
 
-        /// A frame longer than any datagram of ours: what follows cannot be understood, or is not meant for us.
+        /// A frame is longer than the maximum size of a datagram, so that the stream cannot be parsed any further.
         case oversize
     }
 
     static let maximumFrameSize = DatagramBatch.maximumDatagramSize
     static let headerSize = 2
 
-    /// Several frames, so that a read of a burst takes few calls.
+    /// The size of the buffer, which holds several frames so that a burst needs few system calls.
     private static let capacity = 8 * (headerSize + maximumFrameSize)
 
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
@@ -26,7 +26,7 @@ struct FrameReassembler: ~Copyable {
 
     deinit { memory.deallocate() }
 
-    /// Where the stream's next bytes go; never empty once `next` has answered that a frame is incomplete.
+    /// Returns the memory for the next bytes of the stream. It is never empty after `next` returned `incomplete`.
     mutating func room() -> UnsafeMutableRawBufferPointer {
         if start > 0 {
             memory.baseAddress!.copyMemory(from: memory.baseAddress! + start, byteCount: end - start)
@@ -36,18 +36,18 @@ struct FrameReassembler: ~Copyable {
         return UnsafeMutableRawBufferPointer(rebasing: memory[end...])
     }
 
-    /// `count` bytes were written to where `room` said.
+    /// Records that `count` bytes were written to the memory that `room` returned.
     mutating func append(_ count: Int) {
         precondition(count >= 0 && count <= memory.count - end)
         end += count
     }
 
-    /// A frame that `next` has just given, and all that follows it.
+    /// Returns the frame that `next` just returned, and all bytes after it.
     func rest(from frame: UnsafeMutableRawBufferPointer) -> [UInt8] {
         Array(memory[start - Self.headerSize - frame.count..<end])
     }
 
-    /// The next frame; its bytes last until `room` is called. Frames without content, which RFC 4571 allows, are
+    /// Returns the next frame, whose bytes are valid until `room` is called. Empty frames, which RFC 4571 permits, are
     /// skipped.
     mutating func next() -> Next {
         while end - start >= Self.headerSize {

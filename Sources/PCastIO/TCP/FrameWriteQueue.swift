@@ -1,9 +1,9 @@
 import PCastMedia
 
-/// Frames on their way into a TCP stream. The queue is bounded, and frames are kept or dropped whole, so that a slow
-/// reader costs a stated amount of memory and the stream stays readable (IO11).
+/// The frames to write to a TCP stream. The queue has a bound, so that a slow receiver uses limited memory. Frames are
+/// stored or dropped completely, so that the stream stays valid.
 struct FrameWriteQueue: ~Copyable {
-    /// Bytes that wait at most.
+    /// The maximum number of bytes in the queue.
     static let capacity = 512 * 1024
 
     private static let initialCapacity = 16 * 1024
@@ -18,7 +18,7 @@ struct FrameWriteQueue: ~Copyable {
 
     var isEmpty: Bool { start == end }
 
-    /// Answers false when the frame was dropped because the queue is full.
+    /// Appends a frame. Returns false if it was dropped because the queue is full.
     mutating func append(_ frame: UnsafeRawBufferPointer) -> Bool {
         precondition(frame.count <= FrameReassembler.maximumFrameSize)
         let size = FrameReassembler.headerSize + frame.count
@@ -34,7 +34,7 @@ struct FrameWriteQueue: ~Copyable {
     /// The bytes to write next.
     var pending: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[start..<end]) }
 
-    /// The stream took the first `count` of them.
+    /// Removes the first `count` bytes, which were written.
     mutating func removeFirst(_ count: Int) {
         precondition(count >= 0 && count <= end - start)
         start += count

@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// One TCP connection of ICE, of the loop's thread alone.
+/// A TCP connection of ICE, which only the loop's thread uses.
 final class TCPConnection {
     enum Phase {
-        /// `connect` is under way, and is told how it ended.
+        /// `connect` has not completed; the closure receives its result.
         case connecting(@Sendable (Result<NetworkPath, IOError>) -> Void)
 
-        /// Accepted, and of nobody known so far, whatever it has been answered: a check with a wrong password is answered,
-        /// too.
+        /// The connection was accepted, and no peer has authenticated itself. It stays in this phase even if checks
+        /// were answered, because checks with a wrong password receive a response too.
         case unknown
 
         case open
@@ -20,25 +20,26 @@ final class TCPConnection {
     let number: UInt32
     var phase: Phase
 
-    /// When the phase must have ended: the connection is closed then.
+    /// The time at which the connection is closed if the phase has not changed.
     let deadline: Instant
 
-    /// Whether the poller watches for room to write.
+    /// Whether the poller watches for writability.
     var watchesWritability: Bool
 
     /// Whether frames were appended since the last flush.
     var isDirty = false
 
-    /// Whether it is one of those that its address has.
+    /// Whether the connection counts towards the limit of its address.
     var isCounted = false
 
-    /// Whether the loop has forgotten it.
+    /// Whether the connection was removed from the table.
     var isClosed = false
 
     private var reassembler = FrameReassembler()
     private var queue = FrameWriteQueue()
 
-    /// Video that waits in the kernel cannot be dropped, so little may wait there (IO11).
+    /// The maximum number of unsent bytes in the kernel. It is low because video in the kernel's buffer cannot be
+    /// dropped any more.
     private static let unsentLimit: Int32 = 64 * 1024
 
     init(_ descriptor: Descriptor, path: NetworkPath, number: UInt32, phase: Phase, deadline: Instant) {
@@ -52,7 +53,9 @@ final class TCPConnection {
         descriptor.set(Int32(IPPROTO_TCP), Int32(CLINUX_TCP_NOTSENT_LOWAT), Self.unsentLimit)
     }
 
-    /// Begins to connect; answers the address that the connection leaves from.
+    /// Begins to connect. Returns the local address of the connection.
+    ///
+    /// - Throws: ``IOError``.
     static func begin(
         _ descriptor: Descriptor, to remote: TransportAddress, from local: IPAddress?
     ) throws(IOError) -> TransportAddress {
@@ -76,7 +79,7 @@ final class TCPConnection {
 
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// What a read came to.
+    /// The result of a read.
     enum ReadResult { case some, nothing, end }
 
     func read() -> ReadResult {
@@ -91,16 +94,16 @@ final class TCPConnection {
 
     func nextFrame() -> FrameReassembler.Next { reassembler.next() }
 
-    /// What was read from that frame on, which is the last that `nextFrame` gave.
+    /// Returns the bytes that were read, beginning with the last frame that `nextFrame` returned.
     func unread(from frame: UnsafeMutableRawBufferPointer) -> [UInt8] { reassembler.rest(from: frame) }
 
-    /// What another loop has read of it, before anything is read here.
+    /// Inserts the bytes that another loop read, before this one reads.
     func takeBack(_ bytes: [UInt8]) {
         reassembler.room().copyBytes(from: bytes)
         reassembler.append(bytes.count)
     }
 
-    /// Bytes that wait at most for who is not known: a few answers to checks.
+    /// The maximum number of pending bytes for an unauthenticated peer, which suffices for a few responses to checks.
     private static let unknownLimit = 2 * 1_024
 
     func append(_ frame: UnsafeRawBufferPointer) -> Bool {
@@ -110,7 +113,7 @@ final class TCPConnection {
 
     var hasPendingBytes: Bool { !queue.isEmpty }
 
-    /// Writes what waits as far as the socket takes it; answers false when the connection is broken.
+    /// Writes pending bytes until the socket accepts no more. Returns false if the connection is broken.
     func flush() -> Bool {
         while !queue.isEmpty {
             let bytes = queue.pending
@@ -126,6 +129,6 @@ final class TCPConnection {
         return true
     }
 
-    /// The error that `connect` ended with, or 0.
+    /// Returns the error of `connect`, or 0.
     func connectError() -> Int32 { descriptor.get(SOL_SOCKET, SO_ERROR) }
 }

@@ -2,32 +2,34 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// The TCP connections of one event loop, by number. A number is not used again while it could be mistaken.
+/// The TCP connections of an event loop. Each has a number, which is not reused while an old one could be confused with
+/// it.
 struct TCPConnections: ~Copyable {
-    /// Connections at most; for another one the oldest of nobody known goes, and where there is none, it is closed on
-    /// arrival.
+    /// The maximum number of connections. For a new one, the oldest unauthenticated connection is closed. If there is
+    /// none, the new one is closed.
     private let capacity: Int
 
-    /// A connection on which no peer has authenticated itself by then is closed: a flood of unknown ones must not take the
-    /// room of peers, whose first check comes at once.
+    /// The time after which a connection without an authenticated peer is closed, so that a flood of connections does
+    /// not exclude peers. Peers send their first check at once.
     private static let unknownTimeout = TimeSpan.seconds(30)
 
-    /// What one address, or one network of IPv6, has at most: in all, and of nobody known, of which the oldest goes.
+    /// The maximum number of connections per IPv4 address or IPv6 /64 network: all, and those of unauthenticated peers,
+    /// of which the oldest is closed.
     private static let capacityOfAddress = 1_024
     private static let unknownOfAddress = 128
     private static let connectTimeout = TimeSpan.seconds(10)
 
-    /// Connections accepted in one turn.
+    /// The maximum number of accepted connections per iteration.
     private static let acceptedPerTurn = 64
 
-    /// How long no connection is accepted after the process ran out of descriptors.
+    /// The pause of accepting after the process has run out of descriptors.
     private static let acceptPause = TimeSpan.seconds(1)
 
-    /// What an address has.
+    /// The connections of one address.
     private struct AddressUse {
         var count = 0
         var unknown = 0
-        /// The oldest first; some of them are known or closed by now.
+        /// The numbers of accepted connections, oldest first. Some of them may be authenticated or closed.
         var arrivals: [UInt32] = []
         var firstArrival = 0
 
@@ -40,28 +42,29 @@ struct TCPConnections: ~Copyable {
         }
     }
 
-    /// Who has one address of IPv6 has all of its network (RFC 6177).
+    /// Returns the unit that is limited: an IPv4 address, or an IPv6 /64 network, because a site has at least all
+    /// addresses of one (RFC 6177).
     private static func block(_ address: IPAddress) -> IPAddress {
         address.family == .v6 ? IPAddress(v6: address.v6.high, 0) : address
     }
 
     private var table: [UInt32: TCPConnection] = [:]
     private var nextNumber: UInt32 = 1
-    /// Those that were accepted, the oldest first; some of them are answered or closed by now.
+    /// The numbers of accepted connections, oldest first. Some of them may be authenticated or closed.
     private var arrivals: [UInt32] = []
     private var firstArrival = 0
-    /// Of the connections that were accepted.
+    /// The accepted connections of each address.
     private var addresses: [IPAddress: AddressUse] = [:]
     private var dirty: [TCPConnection] = []
     private var paused: [(listener: TCPListener, index: Int)] = []
 
-    /// Arrivals closed because of the limit.
+    /// The number of accepted connections that were closed because of a limit.
     private(set) var refused = 0
 
     private(set) var framesQueued = 0
     private(set) var framesDropped = 0
 
-    /// When `closeOverdue` wants to be called: not later than the first connection is overdue.
+    /// The time at which `closeOverdue` must be called; nil if no connection has a deadline.
     private(set) var deadline: Instant?
 
     init(capacity: Int = 4096) { self.capacity = capacity }
@@ -95,7 +98,8 @@ struct TCPConnections: ~Copyable {
         if isThere { noteArrival(nextNumber &- 1, of: remote) }
     }
 
-    /// Whether there is room for one more from there; closes one of nobody known where that makes some.
+    /// Makes space for a new connection if necessary, by closing an unauthenticated one. Returns false if there is none
+    /// to close.
     private mutating func makeRoom(for remote: TransportAddress) -> Bool {
         let block = Self.block(remote.ip)
         if let use = addresses[block] {
@@ -117,7 +121,7 @@ struct TCPConnections: ~Copyable {
         addresses[Self.block(remote.ip)]?.append(number)
     }
 
-    /// Makes room by closing the oldest connection of nobody known; false when there is none.
+    /// Closes the oldest unauthenticated connection. Returns false if there is none.
     private mutating func closeUnknown() -> Bool {
         while firstArrival < arrivals.count {
             let number = arrivals[firstArrival]
@@ -130,7 +134,7 @@ struct TCPConnections: ~Copyable {
         return false
     }
 
-    /// The same of one address.
+    /// Closes the oldest unauthenticated connection of one address.
     private mutating func closeUnknown(of block: IPAddress) {
         while let use = addresses[block], use.firstArrival < use.arrivals.count {
             let number = use.arrivals[use.firstArrival]
@@ -142,7 +146,7 @@ struct TCPConnections: ~Copyable {
         }
     }
 
-    /// A peer has authenticated itself on the connection: it stays as long as its path does.
+    /// Records that a peer has authenticated itself. The connection has no timeout any more.
     mutating func admitPeer(_ connection: TCPConnection) {
         guard connection.isUnknown else { return }
         connection.phase = .open
@@ -175,7 +179,7 @@ struct TCPConnections: ~Copyable {
         }
     }
 
-    /// Takes over a connection that came to another loop; nil when there is no room.
+    /// Takes over a connection that another loop accepted; nil if the limit is reached.
     mutating func adopt(
         _ arrived: ArrivedConnection, at now: Instant, _ poller: borrowing Poller
     ) -> TCPConnection? {
@@ -193,7 +197,7 @@ struct TCPConnections: ~Copyable {
         return table[number]
     }
 
-    /// Lets go of a connection, for another loop to adopt, with what was read of it from that frame on.
+    /// Removes a connection for another loop, with the bytes that were read beginning with the given frame.
     mutating func giveAway(
         _ connection: TCPConnection, from frame: UnsafeMutableRawBufferPointer, _ poller: borrowing Poller
     ) -> ArrivedConnection? {
@@ -224,7 +228,8 @@ struct TCPConnections: ~Copyable {
         return true
     }
 
-    /// The connection to read and write now, if any: while connecting, the first event tells how that ended.
+    /// Returns the connection to read and write; nil if there is none. The first event of a pending connection reports
+    /// the result of `connect`.
     mutating func ready(_ number: UInt32, _ event: Poller.Event, _ poller: borrowing Poller) -> TCPConnection? {
         guard let connection = table[number] else { return nil }
         guard case .connecting(let done) = connection.phase else { return connection }
@@ -241,7 +246,7 @@ struct TCPConnections: ~Copyable {
         return nil
     }
 
-    /// Forgets the connection, whose socket closes; answers whether there was one.
+    /// Removes a connection and closes its socket. Returns whether it existed.
     @discardableResult
     mutating func close(_ path: NetworkPath) -> Bool {
         guard case .tcp(let number) = path.transport, let connection = table.removeValue(forKey: number) else {
@@ -253,7 +258,7 @@ struct TCPConnections: ~Copyable {
         return true
     }
 
-    /// Closes what is overdue, and accepts again after a pause; answers the paths that the machine may know.
+    /// Closes overdue connections, and resumes accepting after a pause. Returns the paths that the machine may know.
     mutating func closeOverdue(at now: Instant, _ poller: borrowing Poller) -> [NetworkPath] {
         deadline = nil
         for (listener, index) in paused { try? poller.add(listener.number, as: .listener(index)) }
@@ -275,7 +280,7 @@ struct TCPConnections: ~Copyable {
         return overdue
     }
 
-    /// The loop ends.
+    /// Reports to pending connections that the loop has stopped, and closes all connections.
     mutating func failConnecting() {
         for connection in table.values {
             if case .connecting(let done) = connection.phase { done(.failure(.stopped)) }
@@ -287,7 +292,7 @@ struct TCPConnections: ~Copyable {
 // MARK: - Writing
 
 extension TCPConnections {
-    /// Queues the batch's datagrams for streams, whole or not at all.
+    /// Queues the batch's datagrams that are for TCP connections. Each is queued or dropped completely.
     mutating func append(framesOf batch: borrowing DatagramBatch) {
         for index in 0..<batch.count {
             let entry = batch[index]
@@ -304,8 +309,8 @@ extension TCPConnections {
         }
     }
 
-    /// Writes what was queued, connection by connection, until one turns out to be broken, which is closed and
-    /// answered; nil when all is written.
+    /// Writes queued frames until a connection turns out to be broken. Closes that connection and returns its path; nil
+    /// if all connections were written.
     mutating func flushNext(_ poller: borrowing Poller) -> NetworkPath? {
         while let connection = dirty.popLast() {
             connection.isDirty = false
@@ -316,8 +321,8 @@ extension TCPConnections {
         return nil
     }
 
-    /// Writes what the socket takes, and has the poller watch for room where something is left. Answers false when
-    /// the connection is broken.
+    /// Writes as much as the socket accepts, and watches for writability if data remains. Returns false if the
+    /// connection is broken.
     func flush(_ connection: TCPConnection, _ poller: borrowing Poller) -> Bool {
         if case .connecting = connection.phase { return true }
         guard connection.flush() else { return false }

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// A listening TCP socket for ICE (RFC 6544): passive candidates.
+/// A listening TCP socket for passive ICE candidates (RFC 6544).
 final class TCPListener: Sendable {
     private let descriptor: Descriptor
     let address: TransportAddress
@@ -11,12 +11,14 @@ final class TCPListener: Sendable {
 
     private static let backlog: Int32 = 512
 
-    /// - Parameters:
-    ///   - joins: binds beside one of ours that has the port already and `share`s it.
-    ///   - isLocalOnly: accepts connections of programs of this machine alone; others are not answered.
+    /// Binds an address. If `joins` is true, the port may belong to a socket of this user that was shared. If
+    /// `isLocalOnly` is true, only connections of this host's programs are accepted, and others receive no response.
+    ///
+    /// - Throws: ``IOError``.
     init(binding wanted: TransportAddress, joins: Bool = false, isLocalOnly: Bool = false) throws(IOError) {
         let descriptor = try Descriptor.socket(wanted.ip.family, CLINUX_SOCK_STREAM)
-        // For TCP this lets a restarted server pass by connections that linger; two listeners are refused all the same.
+        // For TCP, this option permits a restarted server to bind despite lingering connections. Two listeners on one
+        // port are still refused.
         descriptor.set(SOL_SOCKET, SO_REUSEADDR, 1)
         if wanted.ip.family == .v6 { descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         if joins { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
@@ -31,26 +33,27 @@ final class TCPListener: Sendable {
         self.address = address
     }
 
-    /// Lets further sockets of this user's bind the same port.
+    /// Permits other sockets of this user to bind the same port.
     func share() { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
 
-    /// What `accept` came to.
+    /// The result of `accept`.
     enum Arrival {
         case connection(Descriptor)
         case none
 
-        /// The process, or the machine, has no descriptor left: the connection stays, and would wake the loop for ever.
+        /// The process or system has no free descriptor. The connection stays pending and would wake the loop
+        /// continuously.
         case outOfDescriptors
     }
 
-    /// The next connection that waits.
+    /// Accepts the next pending connection.
     func accept() -> Arrival {
         while true {
             let number = clinux_accept4(
                 self.number, nil, nil, Int32(CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC))
             if let descriptor = try? Descriptor(number, from: "accept4") { return .connection(descriptor) }
             switch Errno.current {
-            // A connection that broke while it waited is skipped.
+            // Connections that broke while they were pending are skipped.
             case EINTR, ECONNABORTED: continue
             case EMFILE, ENFILE: return .outOfDescriptors
             default: return .none

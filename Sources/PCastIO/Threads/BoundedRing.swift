@@ -1,18 +1,20 @@
 import Synchronization
 
-/// A queue of fixed size from one thread to one other, without locks: sound to and from a device's callback.
+/// A lock-free queue of fixed capacity between one producer thread and one consumer thread. It transfers audio to and
+/// from the callback of a device.
 ///
-/// Unchecked: only the producer writes `tail` and the slots from `tail` on, only the consumer writes `head` and the
-/// slots from `head` to `tail`, and each learns of the other's writes by acquiring what was released.
+/// It is `@unchecked Sendable`: only the producer writes `tail` and the slots from `tail` on, and only the consumer
+/// writes `head` and the slots from `head` to `tail`. Acquire and release order these writes.
 public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Element>
     private let mask: Int
     private let head = Atomic<Int>(0)
     private let tail = Atomic<Int>(0)
 
-    /// Elements that the ring holds at most: what was asked for, rounded up to a power of two.
+    /// The maximum number of elements, which is the requested one rounded up to a power of two.
     public var capacity: Int { mask + 1 }
 
+    /// Creates an empty queue. Traps if the capacity is not positive.
     public init(capacity: Int) {
         precondition(capacity > 0)
         var size = 1
@@ -26,7 +28,7 @@ public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
         slots.deallocate()
     }
 
-    /// The producer's. Answers false, and keeps nothing, when the ring is full.
+    /// Appends an element, on the producer's thread. Returns false without storing it if the queue is full.
     public func push(_ element: Element) -> Bool {
         let end = tail.load(ordering: .relaxed)
         guard end &- head.load(ordering: .acquiring) <= mask else { return false }
@@ -35,7 +37,7 @@ public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
         return true
     }
 
-    /// The consumer's. Nil when the ring is empty.
+    /// Removes and returns the first element, on the consumer's thread; nil if the queue is empty.
     public func pop() -> Element? {
         let start = head.load(ordering: .relaxed)
         guard start != tail.load(ordering: .acquiring) else { return nil }
@@ -44,6 +46,6 @@ public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
         return element
     }
 
-    /// Elements in the ring; the other thread may change it at once.
+    /// The number of elements. The other thread may change it at any time.
     public var count: Int { tail.load(ordering: .acquiring) &- head.load(ordering: .acquiring) }
 }

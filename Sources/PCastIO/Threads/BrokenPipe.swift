@@ -1,16 +1,19 @@
 import CLinux
 import Glibc
 
-/// SIGPIPE, by which the kernel ends a program that writes to a server that is gone: libxcb writes with `writev`, which
-/// cannot be told not to raise it. Only threads that do so block it; what the program has decided for itself stays.
+/// Functions that block SIGPIPE, with which the kernel ends a program that writes to a closed connection. libxcb uses
+/// `writev`, which cannot suppress the signal. Only threads that need it block the signal, so that the program's own
+/// choice remains.
 public enum BrokenPipe {
-    /// For the rest of a thread's life.
+    /// Blocks the signal for the calling thread until it ends.
     public static func blockOnThisThread() {
         var signals = pipeSignal
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// While `body` runs on someone else's thread. One that it raised is taken away.
+    /// Blocks the signal on the calling thread while `body` runs, and removes one that `body` raised.
+    ///
+    /// - Throws: The errors of `body`.
     public static func blocked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         var signals = pipeSignal
         var before = sigset_t()

@@ -1,7 +1,8 @@
 public import PCastMedia
 
-/// A short queue of frames between threads that drops the oldest when the consumer is late, so that delay cannot grow:
-/// device to encoder, decoder to renderer. Any number of threads on either side.
+/// A short queue of frames between threads, such as from a device to an encoder or from a decoder to a renderer. If the
+/// consumer is late, the oldest frame is dropped, so that the delay does not grow. Any number of threads may produce
+/// and consume.
 public final class FrameQueue<Element: Sendable>: Sendable {
     private struct State {
         var slots: [Element?]
@@ -21,17 +22,18 @@ public final class FrameQueue<Element: Sendable>: Sendable {
 
     private let state: Monitor<State>
 
-    /// Frames that the queue holds at most.
+    /// The maximum number of frames.
     public let capacity: Int
 
+    /// Creates an empty queue. Traps if the capacity is not positive.
     public init(capacity: Int) {
         precondition(capacity > 0)
         self.capacity = capacity
         state = Monitor(State(slots: Array(repeating: nil, count: capacity)))
     }
 
-    /// Appends a frame; the oldest one makes room when the queue is full, and is answered. A closed queue answers the
-    /// frame itself.
+    /// Appends a frame. If the queue is full, the oldest frame is removed and returned. If the queue is closed, the
+    /// frame itself is returned. Otherwise it returns nil.
     @discardableResult
     public func push(_ element: Element) -> Element? {
         state.withLock { state, condition in
@@ -48,7 +50,8 @@ public final class FrameQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// Blocks until there is a frame. Nil when the queue was closed and is empty, or when `deadline` came first.
+    /// Removes and returns the oldest frame. Blocks until there is one. Returns nil if the queue is closed and empty,
+    /// or `deadline` is reached.
     public func pop(until deadline: Instant? = nil) -> Element? {
         let taken: Element?? = state.wait(until: deadline) { state in
             if state.count > 0 { return .some(state.removeFirst()) }
@@ -57,12 +60,12 @@ public final class FrameQueue<Element: Sendable>: Sendable {
         return taken ?? nil
     }
 
-    /// The oldest frame if there is one; never blocks.
+    /// Removes and returns the oldest frame; nil if the queue is empty. It never blocks.
     public func popIfAny() -> Element? {
         state.withLock { state, _ in state.count > 0 ? state.removeFirst() : nil }
     }
 
-    /// Refuses further frames and wakes whoever waits. What is in the queue can still be taken.
+    /// Rejects further frames and wakes waiting threads. Frames in the queue can still be removed.
     public func close() {
         state.withLock { state, condition in
             state.isClosed = true
@@ -70,17 +73,19 @@ public final class FrameQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// Forgets what waits, as after a seek.
+    /// Removes all frames, such as after a seek.
     public func removeAll() {
         state.withLock { state, _ in
             while state.count > 0 { _ = state.removeFirst() }
         }
     }
 
+    /// The number of frames in the queue.
     public var count: Int { state.withLock { state, _ in state.count } }
 
-    /// Frames that were dropped because the consumer was late.
+    /// The number of frames that were dropped because the consumer was late.
     public var droppedCount: Int { state.withLock { state, _ in state.dropped } }
 
+    /// Whether the queue is closed.
     public var isClosed: Bool { state.withLock { state, _ in state.isClosed } }
 }

@@ -1,24 +1,24 @@
 import Glibc
 import PCastMedia
 
-/// A value behind a mutex whose holders can wait for it to change, with deadlines on the monotonic clock.
+/// A value that is protected by a mutex, with functions that wait for changes until a deadline on the monotonic clock.
 ///
-/// Unchecked: the value is reached under the mutex only.
+/// It is `@unchecked Sendable` because the value is only accessed while the mutex is held.
 final class Monitor<Value>: @unchecked Sendable {
     private var value: Value
     private let condition = Condition()
 
     init(_ value: sending Value) { self.value = value }
 
-    /// Runs `body` alone with the value. It may wake those who wait, and does not wait itself: whoever holds the value
-    /// `inout` is promised that nobody else changes it, and the compiler relies on that.
+    /// Runs `body` with exclusive access to the value. `body` may wake waiting threads. It cannot wait itself, because
+    /// the compiler relies on the exclusive access of `inout`.
     func withLock<Result>(_ body: (inout Value, Condition) -> Result) -> Result {
         condition.lock()
         defer { condition.unlock() }
         return body(&value, condition)
     }
 
-    /// Tries `body` now and after each change until it answers something; nil when `deadline` came first.
+    /// Calls `body` now and after each change until it returns a value. Returns nil if `deadline` is reached.
     func wait<Result>(until deadline: Instant?, for body: (inout Value) -> Result?) -> Result? {
         condition.lock()
         defer { condition.unlock() }
@@ -29,7 +29,7 @@ final class Monitor<Value>: @unchecked Sendable {
     }
 }
 
-/// A mutex and a condition variable that reads CLOCK_MONOTONIC.
+/// A mutex with a condition variable whose deadlines are on CLOCK_MONOTONIC.
 final class Condition {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let variable = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -60,7 +60,7 @@ final class Condition {
 
     func wakeAll() { pthread_cond_broadcast(variable) }
 
-    /// Gives the mutex up until woken, which may be for no reason; answers false when `deadline` came first.
+    /// Unlocks the mutex until the thread is woken, possibly spuriously. Returns false if `deadline` is reached.
     func wait(until deadline: Instant?) -> Bool {
         guard let deadline else {
             pthread_cond_wait(variable, mutex)

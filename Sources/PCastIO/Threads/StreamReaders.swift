@@ -1,16 +1,18 @@
 import Synchronization
 
-/// All who read what one teller tells, each by an `AsyncStream` of its own. A value that the teller keeps under its lock, so
-/// that all are told in the same order.
+/// The readers of a source's elements, each with its own `AsyncStream`. The source keeps this value under its lock, so
+/// that all readers receive the elements in the same order.
 ///
-/// A task that is cancelled lets go of its stream while it holds what yielding to it waits for. So whoever goes may not wait
-/// for the teller's lock, or both would wait for ever: it leaves its number, which is looked at before the next is told.
+/// A cancelled task terminates its stream while it holds a lock that `yield` needs. If termination waited for the
+/// source's lock, both would deadlock. Therefore a terminated reader only records its number, which the next call of
+/// this value processes.
 public struct StreamReaders<Element: Sendable>: Sendable {
-    /// What becomes of a reader that does not keep up.
+    /// The policy for readers that are too slow.
     public enum Backlog: Sendable {
-        /// So many wait at most; it misses the oldest beyond that.
+        /// At most so many elements are buffered; older ones are dropped.
         case newest(Int)
-        /// So many wait at most; beyond that its stream ends, as a gap could not be told from nothing having happened.
+        /// At most so many elements are buffered. If more arrive, the stream ends, because the reader could not detect
+        /// a gap.
         case everything(Int)
     }
 
@@ -32,11 +34,11 @@ public struct StreamReaders<Element: Sendable>: Sendable {
     private var readers: [Int: AsyncStream<Element>.Continuation] = [:]
     private var lastNumber = 0
 
+    /// Creates an empty set of readers.
     public init(_ backlog: Backlog) { self.backlog = backlog }
 
-    /// A stream of all that is told from now on; it ends with the teller, or when its reader lets go of it.
-    ///
-    /// - Parameter first: what it begins with.
+    /// Adds a reader. Returns a stream of all later elements, which begins with `first` if that is not nil. It ends
+    /// when `finish` is called or its reader terminates it.
     public mutating func add(beginningWith first: Element? = nil) -> AsyncStream<Element> {
         forgetDeparted()
         let policy: AsyncStream<Element>.Continuation.BufferingPolicy =
@@ -52,7 +54,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
         return stream
     }
 
-    /// Tells all.
+    /// Sends an element to all readers.
     public mutating func yield(_ element: Element) {
         forgetDeparted()
         for (number, reader) in readers {
@@ -62,7 +64,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
         }
     }
 
-    /// Ends every stream.
+    /// Ends the streams of all readers.
     public mutating func finish() {
         for reader in readers.values { reader.finish() }
         readers.removeAll()

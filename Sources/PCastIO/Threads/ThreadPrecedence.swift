@@ -1,28 +1,28 @@
 import CLinux
 import Glibc
 
-/// How a thread stands beside those of other programs.
+/// The scheduling of a thread relative to other programs.
 public enum ThreadPrecedence: Sendable {
-    /// As the program was started.
+    /// The scheduling with which the program was started.
     case ordinary
 
-    /// Before ordinary programs: for a thread that has little to do, and that at its moment, such as one that sends,
-    /// decodes or shows what is live. A browser that opens a page beside it takes every processor for a while, and a picture
-    /// that waits for one meanwhile comes too late.
+    /// A higher priority than other programs, for threads that do little but must do it in time: sending, decoding or
+    /// rendering live media. A browser that loads a page can use all processors for a while, so that a waiting frame
+    /// would be too late.
     case media
 
-    /// Of −20 to 19; what PulseAudio takes for itself (pulse-daemon.conf(5), `nice-level`).
+    /// The nice value from -20 to 19, which is that of PulseAudio (`nice-level` of pulse-daemon.conf(5)).
     private static let mediaNiceness: Int32 = -11
 
-    /// SCHED_RESET_ON_FORK (sched(7)), which Swift's Glibc leaves out: programs and threads that this one starts are
-    /// ordinary ones.
+    /// `SCHED_RESET_ON_FORK` (sched(7)), which Swift's Glibc module lacks. Programs and threads that this one starts
+    /// have normal scheduling.
     private static let notInherited: Int32 = 0x4000_0000
 
-    /// Asks for it for the calling thread. Those who may not (`ulimit -e`) go on as they are, and so does a program that was
-    /// given a niceness or a scheduling of its own (`nice`, `chrt`), as whoever did that knows better.
+    /// Requests the scheduling for the calling thread. It has no effect without permission (`ulimit -e`), or if the
+    /// program was started with its own scheduling (`nice`, `chrt`), which has precedence.
     func request() {
         guard self == .media, sched_getscheduler(0) == SCHED_OTHER else { return }
-        // Zero is the calling thread, on Linux (setpriority(2)).
+        // On Linux, 0 is the calling thread (setpriority(2)).
         let ownThread = Int32(PRIO_PROCESS.rawValue)
         guard getpriority(ownThread, 0) == 0, setpriority(ownThread, 0, Self.mediaNiceness) == 0 else { return }
         var parameters = sched_param()

@@ -1,11 +1,13 @@
 public import PCastMedia
 
-/// What one thread waits for and others raise: a raise that comes before the wait is kept, several are one.
+/// A signal for a waiting thread. A signal before the wait is kept, and several ones count as one.
 public final class WakeSignal: Sendable {
     private let isRaised = Monitor(false)
 
+    /// Creates a signal that is not raised.
     public init() {}
 
+    /// Raises the signal and wakes a waiting thread.
     public func raise() {
         isRaised.withLock { isRaised, condition in
             isRaised = true
@@ -13,7 +15,7 @@ public final class WakeSignal: Sendable {
         }
     }
 
-    /// Blocks until it is raised, and takes that back. Answers false when `deadline` came first.
+    /// Blocks until the signal is raised, and resets it. Returns false if `deadline` is reached.
     @discardableResult
     public func wait(until deadline: Instant?) -> Bool {
         isRaised.wait(until: deadline) { isRaised in

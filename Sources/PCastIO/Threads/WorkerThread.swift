@@ -1,16 +1,18 @@
 import CLinux
 import Glibc
 
-/// A named thread for work that blocks: capture, encoding, decoding, an event loop.
+/// A named thread for blocking work such as capture, encoding, decoding or an event loop.
 ///
-/// Swift's own threads must not block, so whatever waits for a device, a codec or a socket has one of these.
+/// The threads of Swift concurrency must not block, so code that waits for a device, codec or socket runs on its own
+/// thread.
 public final class WorkerThread: Sendable {
     private let thread: pthread_t
     private let isOver = Monitor(false)
 
-    /// Starts `body` on a new thread. `name` is what `top -H` shows; Linux keeps its first 15 bytes.
+    /// Starts a thread that runs `body`. `top -H` shows its name, of which Linux keeps 15 bytes. The thread has normal
+    /// scheduling if the system does not permit the requested `precedence`.
     ///
-    /// - Parameter precedence: how it stands beside other programs; where the system does not allow that, it is ordinary.
+    /// - Throws: ``IOError/system(call:errno:)`` if the thread cannot be created.
     public init(
         name: String, precedence: ThreadPrecedence = .ordinary, _ body: @escaping @Sendable () -> Void
     ) throws(IOError) {
@@ -36,8 +38,8 @@ public final class WorkerThread: Sendable {
         if !isOver.withLock({ isOver, _ in isOver }) { pthread_detach(thread) }
     }
 
-    /// Waits until the body has returned. Harmless when called again; on the thread itself it does not wait, as that
-    /// would be for ever.
+    /// Waits until `body` has returned. Further calls have no effect. On the thread itself it does not wait, because it
+    /// would deadlock.
     public func join() {
         if isCurrent { return }
         isOver.withLock { isOver, _ in

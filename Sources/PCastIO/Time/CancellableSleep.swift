@@ -1,17 +1,18 @@
 public import PCastMedia
 
-/// A sleep that another thread can end for good, so that a paced source stops at once.
+/// A sleep that another thread can cancel permanently, so that a paced source stops at once.
 public final class CancellableSleep: Sendable {
     private let cancelled = Monitor(false)
 
+    /// Creates a sleep that is not cancelled.
     public init() {}
 
-    /// Blocks until `instant`. Answers false when `cancel` was called, before or meanwhile.
+    /// Blocks until `instant`. Returns false if `cancel` was called before or meanwhile.
     public func sleep(until instant: Instant) -> Bool {
         cancelled.wait(until: instant) { isCancelled in isCancelled ? true : nil } == nil
     }
 
-    /// Ends the sleep that is under way, and every later one.
+    /// Ends the current sleep and all later ones.
     public func cancel() {
         cancelled.withLock { isCancelled, condition in
             isCancelled = true

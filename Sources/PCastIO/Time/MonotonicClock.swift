@@ -1,17 +1,18 @@
 import Glibc
 public import PCastMedia
 
-/// The clock that every driver of a machine reads: CLOCK_MONOTONIC, which no one sets.
+/// The clock that all drivers of machines read: CLOCK_MONOTONIC, which cannot be set.
 public enum MonotonicClock {
+    /// Returns the current instant.
     public static func now() -> Instant {
         Instant(nanoseconds: nanoseconds(CLOCK_MONOTONIC))
     }
 
-    /// The time of day, UTC.
+    /// Returns the current time in UTC.
     public static func wallTime() -> WallTime { WallTime(nanosecondsSinceEpoch: nanoseconds(CLOCK_REALTIME)) }
 
-    /// Both clocks at one moment. UTC is read between two readings of the monotonic clock, so that the pair is off by
-    /// no more than half of what the three calls take.
+    /// Returns the current readings of both clocks. UTC is read between two readings of the monotonic clock, so that
+    /// the error is at most half of the duration of the three calls.
     public static func reference() -> WallClockReference {
         let before = nanoseconds(CLOCK_MONOTONIC)
         let wall = nanoseconds(CLOCK_REALTIME)

@@ -2,39 +2,42 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// The memory of one `recvmmsg` call, used again and again.
+/// The reusable memory of a `recvmmsg` call.
 ///
-/// A message is one datagram, or several that came from one sender in a row (UDP_GRO): they lie one behind the other, and
-/// are told apart where they lie. Each message has room for the longest that the kernel hands on, for it cuts off what does
-/// not fit (IO10); memory that no message has reached takes none.
+/// A message is one datagram, or several consecutive ones of the same sender (`UDP_GRO`). These are stored one after
+/// the other and are split in place. Each message has space for the largest one that the kernel delivers, because
+/// longer ones would be truncated. Memory that was never written uses no physical pages.
 struct DatagramReceiver: ~Copyable {
-    /// One datagram, until the next call of `receive`.
+    /// A datagram, which is valid until the next call of `receive`.
     struct Datagram {
         let bytes: UnsafeMutableRawBufferPointer
         let remote: TransportAddress
 
-        /// The address that it was sent to (IO5); nil when the kernel did not say, as where the socket has no other.
+        /// The destination address, from which the reply must be sent; nil if the kernel does not report it because the
+        /// socket has only one.
         let local: IPAddress?
 
-        /// When the kernel took it in (CC6), or the first of its message; nil when it did not say.
+        /// The time at which the kernel received the datagram, or the first one of its message; nil if it is unknown.
+        /// It excludes the time in the socket's buffer, which would falsify delay measurements.
         let arrival: WallTime?
 
-        /// Datagrams that the socket has lost since it was bound, as far as the kernel says (IO9).
+        /// The number of datagrams that the socket has dropped since it was bound, as reported by the kernel
+        /// (`SO_RXQ_OVFL`).
         let drops: UInt32
 
         let isTruncated: Bool
     }
 
-    /// What holds for all datagrams of a message.
+    /// The properties that all datagrams of a message share.
     private struct Message {
-        /// Nil when the sender's address cannot be read.
+        /// Nil if the family of the sender's address is unknown.
         var remote: TransportAddress?
         var local: IPAddress?
         var arrival: WallTime?
         var drops: UInt32 = 0
     }
 
-    /// Where a datagram lies.
+    /// The position of a datagram.
     private struct Place {
         var message: Int
         var offset: Int
@@ -42,11 +45,11 @@ struct DatagramReceiver: ~Copyable {
         var isTruncated: Bool
     }
 
-    /// Messages in one call.
+    /// The maximum number of messages of a call.
     static let batchSize = 32
     static let datagramSize = DatagramBatch.maximumDatagramSize
     private static let messageSize = 65_536
-    /// From one message's memory to the next one's: at a power of two all of them would share a few places of the
+    /// The distance between the memory of two messages. With a power of two, all of them would share few sets of the
     /// processor's caches.
     private static let stride = messageSize + 576
     private static let controlSize = 192
@@ -60,11 +63,11 @@ struct DatagramReceiver: ~Copyable {
     private var messages = [Message](repeating: Message(), count: batchSize)
     private var places: [Place] = []
 
-    /// Messages of more than one datagram, and the datagrams in them, since the start.
+    /// The number of messages with several datagrams, and of the datagrams in them.
     private(set) var coalescedMessages = 0
     private(set) var coalesced = 0
 
-    /// Whether the last call filled the memory, so that more may wait.
+    /// Whether the last call returned the maximum, so that more messages may be pending.
     private(set) var isFull = false
 
     init() {
@@ -88,7 +91,7 @@ struct DatagramReceiver: ~Copyable {
         data.deallocate()
     }
 
-    /// Takes up to `batchSize` messages from the socket; answers how many datagrams there were.
+    /// Receives up to `batchSize` messages from a socket. Returns the number of datagrams.
     mutating func receive(from socket: UDPSocket) -> Int {
         places.removeAll(keepingCapacity: true)
         let count = fill(from: socket)
@@ -105,13 +108,13 @@ struct DatagramReceiver: ~Copyable {
         while true {
             let count = clinux_recvmmsg(socket.number, headers, UInt32(Self.batchSize), Int32(MSG_DONTWAIT), nil)
             if count >= 0 { return Int(count) }
-            // An error that an earlier datagram met at its destination is reported once, here, and means nothing.
+            // An ICMP error of an earlier datagram is reported once, here, and is ignored.
             if Errno.current == EAGAIN { return 0 }
             if Errno.current != EINTR, Errno.current != ECONNREFUSED { return 0 }
         }
     }
 
-    /// Finds the datagrams of a message: all of one size, and the last one of that or less.
+    /// Splits a message into its datagrams. All have the same size, except that the last one may be shorter.
     private mutating func cut(_ index: Int) {
         let header = headers + index
         var arrival = clinux_arrival()
@@ -139,7 +142,7 @@ struct DatagramReceiver: ~Copyable {
         coalesced += places.count - first
     }
 
-    /// Nil when its sender's address cannot be read.
+    /// Returns a datagram of the last call; nil if its sender's address is unknown.
     func datagram(_ index: Int) -> Datagram? {
         let place = places[index]
         let message = messages[place.message]

@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// Sends batches: neighbours for one path as one message that the kernel cuts up (UDP_SEGMENT), and many messages by
-/// one `sendmmsg`.
+/// Sends batches of datagrams. Adjacent datagrams of one path become one message that the kernel splits
+/// (`UDP_SEGMENT`), and one `sendmmsg` call sends many messages.
 struct DatagramSender: ~Copyable {
-    /// Counts since the start.
+    /// The counters since the start.
     struct Counts {
         var sent = 0
         var errors = 0
@@ -16,15 +16,16 @@ struct DatagramSender: ~Copyable {
         var segmentationRefusals = 0
     }
 
-    /// The kernel's limit (IO4). What one peer is sent at once is for whoever writes the batch to bound (IO3).
+    /// The kernel's limit of segments in a message (`UDP_MAX_SEGMENTS`). The writer of the batch limits the burst for
+    /// each peer.
     static let maximumSegments = 64
 
-    /// The kernel's limit for the payload of one message is 65,507 bytes (IO4); IPv6's is a little larger.
+    /// The maximum payload of a message in bytes. The limit of IPv4 is 65,507, and that of IPv6 is a little higher.
     private static let maximumMessageSize = 65_000
     private static let messageCapacity = 64
     private static let controlSize = Int(CLINUX_CONTROL_SIZE)
 
-    /// How long a full socket is waited for, once per batch; then what is left of the batch is dropped.
+    /// The time in milliseconds to wait for a full socket, once per batch. After that the rest of the batch is dropped.
     private static let patience: Int32 = 1
 
     private let control = UnsafeMutableRawBufferPointer.allocate(
@@ -41,9 +42,9 @@ struct DatagramSender: ~Copyable {
 
     private(set) var counts = Counts()
 
-    /// A kernel that refuses, for tests.
+    /// A simulated error of the kernel, for tests.
     enum Fault {
-        /// Every message that is to be segmented fails with this number.
+        /// Each segmented message fails with this error number.
         case segmentation(errno: Int32)
     }
 
@@ -68,8 +69,8 @@ struct DatagramSender: ~Copyable {
         control.deallocate()
     }
 
-    /// Sends the batch's UDP datagrams, each by the socket that has its local address. A datagram that cannot leave
-    /// is counted, never kept.
+    /// Sends the UDP datagrams of the batch, each from the socket with its local address. A datagram that cannot be
+    /// sent is counted and dropped.
     mutating func send(_ batch: borrowing DatagramBatch, over sockets: [UDPSocket], at now: Instant) {
         hasWaited = false
         var index = 0
@@ -115,7 +116,8 @@ struct DatagramSender: ~Copyable {
         (control.baseAddress! + index * Self.controlSize).assumingMemoryBound(to: UInt8.self)
     }
 
-    /// The reply leaves from the address that was addressed (IO5), which a socket that has no other need not be told.
+    /// Writes the source address of a message, so that a reply leaves from the address to which the request was sent.
+    /// It is not necessary for a socket with only one address. Returns the size of the control message.
     private func writeSource(_ ip: IPAddress, of socket: UDPSocket, at index: Int) -> Int {
         if ip.isUnspecified || ip == socket.address.ip { return 0 }
         if let v4 = ip.v4 { return clinux_put_source4(controlMemory(index), v4.bigEndian) }
@@ -130,8 +132,8 @@ struct DatagramSender: ~Copyable {
         run.count > 1 ? clinux_put_segment_size(controlMemory(index) + offset, UInt16(run.segmentSize)) : 0
     }
 
-    /// `sendmmsg` stops at the first message that fails, and tells why only when that message is the first: so go on
-    /// from there, and step over what fails alone (IO8).
+    /// Sends all pending messages. `sendmmsg` stops at the first message that fails and only reports the error if it is
+    /// the first of the call. Therefore sending resumes with that message, and only the failed one is skipped.
     private mutating func flush(_ socket: UDPSocket, at now: Instant) {
         var first = 0
         while first < pending {
@@ -169,7 +171,7 @@ struct DatagramSender: ~Copyable {
                 socket.number, messages + first, UInt32(end - first), Int32(MSG_NOSIGNAL)))
     }
 
-    /// A full send buffer empties within microseconds where it empties at all.
+    /// Waits for a full send buffer once per batch. It empties within microseconds if the link works.
     private mutating func waitOnce(for socket: UDPSocket) -> Bool {
         if hasWaited { return false }
         hasWaited = true
@@ -184,9 +186,10 @@ struct DatagramSender: ~Copyable {
         }
     }
 
-    /// A message failed. If it was to be segmented, its datagrams leave one by one at once; EIO and EINVAL are what
-    /// drivers, tunnels and old kernels answer, so the route is spared for a while (IO1). A size that does not fit
-    /// leaves in fragments, and is no sign of congestion (IO4); other errors are the destination's own.
+    /// Handles a failed message. If it was segmented, its datagrams are sent individually. EIO and EINVAL are errors of
+    /// drivers, tunnels and old kernels that do not support segmentation, so the route does not use it for a while. A
+    /// datagram that exceeds the MTU is sent in fragments, because that is no sign of congestion. Other errors concern
+    /// the destination only.
     private mutating func skip(_ index: Int, failedWith error: Int32, on socket: UDPSocket, at now: Instant) {
         let run = runs[index]
         if error == EMSGSIZE || run.count > 1 && (error == EIO || error == EINVAL) {

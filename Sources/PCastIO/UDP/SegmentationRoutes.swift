@@ -1,15 +1,15 @@
 import PCastMedia
 
-/// The routes on which the kernel has refused to segment (UDP_SEGMENT), each until it is tried again (IO1).
+/// The routes on which the kernel refused segmentation (`UDP_SEGMENT`), each until the next attempt.
 ///
-/// A refusal belongs to the interface or the tunnel that a route takes, and may come after it once worked.
+/// A refusal depends on the interface or tunnel of the route, and may occur after segmentation has worked.
 struct SegmentationRoutes {
     private struct Route: Hashable {
         let local: IPAddress
         let remote: IPAddress
     }
 
-    /// Routes remembered at most; beyond, one of them is forgotten, and costs one more refusal.
+    /// The maximum number of routes. Beyond it, one is forgotten and costs another refusal.
     static let capacity = 1024
 
     static let retryInterval = TimeSpan.seconds(60)

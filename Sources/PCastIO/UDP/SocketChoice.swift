@@ -2,18 +2,19 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// Which of the sockets that share an address the kernel gives a datagram to: a program that runs there for each of them
-/// (SO_ATTACH_REUSEPORT_CBPF of socket(7); the classic BPF of Linux' Documentation/networking/filter.rst).
+/// A kernel program that selects the socket for a datagram among those that share an address
+/// (`SO_ATTACH_REUSEPORT_CBPF` of socket(7); classic BPF in Documentation/networking/filter.rst of Linux).
 ///
-/// Each loop has two of them, in the order in which they were bound: one for what is read as it comes, and behind it the one
-/// for what may wait. Of several loops one is chosen by who sent the datagram, so that all of a sender's come to the same.
+/// Each loop has two sockets, in the order of binding: one for urgent datagrams, then one for deferrable ones. The
+/// address of the sender selects the loop, so that all datagrams of a sender arrive at the same one.
 struct SocketChoice {
     let patterns: [DatagramPattern]
-    /// How many loops share the address.
+    /// The number of loops that share the address.
     let loops: Int
     let family: IPAddress.Family
 
-    /// Has the kernel choose so from now on; answers false where it refuses, as before Linux 4.5, and in some sandboxes.
+    /// Attaches the program to a socket. Returns false if the kernel refuses it, as before Linux 4.5 and in some
+    /// sandboxes.
     func attach(to descriptor: Descriptor) -> Bool {
         var instructions = program
         guard instructions.count <= Int(BPF_MAXINSNS) else { return false }
@@ -25,9 +26,10 @@ struct SocketChoice {
         }
     }
 
-    // MARK: The program
+    // MARK: Program
 
-    /// Its register is the number of the socket in the end. A datagram of one byte ends it early, and goes to the first.
+    /// The instructions, which return the index of the socket. A datagram of one byte ends the program early and is
+    /// delivered to the first socket.
     private var program: [sock_filter] {
         loopNumber + [step(BPF_ALU | BPF_LSH | BPF_K, 1), step(BPF_ST, Self.memory)]
             + patterns.flatMap { pattern in
@@ -47,8 +49,9 @@ struct SocketChoice {
         ]
     }
 
-    /// By the sender's address and port, which lie in the header before the datagram (RFC 791, RFC 8200): of one with
-    /// options it may be something else, which is the same for all of a sender's as well.
+    /// The instructions that compute the index of the loop from the sender's address and port, which are in the headers
+    /// before the datagram (RFC 791, RFC 8200). If the header has options, other bytes are used, which are also
+    /// constant for a sender.
     private var loopNumber: [sock_filter] {
         guard loops > 1 else { return [step(BPF_LD | BPF_IMM, 0)] }
         let words: [Int32] = family == .v4 ? [12] : [8, 12, 16, 20]
@@ -62,12 +65,12 @@ struct SocketChoice {
         return [step(BPF_LD | BPF_IMM, 0)] + mixed + [
             step(BPF_MISC | BPF_TAX, 0), step(BPF_LD | BPF_H | BPF_ABS, networkHeader + UInt32(port)),
             step(BPF_ALU | BPF_XOR | BPF_X, 0), step(BPF_ALU | BPF_MUL | BPF_K, 0x85EB_CA6B),
-            // The upper bits are those that all lower ones have a part in.
+            // All lower bits contribute to the upper ones.
             step(BPF_ALU | BPF_RSH | BPF_K, 16), step(BPF_ALU | BPF_MOD | BPF_K, UInt32(loops)),
         ]
     }
 
-    /// Offsets from there on are of the network's header.
+    /// The base of offsets in the network header.
     private var networkHeader: UInt32 { UInt32(bitPattern: SKF_NET_OFF) }
 
     private func step(_ code: Int32, _ value: UInt32, otherwise skipped: UInt8 = 0) -> sock_filter {

@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import PCastMedia
 
-/// A bound UDP socket that never blocks. Immutable, so the thread that binds it can hand it to the one that uses it.
+/// A bound, nonblocking UDP socket. It is immutable, so one thread may bind it and another one use it.
 final class UDPSocket: Sendable {
-    /// What the kernel was asked for and what it gave, in bytes of payload (IO9).
+    /// The requested and actual sizes of the kernel's buffers in bytes of payload.
     struct BufferSizes: Hashable, Sendable {
         let asked: Int
         let receive: Int
@@ -13,27 +13,27 @@ final class UDPSocket: Sendable {
 
     private let descriptor: Descriptor
 
-    /// The bound address, with the port that the kernel chose where it was asked to.
+    /// The bound address with the actual port.
     let address: TransportAddress
 
     let bufferSizes: BufferSizes
 
-    /// Whether it receives only what programs of this machine send.
+    /// Whether the socket receives datagrams of this host's programs only.
     let isLocalOnly: Bool
 
-    /// Whether the kernel hands on what came in a row as one message (UDP_GRO). It refuses before Linux 5.0, and in some
-    /// sandboxes; then each datagram is a message.
+    /// Whether the kernel combines consecutive datagrams into one message (`UDP_GRO`). It is not supported before Linux
+    /// 5.0 and in some sandboxes.
     let coalesces: Bool
 
     var number: Int32 { descriptor.number }
 
-    /// Binds alone: without SO_REUSEADDR and SO_REUSEPORT the kernel refuses a port that anyone else has, where with
-    /// them two servers would each get a part of the packets.
+    /// Binds an address exclusively. SO_REUSEADDR and SO_REUSEPORT are not set, because with them two servers on one
+    /// port would each receive a part of the packets.
     ///
-    /// - Parameters:
-    ///   - coalesces: asks the kernel to hand on what came in a row as one message.
-    ///   - joins: binds beside one of ours that has the address already and `share`s it.
-    ///   - isLocalOnly: receives only what programs of this machine send.
+    /// `coalesces` requests `UDP_GRO`. If `joins` is true, the address may belong to a socket of this user that was
+    /// shared. If `isLocalOnly` is true, only datagrams of this host's programs are received.
+    ///
+    /// - Throws: ``IOError``.
     init(
         binding wanted: TransportAddress, bufferSize: Int, coalesces: Bool = true, joins: Bool = false,
         isLocalOnly: Bool = false
@@ -55,25 +55,24 @@ final class UDPSocket: Sendable {
         self.address = address
     }
 
-    /// Lets further sockets of this user's bind the same address: the kernel then gives each sender's datagrams to one of
-    /// them. Only what was bound alone shares, so that nobody else had the address before.
+    /// Permits other sockets of this user to bind the same address. The kernel then delivers each sender's datagrams to
+    /// one of them. Only a socket that was bound exclusively may be shared, so that no other program has the address.
     func share() { descriptor.set(SOL_SOCKET, SO_REUSEPORT, 1) }
 
-    /// Has the kernel give datagrams of some kinds to every second socket at this address; answers false where it does not.
-    ///
-    /// - Parameter loops: how many have two sockets each there.
+    /// Lets the kernel deliver datagrams with these patterns to every second socket at this address. `loops` is the
+    /// number of loops, each with two sockets. Returns false if the kernel does not support it.
     func choose(by patterns: [DatagramPattern], loops: Int) -> Bool {
         SocketChoice(patterns: patterns, loops: loops, family: address.ip.family).attach(to: descriptor)
     }
 
-    /// Whether a datagram from `local` may leave by this socket. An unspecified address leaves the choice of the
-    /// source to the kernel.
+    /// Returns whether a datagram with the source `local` may be sent from this socket. For an unspecified address, the
+    /// kernel selects the source.
     func canSend(from local: TransportAddress) -> Bool {
         guard local.ip.family == address.ip.family, local.port == address.port || local.port == 0 else { return false }
         return address.ip.isUnspecified || local.ip.isUnspecified || local.ip == address.ip
     }
 
-    /// What to do about buffers that are smaller than asked for; nil when they are not (IO9).
+    /// A warning about buffers that are smaller than requested, with its remedy; nil if they are not.
     var bufferWarning: String? {
         guard min(bufferSizes.receive, bufferSizes.send) < bufferSizes.asked else { return nil }
         return """
@@ -82,13 +81,14 @@ final class UDPSocket: Sendable {
             """
     }
 
-    /// Waits until the socket takes more; answers false when `milliseconds` passed first.
+    /// Waits until the socket is writable. Returns false if the timeout in milliseconds is reached.
     func waitUntilWritable(milliseconds: Int32) -> Bool {
         var wanted = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
         return poll(&wanted, 1, milliseconds) == 1
     }
 
-    /// The privileged option goes beyond net.core.rmem_max. The kernel doubles what it is told, for its own needs.
+    /// The privileged options exceed `net.core.rmem_max` and `wmem_max`. The kernel doubles the value for its own
+    /// overhead.
     private static func setBuffers(of descriptor: Descriptor, to size: Int) -> BufferSizes {
         let value = Int32(clamping: size)
         if !descriptor.set(SOL_SOCKET, Int32(CLINUX_SO_RCVBUFFORCE), value) {
@@ -102,8 +102,7 @@ final class UDPSocket: Sendable {
             send: Int(descriptor.get(SOL_SOCKET, SO_SNDBUF) / 2))
     }
 
-    /// Does something, such as sending a datagram that is larger than the path carries, while the kernel may cut it into
-    /// fragments.
+    /// Runs `body`, which sends a datagram that exceeds the path MTU, while the kernel may fragment it.
     func allowingFragments<R>(_ body: () -> R) -> R {
         guard address.ip.family == .v4 else { return body() }
         descriptor.set(Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_WANT)
@@ -113,10 +112,10 @@ final class UDPSocket: Sendable {
 
     private static func setOptions(of descriptor: Descriptor, for ip: IPAddress) {
         if ip.family == .v4 {
-            // Who has one address is sent to at no other.
+            // A socket that is bound to one address receives datagrams for that one only.
             if ip.isUnspecified { descriptor.set(Int32(IPPROTO_IP), IP_PKTINFO, 1) }
-            // What cannot become fragments needs no number that tells them apart, which costs the kernel a twentieth of
-            // what it takes to send a message (RFC 6864, section 4.1). IPv6 numbers fragments alone.
+            // Datagrams that cannot be fragmented need no unique identification (RFC 6864, section 4.1), which costs
+            // the kernel 5 % of the time of sending. IPv6 has it in fragments only.
             descriptor.set(Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         } else {
             descriptor.set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)

@@ -1,17 +1,20 @@
-/// Datagrams on their way out, laid out one behind the other in one block of memory that is used again and again.
+/// Datagrams to send, stored one after the other in one block of memory that is reused.
 ///
-/// A machine reserves the largest size that a datagram may have, writes it, and commits its true size. Datagrams for
-/// one path that stand next to each other and are of one size can leave in one system call (UDP_SEGMENT), so a
-/// machine appends the packets of a frame viewer by viewer.
+/// A machine reserves the maximum size of a datagram, writes it, and commits its actual size. Adjacent datagrams of one
+/// path and size can be sent in one system call (`UDP_SEGMENT`). Therefore a machine appends the packets of a frame
+/// subscriber by subscriber.
 public struct DatagramBatch: ~Copyable {
-    /// Where one datagram lies, and where it goes.
+    /// The position of a datagram in the memory, and its path.
     public struct Entry {
+        /// The path to send along.
         public let path: NetworkPath
+        /// The offset in `memory` in bytes.
         public let offset: Int
+        /// The size in bytes.
         public let length: Int
     }
 
-    /// An entry as it is kept: neighbours share a path.
+    /// An entry as it is stored. Adjacent entries share a path.
     private struct Place {
         var offset: Int32
         var length: UInt16
@@ -25,15 +28,17 @@ public struct DatagramBatch: ~Copyable {
     private var pathCount = 0
     @usableFromInline let entryCapacity: Int
 
-    /// Datagrams committed.
+    /// The number of committed datagrams.
     public private(set) var count = 0
 
-    /// Bytes committed.
+    /// The number of committed bytes.
     public private(set) var byteCount = 0
 
-    /// The largest datagram that `reserve` gives room for, in bytes.
+    /// The maximum size in bytes of a datagram, which `reserve` guarantees.
     public static let maximumDatagramSize = 2048
 
+    /// Allocates a batch. Traps if `byteCapacity` is less than `maximumDatagramSize` or exceeds `Int32.max`, or if
+    /// `datagramCapacity` is not in the range from 1 to 65,535.
     public init(byteCapacity: Int = 512 * 1024, datagramCapacity: Int = 512) {
         precondition(byteCapacity >= Self.maximumDatagramSize && byteCapacity <= Int32.max)
         precondition(datagramCapacity > 0 && datagramCapacity <= UInt16.max)
@@ -49,9 +54,11 @@ public struct DatagramBatch: ~Copyable {
         paths.deallocate()
     }
 
+    /// Whether no datagram is committed.
     public var isEmpty: Bool { count == 0 }
 
-    /// Room for one datagram of up to `maximumDatagramSize` bytes; nil when the batch is full and must be sent first.
+    /// Returns memory for one datagram of up to `maximumDatagramSize` bytes; nil if the batch is full and must be sent
+    /// first.
     @inlinable
     public mutating func reserve() -> UnsafeMutableRawBufferPointer? {
         guard hasRoom else { return nil }
@@ -59,20 +66,21 @@ public struct DatagramBatch: ~Copyable {
             rebasing: memory[byteCount..<byteCount + Self.maximumDatagramSize])
     }
 
+    /// Whether one more datagram of any size fits.
     @inlinable
     public var hasRoom: Bool {
         count < entryCapacity && memory.count - byteCount >= Self.maximumDatagramSize
     }
 
-    /// Whether so many datagrams of any size fit in, or it is empty: what belongs together is begun in a batch that has
-    /// room for all of it.
+    /// Returns whether a number of datagrams of any size fit, or the batch is empty. Datagrams that belong together
+    /// begin in a batch that has space for all of them.
     @inline(__always)
     public func hasRoom(forAll datagrams: Int) -> Bool {
         count == 0
             || (count + datagrams <= entryCapacity && memory.count - byteCount >= datagrams * Self.maximumDatagramSize)
     }
 
-    /// Keeps the first `length` bytes of what `reserve` gave last, to be sent along `path`.
+    /// Commits the first `length` bytes of the memory that `reserve` returned last, to be sent along `path`.
     public mutating func commit(length: Int, to path: NetworkPath) {
         if pathCount == 0 || paths[pathCount - 1] != path {
             precondition(hasRoom)
@@ -82,7 +90,8 @@ public struct DatagramBatch: ~Copyable {
         commitMore(length: length)
     }
 
-    /// Keeps the first `length` bytes of what `reserve` gave last, to be sent along the path of the datagram before it.
+    /// Commits the first `length` bytes of the memory that `reserve` returned last, to be sent along the path of the
+    /// previous datagram. Traps if there is none.
     public mutating func commitMore(length: Int) {
         precondition(hasRoom && pathCount > 0 && length >= 0 && length <= Self.maximumDatagramSize)
         (places + count).initialize(
@@ -93,7 +102,7 @@ public struct DatagramBatch: ~Copyable {
         byteCount += length
     }
 
-    /// Appends a copy of `bytes`; answers false when the batch is full.
+    /// Appends a copy of `bytes`. Returns false if the batch is full.
     public mutating func append(_ bytes: [UInt8], to path: NetworkPath) -> Bool {
         guard let room = reserve() else { return false }
         bytes.withUnsafeBytes { room.copyMemory(from: $0) }
@@ -101,24 +110,26 @@ public struct DatagramBatch: ~Copyable {
         return true
     }
 
+    /// The datagram at an index, in the order of the commits. Traps if the index is out of range.
     public subscript(index: Int) -> Entry {
         precondition(index >= 0 && index < count)
         let place = places[index]
         return Entry(path: paths[Int(place.path)], offset: Int(place.offset), length: Int(place.length))
     }
 
-    /// Bytes of an entry that goes along the same path as the one before it and lies behind it; nil of one that does not.
+    /// Returns the size in bytes of the entry at `index` if it follows an entry of the same path; nil otherwise.
     public func lengthOfMore(_ index: Int) -> Int? {
         precondition(index >= 0 && index < count)
         guard index > 0, places[index].path == places[index - 1].path else { return nil }
         return Int(places[index].length)
     }
 
-    /// The bytes of one datagram.
+    /// Returns the bytes of one datagram. They are valid until the batch changes.
     public func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: memory[entry.offset..<entry.offset + entry.length])
     }
 
+    /// Removes all datagrams and keeps the memory.
     public mutating func removeAll() {
         count = 0
         byteCount = 0

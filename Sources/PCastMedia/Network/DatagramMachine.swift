@@ -1,53 +1,58 @@
-/// A state machine whose world is datagrams: the whole of a call (`PeerConnection`) or of a router (`Relay`).
+/// A state machine whose input and output are datagrams, such as a connection (`PeerConnection`) or a whole SFU
+/// (`Relay`).
 ///
-/// It is a `Machine` in all but shape: input is a datagram in the driver's buffer, which the machine may decrypt in
-/// place, and output fills a batch in the driver's memory, so that nothing is allocated or copied for a packet.
-/// One event loop (module IO) drives any of them.
+/// It follows the rules of ``Machine``, but in another form. Input is a datagram in the driver's buffer, which the
+/// machine may decrypt in place. Output fills a batch in the driver's memory. Therefore no packet is copied, and none
+/// needs an allocation. The event loop of the module `PCastIO` drives every such machine.
 public protocol DatagramMachine: ~Copyable, SendableMetatype {
-    /// Takes in one datagram. The bytes are the machine's to overwrite until it returns, and not to keep.
+    /// Processes one datagram. The machine may overwrite the bytes until it returns, and must not keep them.
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
 
-    /// Takes in one datagram that came earlier than the machine's time can say, for that never goes backwards.
-    ///
-    /// - Parameter waited: how long before `now` it came. Nothing follows from it but what is measured by it.
+    /// Processes one datagram that arrived `waited` before `now`, because time never goes backwards from call to call.
+    /// The earlier arrival time is used only for measurements.
     mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant)
 
-    /// Datagrams from these paths come next, in this order. Nothing follows from it; but a machine of thousands of peers
-    /// may have brought near what theirs need.
+    /// Announces the paths of the next datagrams, in order. It does not change the result. A machine of thousands of
+    /// peers may prefetch their memory.
     mutating func expect(from paths: Span<NetworkPath>)
 
-    /// Lets time pass; called when `deadline` or an `opportunity` has come, and harmless at any other time.
+    /// Advances the time. It is called when `deadline` or `opportunity` is reached, and has no effect at other times.
     mutating func advance(to now: Instant)
 
-    /// Appends datagrams that wait to be sent. Answers true when the batch was full and more wait: the driver sends
-    /// the batch and calls again.
+    /// Appends pending datagrams to the batch. Returns true if the batch is full and more are pending: the driver then
+    /// sends the batch and calls again.
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool
 
-    /// A stream connection (ICE-TCP, RFC 6544) was closed by the other side or by an error.
+    /// Notifies the machine that a TCP connection (ICE-TCP, RFC 6544) was closed by the peer or by an error.
     mutating func pathClosed(_ path: NetworkPath, at now: Instant)
 
-    /// Which of the machines beside this one has the peer that a stream's first datagram is from, where several have their
-    /// peers behind the same addresses; nil for none but this.
+    /// Returns the index of the shard that has the peer that sent the first datagram of a path, if several machines
+    /// share the same addresses; nil if no other shard has it.
     func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
-    /// When `advance(to:)` wants to be called next. Asking changes nothing; but it is asked each turn, and a machine of
-    /// kilobytes is not copied for that.
+    /// The time at which `advance(to:)` must be called next; nil if the machine waits for events only. Reading it does
+    /// not change the result. It is `mutating` because it is read in each iteration, and a nonmutating access would
+    /// copy kilobytes.
     var deadline: Instant? { mutating get }
 
-    /// From when `advance(to:)` has something to do for a thread that is awake anyway. Before `deadline` where the machine
-    /// has what may wait for company: thousands of peers would wake the thread one by one.
+    /// The time from which `advance(to:)` has work to do if the thread is awake anyway. It is before `deadline` if some
+    /// work is deferrable, because thousands of peers would otherwise wake the thread one by one.
     var opportunity: Instant? { mutating get }
 }
 
 extension DatagramMachine where Self: ~Copyable {
+    /// Processes the datagram as one that arrives now.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
     ) { handle(datagram, from: path, at: now) }
 
+    /// Does nothing.
     public mutating func expect(from paths: Span<NetworkPath>) {}
 
+    /// Returns nil.
     public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
 
+    /// The same as `deadline`.
     public var opportunity: Instant? { mutating get { deadline } }
 }

@@ -1,21 +1,22 @@
 extension IPAddress {
-    /// An address of the public internet: none of those that the registries of special-purpose addresses keep for this
-    /// machine, a private network, documentation, multicast and the like (RFC 6890 and its successors at IANA).
+    /// Whether this is an address of the public internet. It is false for the special-purpose addresses of RFC 6890 and
+    /// of IANA's registries: this host, private networks, documentation, multicast and others.
     ///
-    /// What is named by a stranger is reached only if this holds, as it may name what stands behind our own firewall.
-    /// Addresses that hold an IPv4 address (NAT64, 6to4) are as public as that is.
+    /// An address from an unauthenticated or untrusted source is contacted only if it is public, because it may
+    /// otherwise name a host behind our firewall. An address that embeds an IPv4 address (NAT64, 6to4) is public if
+    /// that address is.
     public var isPublic: Bool {
         if let carried { return carried.isPublic }
         return !Self.special.contains { $0.contains(self) }
     }
 
-    /// The IPv4 address that a translator would make of this one.
+    /// The embedded IPv4 address to which a translator forwards; nil if there is none.
     private var carried: IPAddress? {
         guard family == .v6 else { return nil }
         let (high, low) = v6
-        // The well-known prefix of NAT64 (RFC 6052).
+        // The well-known prefix of NAT64 (RFC 6052, section 2.1).
         if high == 0x0064_FF9B_0000_0000, low >> 32 == 0 { return IPAddress(v4: UInt32(truncatingIfNeeded: low)) }
-        // 6to4 (RFC 3056).
+        // 6to4 (RFC 3056, section 2).
         if high >> 48 == 0x2002 { return IPAddress(v4: UInt32(truncatingIfNeeded: high >> 16)) }
         return nil
     }

@@ -1,11 +1,15 @@
-/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) is always held as the IPv4 address that it
-/// means, so that limits, tokens and candidates agree on who a peer is (IO6).
+/// An IPv4 or IPv6 address.
+///
+/// An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) is always stored as the IPv4 address. Otherwise one peer would have
+/// two addresses, and limits, tokens and candidates would not match it.
 public struct IPAddress: Hashable, Sendable {
+    /// The version of the Internet Protocol.
     public enum Family: UInt8, Sendable { case v4, v6 }
 
+    /// The version of the address.
     public let family: Family
 
-    /// The address in network order, packed: IPv4 in the low 32 bits of `low`.
+    /// The address in network byte order; an IPv4 address is in the lower 32 bits of `low`.
     private let high: UInt64
     private let low: UInt64
 
@@ -15,11 +19,12 @@ public struct IPAddress: Hashable, Sendable {
         self.low = low
     }
 
+    /// Creates an IPv4 address from its 32 bits; the first octet is the uppermost.
     public init(v4 value: UInt32) {
         self.init(family: .v4, high: 0, low: UInt64(value))
     }
 
-    /// Unmaps `::ffff:0:0/96`.
+    /// Creates an IPv6 address from two big-endian halves, or an IPv4 address if it is IPv4-mapped (`::ffff:0:0/96`).
     public init(v6 high: UInt64, _ low: UInt64) {
         if high == 0, low >> 32 == 0xFFFF {
             self.init(v4: UInt32(truncatingIfNeeded: low))
@@ -28,26 +33,32 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The value of an IPv4 address; nil for IPv6.
+    /// The 32 bits of an IPv4 address; nil for IPv6.
     public var v4: UInt32? { family == .v4 ? UInt32(truncatingIfNeeded: low) : nil }
 
-    /// The sixteen bytes as two big-endian halves; IPv4 as IPv4-mapped.
+    /// The 16 bytes as two big-endian halves; an IPv4 address is IPv4-mapped.
     public var v6: (high: UInt64, low: UInt64) {
         family == .v4 ? (0, 0xFFFF_0000_0000 | low) : (high, low)
     }
 
+    /// The IPv4 address 0.0.0.0.
     public static let anyV4 = IPAddress(v4: 0)
+    /// The IPv4 address 127.0.0.1.
     public static let loopbackV4 = IPAddress(v4: 0x7F00_0001)
 
+    /// Whether this is a loopback address: 127.0.0.0/8 or ::1.
     public var isLoopback: Bool { v4.map { $0 >> 24 == 127 } ?? (high == 0 && low == 1) }
 
+    /// Whether this is the unspecified address: 0.0.0.0 or ::.
     public var isUnspecified: Bool { high == 0 && low == 0 }
 
+    /// Whether this is a link-local address: 169.254.0.0/16 or fe80::/10.
     public var isLinkLocal: Bool { v4.map { $0 >> 16 == 0xA9FE } ?? (high >> 54 == 0xFE80 >> 6) }
 }
 
 extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
-    /// Reads the textual forms of RFC 1123 (dotted IPv4) and RFC 4291, section 2.2 (IPv6, no zone).
+    /// Parses dotted decimal IPv4 (RFC 1123, section 2.1) or IPv6 without a zone (RFC 4291, section 2.2); nil for other
+    /// text.
     public init?(_ text: String) {
         if let v4 = Self.parseV4(text.utf8[...]) {
             self.init(v4: v4)
@@ -88,7 +99,7 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         return (pack(0..<4), pack(4..<8))
     }
 
-    /// Dotted IPv4 may stand for the last two groups of an address, so only where the text is its end.
+    /// Parses groups of IPv6. The last two groups of an address may be a dotted IPv4 address.
     private static func parseGroups(_ text: Substring, isEnd: Bool, into groups: inout [UInt16]) -> Bool {
         if text.isEmpty { return true }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
@@ -108,7 +119,7 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         return true
     }
 
-    /// Dotted IPv4, or IPv6 in the canonical form of RFC 5952.
+    /// The address in dotted decimal form, or in the canonical form of IPv6 (RFC 5952).
     public var description: String {
         if let v4 {
             return "\(v4 >> 24).\(v4 >> 16 & 255).\(v4 >> 8 & 255).\(v4 & 255)"

@@ -1,25 +1,26 @@
-/// An address of foreign media, which a stream is pulled from or pushed to (RFC 3986, section 3).
+/// The URI of external media, from which a stream is pulled or to which it is pushed (RFC 3986, section 3).
 ///
-/// Read strictly: what it is taken apart into is put together again for the library that opens it, so that both see the
-/// same host.
+/// Parsing is strict: the parts are joined again for the library that opens the URI, so both see the same host.
 public struct MediaURI: Hashable, Sendable {
+    /// The supported URI schemes.
     public enum Scheme: String, Hashable, Sendable, CaseIterable {
         case http, https, rtsp, srt, rtmp, rtmps, file
     }
 
+    /// The scheme.
     public let scheme: Scheme
-    /// Name and password as they stand before the host.
+    /// The user name and password before the host, still percent-encoded; nil if absent.
     public let userInfo: String?
     /// A name or an address, IPv6 without brackets; empty for a file.
     public let host: String
-    /// Zero for a file.
+    /// The port; the default of the scheme if absent, and 0 for a file.
     public let port: UInt16
-    /// Path and query, as they stand after the authority.
+    /// The path and query that follow the authority.
     public let path: String
 
     private static let longest = 4_096
 
-    /// - Returns: nil for what is no such address, and for one that could be read in two ways.
+    /// Parses a URI; nil if it is not supported, is longer than 4,096 bytes, or is ambiguous.
     public init?(_ text: String) {
         guard text.utf8.count <= Self.longest, text.utf8.allSatisfy(Self.isPlain),
             let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"),
@@ -45,7 +46,7 @@ public struct MediaURI: Hashable, Sendable {
         (self.host, self.port) = (host, port)
     }
 
-    /// Printable ASCII without what programs read differently.
+    /// Returns whether a byte is printable ASCII that all parsers read in the same way.
     private static func isPlain(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte) && !"\\\"<>^`{|}".utf8.contains(byte)
     }
@@ -69,24 +70,24 @@ public struct MediaURI: Hashable, Sendable {
         return (String(host), port)
     }
 
-    /// The same address with a number in place of the host, which nobody resolves again.
+    /// Returns the URI with the host replaced by a resolved address, so that the name is not resolved a second time.
     public func text(at address: TransportAddress) -> String {
         "\(scheme.rawValue)://\(userInfo.map { $0 + "@" } ?? "")\(address)\(path)"
     }
 
-    /// Values of one name in the query.
+    /// Returns all values of a parameter of the query.
     public func query(_ name: String) -> [String] {
         guard let mark = path.firstIndex(of: "?") else { return [] }
         return path[mark...].dropFirst().split(separator: "&").filter { $0.hasPrefix(name + "=") }
             .map { String($0.dropFirst(name.count + 1)) }
     }
 
-    /// Whether others connect to it, rather than it to them: `srt://0.0.0.0:PORT?mode=listener`.
+    /// Whether the remote peer connects to this URI instead of the reverse, as for `srt://0.0.0.0:PORT?mode=listener`.
     public var isListener: Bool { scheme == .srt && query("mode") == ["listener"] }
 }
 
 extension MediaURI.Scheme {
-    /// SRT has none.
+    /// The default port; nil for SRT, which has none, and for files.
     var usualPort: UInt16? {
         switch self {
         case .http: 80
@@ -99,7 +100,7 @@ extension MediaURI.Scheme {
 }
 
 extension MediaURI: CustomStringConvertible {
-    /// Without what may be secret: user, query, and of RTMP the stream's key.
+    /// The URI without parts that may be secret: user information, query and, for RTMP, the stream key.
     public var description: String {
         var shown = path.prefix { $0 != "?" }
         if scheme == .rtmp || scheme == .rtmps {

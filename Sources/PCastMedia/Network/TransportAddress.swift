@@ -1,8 +1,11 @@
-/// An IP address and a port (RFC 8489's noun).
+/// An IP address and a port (RFC 8489, section 4).
 public struct TransportAddress: Hashable, Sendable {
+    /// The IP address.
     public var ip: IPAddress
+    /// The port.
     public var port: UInt16
 
+    /// Creates a transport address.
     public init(ip: IPAddress, port: UInt16) {
         self.ip = ip
         self.port = port
@@ -10,7 +13,7 @@ public struct TransportAddress: Hashable, Sendable {
 }
 
 extension TransportAddress: CustomStringConvertible, LosslessStringConvertible {
-    /// Reads `127.0.0.1:8189` and `[::1]:8189`.
+    /// Parses text such as `127.0.0.1:8189` or `[::1]:8189`; nil for other text.
     public init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":") else { return nil }
         let digits = text[text.index(after: colon)...]
@@ -25,5 +28,6 @@ extension TransportAddress: CustomStringConvertible, LosslessStringConvertible {
         self.init(ip: ip, port: port)
     }
 
+    /// The address and port, with an IPv6 address in brackets.
     public var description: String { ip.family == .v4 ? "\(ip):\(port)" : "[\(ip)]:\(port)" }
 }

@@ -1,10 +1,10 @@
-/// An address of the web as people and programs write it, brought into the form that is sent.
+/// Functions that normalize `http`, `https` and `data` URIs.
 public enum WebURI {
-    /// Returns the address with everything encoded that may not stand in it, as browsers do (URL standard, section 4.4): spaces,
-    /// letters beyond ASCII, brackets and the like, each byte of UTF-8 as `%XX`. What is encoded already stays as it is.
+    /// Returns the URI with all characters percent-encoded that may not occur in it, as browsers do (URL Standard,
+    /// section 4.4): spaces, non-ASCII characters, brackets and others. Existing percent-encoding does not change.
     ///
-    /// White space around it and line breaks in it are left out, and the fragment, which is not sent. An address of another scheme
-    /// than `http` and `https` stays as it is.
+    /// Surrounding white space, line breaks and the fragment are removed. A URI of another scheme than `http` and
+    /// `https` is returned as it is.
     public static func escaped(_ text: String) -> String {
         let plain = String(
             decoding: text.utf8.filter { $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
@@ -25,7 +25,7 @@ public enum WebURI {
             if byte == UInt8(ascii: "#") { break }
             if byte == UInt8(ascii: "?") { isQuery = true }
             switch byte {
-            // A slash, as browsers read it.
+            // Browsers treat a backslash as a slash.
             case UInt8(ascii: "\\") where !isQuery: result.append(UInt8(ascii: "/"))
             case UInt8(ascii: "%") where !isEncoding(bytes[index...]): result += encoded(byte)
             case UInt8(ascii: "%"): result.append(byte)
@@ -53,7 +53,8 @@ public enum WebURI {
         return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
-    /// Unreserved and reserved characters (RFC 3986, section 2), but for brackets, which only an address of IPv6 has.
+    /// Returns whether a byte is an unreserved or reserved character (RFC 3986, section 2), except brackets, which only
+    /// IPv6 hosts contain.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -63,7 +64,7 @@ public enum WebURI {
         }
     }
 
-    /// The media type and the bytes of a `data:` URI (RFC 2397); nil for what is none, or cannot be read.
+    /// Returns the media type and the bytes of a `data:` URI (RFC 2397); nil for another URI or invalid base64.
     public static func data(_ text: String) -> (type: String, bytes: [UInt8])? {
         guard text.prefix(5).lowercased() == "data:", let comma = text.utf8.firstIndex(of: UInt8(ascii: ",")) else {
             return nil

@@ -1,7 +1,7 @@
-/// How brightness and colours of a picture are made of red, green and blue (ITU-T H.273, table 4).
+/// The matrix that converts between RGB and luma and chroma (ITU-T H.273, table 4).
 public enum MatrixCoefficients: Hashable, Sendable {
-    /// ITU-R BT.601: cameras, and what nothing is said of (H.273, 5 and 6).
+    /// ITU-R BT.601 (H.273, code points 5 and 6). Cameras use it, and it is the default.
     case bt601
-    /// ITU-R BT.709: films and television of high definition (H.273, 1).
+    /// ITU-R BT.709 for high-definition video (H.273, code point 1).
     case bt709
 }

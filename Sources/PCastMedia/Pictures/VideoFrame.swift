@@ -1,30 +1,33 @@
-/// One decoded picture in I420 (4:2:0, three planes, limited range), immutable once made.
+/// A decoded, immutable video frame in I420 (4:2:0, three planes, limited range).
 ///
-/// A class, because a picture is shared by reference between renderer, screenshot and preview; its memory goes back
-/// to where it came from (a pool) when the last of them lets go.
+/// It is a class because renderer, screenshot and preview share a frame by reference. When the last reference is gone,
+/// the memory returns to its owner, such as a pool.
 public final class VideoFrame: @unchecked Sendable {  // the planes are written only before `init` returns
+    /// The size of the frame in pixels.
     public let dimensions: Dimensions
 
-    /// When the picture was captured, UTC; nil when nobody knows.
+    /// The UTC time of capture; nil if unknown.
     public let captureTime: WallTime?
 
-    /// Its moment in the track.
+    /// The time in the track.
     public let timestamp: MediaTime
 
-    /// How its samples are to be read; always of limited range.
+    /// The color space of the samples, always with limited range.
     public let color: VideoColor
 
-    /// How its luma and chroma were made of red, green and blue.
+    /// The matrix that converts to RGB.
     public var matrix: MatrixCoefficients { color.matrix }
 
-    /// Y, then U, then V, each plane's rows `strideY` or `strideUV` apart.
+    /// The planes Y, U and V. The rows of a plane are `strideY` or `strideUV` bytes apart.
     public let memory: UnsafeMutableRawBufferPointer
+    /// The distance between rows of the luma plane in bytes.
     public let strideY: Int
+    /// The distance between rows of a chroma plane in bytes.
     public let strideUV: Int
 
     private let release: (UnsafeMutableRawBufferPointer) -> Void
 
-    /// The bytes that an I420 picture takes with rows padded to `alignment`.
+    /// Returns the strides and the total size in bytes of an I420 frame whose rows are padded to `alignment`.
     public static func layout(
         _ dimensions: Dimensions, alignment: Int = 32
     ) -> (strideY: Int, strideUV: Int, byteCount: Int) {
@@ -35,9 +38,8 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
         return (strideY, strideUV, byteCount)
     }
 
-    /// - Parameters:
-    ///   - memory: at least `layout(dimensions).byteCount` bytes, laid out as `layout` says.
-    ///   - release: takes the memory back; called once.
+    /// Creates a frame from memory that holds at least `layout(dimensions).byteCount` bytes in that layout. `release`
+    /// is called once to return the memory. Traps if the memory is too small or the range of `color` is not limited.
     public init(
         dimensions: Dimensions, captureTime: WallTime?, timestamp: MediaTime, color: VideoColor = .bt601,
         memory: UnsafeMutableRawBufferPointer,
@@ -58,13 +60,16 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
 
     deinit { release(memory) }
 
+    /// The luma plane.
     public var planeY: UnsafeMutablePointer<UInt8> {
         memory.baseAddress!.assumingMemoryBound(to: UInt8.self)
     }
+    /// The first chroma plane (Cb).
     public var planeU: UnsafeMutablePointer<UInt8> { planeY + strideY * dimensions.height }
+    /// The second chroma plane (Cr).
     public var planeV: UnsafeMutablePointer<UInt8> { planeU + strideUV * ((dimensions.height + 1) / 2) }
 
-    /// The same picture under another time. It keeps this one alive.
+    /// Returns the same frame with other times. The copy shares the memory of this frame and keeps it alive.
     public func retimed(captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
         VideoFrame(
             dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, color: color, memory: memory,

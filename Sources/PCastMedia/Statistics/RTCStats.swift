@@ -1,13 +1,14 @@
-/// What every object of a statistics report has (W3C webrtc, `RTCStats`).
+/// The members that each object of a statistics report has (W3C webrtc, `RTCStats`).
 public protocol RTCStats: Encodable, Sendable {
-    /// Stays the same for the same thing from one report to the next.
+    /// The identifier of the object, which is the same in each report.
     var id: String { get }
-    /// When the values were taken: milliseconds since 1970, with fraction.
+    /// The time of the values in milliseconds since 1970, with a fraction.
     var timestamp: Double { get }
+    /// The type of the object.
     var type: RTCStatsType { get }
 }
 
-/// What an object of a statistics report is about (W3C webrtc-stats, `RTCStatsType`).
+/// The type of an object of a statistics report (W3C webrtc-stats, `RTCStatsType`).
 public enum RTCStatsType: String, Hashable, Sendable, Encodable, CaseIterable {
     case codec
     case inboundRTP = "inbound-rtp"

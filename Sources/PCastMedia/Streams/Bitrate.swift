@@ -1,10 +1,14 @@
-/// A rate of data in bits a second.
+/// A bit rate in bits per second.
 public struct Bitrate: Hashable, Comparable, Sendable {
+    /// The number of bits per second.
     public var bitsPerSecond: Int64
 
+    /// Creates a bit rate from a number of bits per second.
     public init(bitsPerSecond: Int64) { self.bitsPerSecond = bitsPerSecond }
 
+    /// Returns a bit rate of a number of kilobits (1,000 bits) per second.
     public static func kilobits(_ count: Int64) -> Bitrate { Bitrate(bitsPerSecond: count * 1_000) }
 
+    /// Returns whether the left bit rate is lower.
     public static func < (left: Bitrate, right: Bitrate) -> Bool { left.bitsPerSecond < right.bitsPerSecond }
 }

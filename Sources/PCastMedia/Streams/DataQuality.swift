@@ -1,38 +1,42 @@
-/// How well a stream gets through, for showing to people (seed 004, "Data Quality Feedback", has the matrix).
+/// The quality of a stream's delivery, as it is shown to users.
 public struct DataQuality: Hashable, Sendable {
-    /// What of the stream arrives (Phenix: `PhenixDataQualityStatus`); less of it is smaller.
+    /// The part of the stream that arrives (Phenix: `PhenixDataQualityStatus`). A smaller part is less.
     public enum Status: String, Hashable, Sendable, CaseIterable {
         case noData = "no-data"
         case audioOnly = "audio-only"
         case all
     }
 
-    /// What holds the rest back (Phenix: `PhenixDataQualityReason`).
+    /// The reason why the rest does not arrive (Phenix: `PhenixDataQualityReason`).
     public enum Reason: String, Hashable, Sendable, CaseIterable {
         case none
-        /// The publisher's uplink.
+        /// The publisher's uplink is the limit.
         case uploadLimited = "upload-limited"
-        /// The viewer's downlink.
+        /// The subscriber's downlink is the limit.
         case downloadLimited = "download-limited"
-        /// Told to viewers: the publisher sends less.
+        /// The publisher sends less. Only subscribers receive this reason.
         case publisherLimited = "publisher-limited"
-        /// Others share the limit, such as many viewers of a stream with one bitrate.
+        /// The limit is shared with others, such as many subscribers of a stream with one bit rate.
         case networkLimited = "network-limited"
     }
 
+    /// The part of the stream that arrives.
     public var status: Status
+    /// The reason why the rest does not arrive.
     public var reason: Reason
 
+    /// Creates a value from status and reason.
     public init(status: Status, reason: Reason) {
         self.status = status
         self.reason = reason
     }
 
-    /// Everything gets through, and nothing is held back: what holds until something else is known.
+    /// All media arrives and nothing is limited. It is the value until another is known.
     public static let good = DataQuality(status: .all, reason: .none)
 }
 
 extension DataQuality.Status: Comparable {
+    /// Returns whether the left status is a smaller part of the stream.
     public static func < (left: DataQuality.Status, right: DataQuality.Status) -> Bool { left.order < right.order }
 
     private var order: Int {

@@ -1,17 +1,23 @@
-/// A stream, as Phenix names it: what one publisher publishes and many view.
+/// The identifier of a stream, which one publisher publishes and many subscribers view (Phenix: stream ID).
 public struct StreamID: Hashable, Sendable, CustomStringConvertible {
+    /// The identifier as text.
     public let description: String
+    /// Creates an identifier from its text.
     public init(_ text: String) { description = text }
 }
 
-/// One authenticated conversation of a client with the platform.
+/// The identifier of an authenticated session of a client with the platform.
 public struct SessionID: Hashable, Sendable, CustomStringConvertible {
+    /// The identifier as text.
     public let description: String
+    /// Creates an identifier from its text.
     public init(_ text: String) { description = text }
 }
 
-/// An application: whose tokens are signed with one secret.
+/// The identifier of an application. One secret signs the tokens of an application.
 public struct ApplicationID: Hashable, Sendable, CustomStringConvertible {
+    /// The identifier as text.
     public let description: String
+    /// Creates an identifier from its text.
     public init(_ text: String) { description = text }
 }

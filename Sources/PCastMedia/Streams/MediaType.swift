@@ -1,4 +1,4 @@
-/// Video or audio (Phenix: `PhenixMediaType`).
+/// The kind of media (Phenix: `PhenixMediaType`).
 public enum MediaType: String, Sendable, CaseIterable, Encodable {
     case video
     case audio

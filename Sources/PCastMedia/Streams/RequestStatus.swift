@@ -1,26 +1,26 @@
-/// How a request to the platform or to a device ended (Phenix: `PhenixRequestStatus`, with its numbers).
+/// The result of a request to the platform or a device (Phenix: `PhenixRequestStatus` with its numbers).
 public enum RequestStatus: Int, Sendable, CaseIterable {
     case ok = 200
-    /// No stream is available to subscribe to.
+    /// No stream is available for subscribing.
     case noStreamPlaying = 299
-    /// Missing or invalid arguments; try again with others.
+    /// Arguments are missing or invalid. Retry with other ones.
     case badRequest = 400
-    /// A new token is required; do not retry with this one.
+    /// A new token is required. Do not retry with the same one.
     case unauthorized = 401
-    /// In conflict with the current state, such as a device that another program uses.
+    /// The request conflicts with the current state, such as a device that another program uses.
     case conflict = 409
-    /// No longer available.
+    /// The object no longer exists.
     case gone = 410
     case notInitialized = 412
     case notStarted = 417
-    /// Refused because of load; retry with back-off.
+    /// The request was rejected because of load. Retry with back-off.
     case rateLimited = 429
     case upgradeRequired = 499
-    /// Failed; retry once.
+    /// The request failed. Retry once.
     case failed = 500
-    /// Refused for want of capacity; retry with back-off.
+    /// The request was rejected because of insufficient capacity. Retry with back-off.
     case capacity = 503
     case timeout = 504
-    /// Not ready yet; retry.
+    /// The object is not ready yet. Retry.
     case notReady = 599
 }

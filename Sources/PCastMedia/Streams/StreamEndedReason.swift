@@ -1,6 +1,6 @@
-/// Why a stream ended (seed 004, "PhenixStreamEndedReason").
+/// The reason why a stream ended (Phenix: `PhenixStreamEndedReason`).
 public enum StreamEndedReason: String, Sendable, CaseIterable {
-    /// Normally.
+    /// The stream ended normally.
     case ended
     case failed
     case censored
@@ -9,11 +9,11 @@ public enum StreamEndedReason: String, Sendable, CaseIterable {
     case appBackground = "app-background"
     case overload
     case pcastStop = "pcast-stop"
-    /// A reason of the application's own; the text is in the description that comes with it.
+    /// A reason that the application defines. The accompanying description contains its text.
     case custom
 
-    /// Reads the reason string of the wire (`StreamEnded.reason`, `DestroyStream.reason`); what is no known word is
-    /// custom, and the caller keeps the text as description.
+    /// Parses the reason of the protocol (`StreamEnded.reason`, `DestroyStream.reason`). Unknown text is `custom`, and
+    /// the caller keeps the text as the description.
     public init(wire text: String) {
         switch text {
         case "", "none", "ended": self = .ended

@@ -1,17 +1,17 @@
-/// Hears when the clapper's 1 kHz tone begins, to a fraction of a millisecond.
+/// Detects the beginning of the 1 kHz tone of the test signal with an error of less than a millisecond.
 ///
-/// A running correlation with 1 kHz over one period (1 ms) rises from nothing to the tone's full level as the window
-/// moves over its beginning, and is at half of it when the beginning stands in the window's middle. The level is known
-/// 20 ms later, and only then is the tone judged: it must be pure, or music would be taken for it.
+/// A running correlation with 1 kHz over one period (1 ms) rises from zero to the level of the tone while the window
+/// moves over the beginning. It is at half the level when the beginning is in the middle of the window. The level is
+/// known 20 ms later. Then the tone is checked for purity, because music must not be detected.
 public struct ClapperDetector: Sendable {
     private static let period = AudioFrame.sampleRate / ClapperSchedule.frequency
     private static let judgement = 20 * period
     private static let pause = 50 * period
 
-    /// Correlation that may be a tone: a sine at -40 dBFS.
+    /// The minimum correlation of a tone, which is a sine at -40 dBFS.
     private static let leastLevel = 0.01
 
-    /// The tone's share of the energy that it must have.
+    /// The minimum share of the tone in the energy.
     private static let leastPurity = 0.7
 
     private let cosine: [Double]
@@ -21,12 +21,13 @@ public struct ClapperDetector: Sendable {
     private var inPhase = 0.0
     private var inQuadrature = 0.0
 
-    /// Samples since the tone may have begun, and the level at each.
+    /// The samples since the possible beginning of a tone, and the level at each.
     private var samples: [Double] = []
     private var levels: [Double] = []
-    /// Samples of quiet before this one; a listener who comes in the middle of a tone has heard none.
+    /// The number of quiet samples before the current one. A tone that began before the first sample is not detected.
     private var quietSamples = 0
 
+    /// Creates a detector that has received no audio.
     public init() {
         cosine = (0..<Self.period).map { Self.cosine(turn: Double($0) / Double(Self.period)) }
         sine = (0..<Self.period).map { Self.cosine(turn: Double($0) / Double(Self.period) - 0.25) }
@@ -35,8 +36,9 @@ public struct ClapperDetector: Sendable {
         samples.reserveCapacity(Self.judgement)
     }
 
-    /// Listens to the next frame of a continuous track. Answers where a tone began, from the frame's first sample on:
-    /// negative when in an earlier frame, because a tone is known 20 ms after it began.
+    /// Processes the next frame of a continuous track. Returns the beginning of a tone relative to the first sample of
+    /// the frame; nil if none was detected. It is negative if the tone began in an earlier frame, because detection
+    /// takes 20 ms.
     public mutating func listen(to frame: AudioFrame) -> TimeSpan? {
         var onset: TimeSpan?
         let scale = 1 / (32_768 * Double(frame.channels))
@@ -50,7 +52,8 @@ public struct ClapperDetector: Sendable {
         return onset
     }
 
-    /// Takes in one sample; answers how many samples ago a tone began, when that has just become known.
+    /// Processes one sample. Returns the number of samples since the beginning of a tone if it was just detected; nil
+    /// otherwise.
     private mutating func advance(_ sample: Double) -> Double? {
         let slot = Int(position % Int64(Self.period))
         let leaving = window[slot]
@@ -76,7 +79,7 @@ public struct ClapperDetector: Sendable {
         return judge()
     }
 
-    /// Sums the window anew, so that rounding cannot pile up.
+    /// Computes the sums of the window from its samples, so that rounding errors do not accumulate.
     private mutating func recompute() {
         inPhase = 0
         inQuadrature = 0
@@ -86,7 +89,7 @@ public struct ClapperDetector: Sendable {
         }
     }
 
-    /// How many samples ago the tone began; nil when the sound was none.
+    /// Returns the number of samples since the beginning of the tone; nil if the audio was not the tone.
     private func judge() -> Double? {
         let half = levels.count / 2
         let steady = levels[half...].reduce(0, +) / Double(levels.count - half)
@@ -98,11 +101,11 @@ public struct ClapperDetector: Sendable {
             let rise = levels[index] - levels[index - 1]
             crossing -= (levels[index] - steady / 2) / rise
         }
-        // The window ends at the crossing, and the tone's beginning stands in its middle.
+        // The window ends at the crossing, and the tone begins in its middle.
         return Double(levels.count - 1) - crossing + Double(Self.period) / 2 - 0.5
     }
 
-    /// The share of the energy that lies at 1 kHz, give or take the inverse of the length (100 Hz).
+    /// Returns the share of the energy at 1 kHz, with a tolerance of the inverse of the duration (100 Hz).
     private func purity(of part: ArraySlice<Double>) -> Double {
         var (real, imaginary, energy) = (0.0, 0.0, 0.0)
         for (index, sample) in part.enumerated() {
@@ -114,7 +117,8 @@ public struct ClapperDetector: Sendable {
         return 2 * (real * real + imaginary * imaginary) / (Double(part.count) * energy)
     }
 
-    /// The cosine of a part of a turn, by its series: the nouns know no mathematics library.
+    /// Returns the cosine of a fraction of a full turn by its power series, because this module imports no mathematics
+    /// library.
     private static func cosine(turn: Double) -> Double {
         let folded = (turn - turn.rounded()) * 2 * Double.pi
         var term = 1.0

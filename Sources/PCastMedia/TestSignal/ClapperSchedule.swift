@@ -1,14 +1,15 @@
-/// When the clapper of the test signal is heard and seen: during the first 100 ms of every UTC second.
+/// The schedule of the tone and disc of the test signal: the first 100 ms of each UTC second.
 public enum ClapperSchedule {
-    /// How long the tone sounds and the disc stands.
+    /// The duration of the tone and the disc.
     public static let length = TimeSpan.milliseconds(100)
 
-    /// The tone's frequency in hertz.
+    /// The frequency of the tone in hertz.
     public static let frequency = 1_000
 
+    /// Returns whether the tone and the disc are present at a time.
     public static func isClapping(at time: WallTime) -> Bool { time - second(of: time) < length }
 
-    /// The UTC second that has begun last.
+    /// Returns the beginning of the UTC second that contains a time.
     public static func second(of time: WallTime) -> WallTime {
         let billion: Int64 = 1_000_000_000
         let rest = (time.nanosecondsSinceEpoch % billion + billion) % billion

@@ -1,19 +1,20 @@
-/// What the time strip of a test picture says: which frame it is, and when it was captured.
+/// The content of a test picture's time strip: the frame's number and capture time.
 public struct TestPictureStamp: Hashable, Sendable {
-    /// Frames of the source, modulo 65,536.
+    /// The number of the frame, modulo 65,536.
     public var counter: UInt16
 
-    /// UTC milliseconds since 1970, modulo 2^40.
+    /// The capture time in milliseconds since 1970 (UTC), modulo 2^40.
     public let milliseconds: Int64
 
     private static let modulus: Int64 = 1 << 40
 
+    /// Creates the content from a number and a capture time, which is rounded down to a millisecond.
     public init(counter: UInt16, captureTime: WallTime) {
         self.counter = counter
         milliseconds = captureTime.millisecondsSinceEpoch & (Self.modulus - 1)
     }
 
-    /// Reads the 64 bits of a strip; nil when their checksum is wrong.
+    /// Parses the 64 bits of a strip; nil if the checksum is wrong.
     public init?(bits: UInt64) {
         let body = bits >> 8
         guard CyclicRedundancyCheck8.checksum(Self.bytes(of: body)) == UInt8(truncatingIfNeeded: bits) else {
@@ -23,13 +24,14 @@ public struct TestPictureStamp: Hashable, Sendable {
         milliseconds = Int64(body & UInt64(Self.modulus - 1))
     }
 
-    /// The 64 bits of the strip, the first cell's the most significant.
+    /// The 64 bits of the strip. The first cell is the most significant bit.
     public var bits: UInt64 {
         let body = UInt64(counter) << 40 | UInt64(milliseconds)
         return body << 8 | UInt64(CyclicRedundancyCheck8.checksum(Self.bytes(of: body)))
     }
 
-    /// The capture time that lies nearest to `reference` (the strip repeats itself after 34 years), to the millisecond.
+    /// Returns the capture time nearest to `reference` with a precision of a millisecond. The values of the strip
+    /// repeat every 34 years.
     public func captureTime(near reference: WallTime) -> WallTime {
         let now = reference.millisecondsSinceEpoch
         var difference = (milliseconds - now) & (Self.modulus - 1)

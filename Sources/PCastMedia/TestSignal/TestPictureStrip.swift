@@ -1,24 +1,25 @@
-/// The time strip of the test picture: 64 cells across the top of the picture, white for 1 and black for 0, that carry
-/// a `TestPictureStamp` through any encoder and scaler.
+/// The time strip of the test picture: 64 cells across the top, white for 1 and black for 0. They carry a
+/// ``TestPictureStamp`` through any encoder and scaler.
 public enum TestPictureStrip {
+    /// The number of cells.
     public static let cellCount = 64
 
-    /// Luma of a cell in limited range.
+    /// The luma of a cell in limited range.
     private static let white: UInt8 = 235
     private static let black: UInt8 = 16
 
-    /// Between the brightest and the darkest cell of a strip that can be believed, in steps of luma.
+    /// The minimum difference in luma between the brightest and the darkest cell of a valid strip.
     private static let leastContrast = 60
 
-    /// Rows that the strip takes in a picture that is drawn at this height.
+    /// Returns the number of rows of the strip in a frame that is drawn with this height.
     public static func rowCount(pictureHeight: Int) -> Int { max(16, pictureHeight / 18) }
 
-    /// The columns of a cell.
+    /// Returns the columns of a cell.
     public static func columns(ofCell cell: Int, pictureWidth: Int) -> Range<Int> {
         cell * pictureWidth / cellCount..<(cell + 1) * pictureWidth / cellCount
     }
 
-    /// Draws the strip into the top rows of an I420 picture.
+    /// Draws the strip into the top rows of an I420 frame.
     public static func draw(_ stamp: TestPictureStamp, into frame: VideoFrame) {
         let dimensions = frame.dimensions
         let rows = min(rowCount(pictureHeight: dimensions.height), dimensions.height)
@@ -37,7 +38,7 @@ public enum TestPictureStrip {
         }
     }
 
-    /// Reads the strip of a picture of any size; nil when it holds none, or one that is damaged.
+    /// Reads the strip of a frame of any size; nil if there is none or it is damaged.
     public static func read(_ frame: VideoFrame) -> TestPictureStamp? {
         let dimensions = frame.dimensions
         guard dimensions.width >= cellCount, dimensions.height >= 18 else { return nil }
@@ -49,8 +50,8 @@ public enum TestPictureStrip {
         return TestPictureStamp(bits: cells.reduce(0) { $0 << 1 | ($1 > threshold ? 1 : 0) })
     }
 
-    /// The mean luma of the middle of a cell. A picture that was made smaller has a strip of an eighteenth of its
-    /// height, so rows are taken from the middle of that, which a taller strip covers as well.
+    /// Returns the mean luma of the center of a cell. In a frame that was scaled down, the strip has an eighteenth of
+    /// the height. Therefore rows are read from the middle of that part, which a higher strip covers too.
     private static func brightness(ofCell cell: Int, in frame: VideoFrame) -> Int {
         let columns = columns(ofCell: cell, pictureWidth: frame.dimensions.width)
         let margin = columns.count / 3

@@ -1,4 +1,4 @@
-/// The base 64 encoding of RFC 4648, section 4: the standard alphabet, padded, on one line.
+/// The base64 encoding (RFC 4648, section 4): the standard alphabet with padding, on one line.
 public enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -11,6 +11,7 @@ public enum Base64 {
 
     private static let padding = UInt8(ascii: "=")
 
+    /// Returns the encoded text with padding.
     public static func encode(_ bytes: [UInt8]) -> String {
         String(decoding: encodedBytes(bytes), as: UTF8.self)
     }
@@ -33,14 +34,13 @@ public enum Base64 {
         return text
     }
 
-    /// The bytes that `text` stands for, at most three for each four characters; nil for a character outside the
-    /// alphabet, a wrong length, or bits left over that are not zero (RFC 4648, section 3.5). Padding may be left out,
-    /// but what is there must be right.
+    /// Decodes text; nil if it has a character outside the alphabet, a wrong length, or nonzero unused bits (RFC 4648,
+    /// section 3.5). Padding is optional, but must be correct if present.
     public static func decode(_ text: String) -> [UInt8]? {
         decode(Array(text.utf8))
     }
 
-    /// As `decode(_:)` for text that is at hand as its ASCII bytes.
+    /// Decodes text that is given as ASCII bytes, like the function for strings.
     public static func decode(_ text: [UInt8]) -> [UInt8]? {
         var end = text.count
         if end % 4 == 0, end > 0, text[end - 1] == padding {

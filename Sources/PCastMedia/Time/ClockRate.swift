@@ -1,19 +1,21 @@
-/// The ticks a second of a media clock, such as an RTP timestamp's.
+/// The rate of a media clock, such as that of RTP timestamps.
 public struct ClockRate: Hashable, Sendable {
+    /// The number of ticks per second.
     public var hertz: Int64
 
+    /// Creates a clock rate. Traps if it is not positive.
     public init(hertz: Int64) {
         precondition(hertz > 0, "a clock rate is positive")
         self.hertz = hertz
     }
 
-    /// 90 kHz, the RTP clock of every video codec here (RFC 6184 section 8.2.1, RFC 7741 section 6.1).
+    /// 90 kHz, the RTP clock rate of all supported video codecs (RFC 6184, section 8.2.1; RFC 7741, section 6.1).
     public static let video = ClockRate(hertz: 90_000)
 
-    /// 48 kHz, the RTP clock of Opus whatever the sampling rate (RFC 7587, section 4.1).
+    /// 48 kHz, the RTP clock rate of Opus at any sampling rate (RFC 7587, section 4.1).
     public static let opus = ClockRate(hertz: 48_000)
 
-    /// Rounds to the nearest tick.
+    /// Returns the number of ticks in a duration, rounded to the nearest one.
     public func ticks(in span: TimeSpan) -> Int64 {
         let (seconds, nanoseconds) = span.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let fraction = nanoseconds * hertz
@@ -21,6 +23,7 @@ public struct ClockRate: Hashable, Sendable {
         return seconds * hertz + rounded
     }
 
+    /// Returns the duration of a number of ticks, rounded towards zero to a nanosecond.
     public func span(ofTicks ticks: Int64) -> TimeSpan {
         let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: hertz)
         return TimeSpan(nanoseconds: seconds * 1_000_000_000 + rest * 1_000_000_000 / hertz)

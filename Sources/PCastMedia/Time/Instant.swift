@@ -1,33 +1,39 @@
-/// A moment on the monotonic clock that the driver of a machine reads; only differences mean anything.
+/// A time on the driver's monotonic clock. Only differences between instants have a meaning.
 ///
-/// The core is told instants and never asks for one (DESIGN: "Time is a parameter").
+/// The core receives instants as parameters and never reads a clock, so that tests control the time.
 public struct Instant: Hashable, Sendable {
-    /// Nanoseconds since the clock's own, arbitrary origin.
+    /// The nanoseconds since the arbitrary origin of the clock.
     public var nanoseconds: Int64
 
+    /// Creates an instant from nanoseconds since the clock's origin.
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
+    /// Returns the instant that is later by a duration.
     public static func + (instant: Instant, span: TimeSpan) -> Instant {
         Instant(nanoseconds: instant.nanoseconds + span.nanoseconds)
     }
 
+    /// Returns the instant that is earlier by a duration.
     public static func - (instant: Instant, span: TimeSpan) -> Instant {
         Instant(nanoseconds: instant.nanoseconds - span.nanoseconds)
     }
 
+    /// Returns the duration between two instants; negative if `later` is before `earlier`.
     public static func - (later: Instant, earlier: Instant) -> TimeSpan {
         TimeSpan(nanoseconds: later.nanoseconds - earlier.nanoseconds)
     }
 
+    /// Moves an instant by a duration.
     public static func += (instant: inout Instant, span: TimeSpan) { instant = instant + span }
 }
 
 extension Instant: Comparable {
+    /// Returns whether the left instant is earlier.
     public static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
 extension Instant {
-    /// The earlier of two deadlines, either of which may be absent.
+    /// Returns the earlier of two optional deadlines; nil if both are nil.
     public static func earlier(_ left: Instant?, _ right: Instant?) -> Instant? {
         guard let left else { return right }
         guard let right else { return left }

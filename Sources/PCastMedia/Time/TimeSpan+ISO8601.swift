@@ -1,7 +1,6 @@
 extension TimeSpan {
-    /// Reads a duration of ISO 8601 in days, hours, minutes and seconds, such as `PT10S`, `PT0.5S` or `P1DT12H`, in capitals
-    /// or not. Years, months and weeks have no fixed length or no use here, and are refused, as is what lasts longer than 100
-    /// years.
+    /// Parses an ISO 8601 duration of days, hours, minutes and seconds, such as `PT10S`, `PT0.5S` or `P1DT12H`, in
+    /// either case. It is nil for other text, for years, months and weeks, and for more than 100 years.
     public init?(iso8601 text: String) {
         let text = text.lowercased()
         guard text.hasPrefix("p"), let seconds = Self.seconds(text.dropFirst()), seconds <= Self.longestDuration else {
@@ -21,7 +20,7 @@ extension TimeSpan {
         return date + time
     }
 
-    /// Numbers, each with its unit, in the order of `units`.
+    /// Returns the sum of numbers with units, in the order of `units`; nil for other text.
     private static func sum(_ text: Substring, units: [(Character, Double)]) -> Double? {
         var rest = text
         var sum = 0.0
@@ -34,7 +33,7 @@ extension TimeSpan {
         return rest.isEmpty ? sum : nil
     }
 
-    /// Digits, and a fraction perhaps; nothing else that `Double` reads.
+    /// Parses digits with an optional fraction; nil for other text that `Double` accepts.
     private static func number(_ text: Substring) -> Double? {
         guard text.count <= 12, text.first?.isNumber == true, text.last?.isNumber == true,
             text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") })

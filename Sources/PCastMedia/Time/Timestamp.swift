@@ -1,6 +1,6 @@
-/// Times as people and other programs read them: UTC, with milliseconds (RFC 3339, a profile of ISO 8601).
+/// Text forms of times in UTC with milliseconds (RFC 3339, a profile of ISO 8601).
 public enum Timestamp {
-    /// Such as `2026-11-21T18:30:00.125Z`.
+    /// Returns the text of a time, such as `2026-11-21T18:30:00.125Z`.
     public static func text(_ time: WallTime) -> String {
         let milliseconds = time.millisecondsSinceEpoch
         let seconds = milliseconds.flooringDivision(by: 1_000)
@@ -12,8 +12,8 @@ public enum Timestamp {
             + digits(milliseconds - seconds * 1_000, 3) + "Z"
     }
 
-    /// Reads it, with or without a fraction of the second, in UTC or with an offset from it. Times outside of what
-    /// `WallTime` holds are its first and last.
+    /// Parses a time with an optional fraction of a second, in UTC or with an offset; nil for other text. A time
+    /// outside the range of `WallTime` becomes its first or last one.
     public static func parse(_ text: String) -> WallTime? {
         var rest = Substring(text).utf8
         guard let year = number(&rest, 4), take(&rest, "-"), let month = number(&rest, 2), take(&rest, "-"),
@@ -47,7 +47,7 @@ public enum Timestamp {
         return Int64(Substring(digits))
     }
 
-    /// In milliseconds; zero where there is none.
+    /// Parses the fraction of a second in milliseconds; 0 if there is none, nil if it has no digits.
     private static func fraction(_ rest: inout Substring.UTF8View) -> Int64? {
         guard take(&rest, ".") else { return 0 }
         let digits = rest.prefix { (0x30...0x39).contains($0) }
@@ -56,7 +56,7 @@ public enum Timestamp {
         return Int64((Substring(digits.prefix(3)) + "00").prefix(3))
     }
 
-    /// In seconds east of Greenwich.
+    /// Parses the offset in seconds east of Greenwich; nil for other text.
     private static func offset(_ rest: inout Substring.UTF8View) -> Int64? {
         if take(&rest, "Zz") { return 0 }
         let isWest = rest.first == UInt8(ascii: "-")
@@ -66,14 +66,14 @@ public enum Timestamp {
         return (hours * 3_600 + minutes * 60) * (isWest ? -1 : 1)
     }
 
-    // MARK: The calendar (Gregorian, proleptic), in years that begin in March so that leap days come last
+    // MARK: Calendar (Gregorian, proleptic; its years begin in March, so that leap days are last)
 
     private static func days(in month: Int64, of year: Int64) -> Int64 {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     private static func day(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let year = month > 2 ? year : year - 1
         let era = year.flooringDivision(by: 400)

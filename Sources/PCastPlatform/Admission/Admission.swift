@@ -3,8 +3,8 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// What every door asks before it lets anybody in, whoever that is: whether there is room, whether they come too often,
-/// whether the platform is closing, and on whose word an address is believed.
+/// The quotas, rate limits and proxy settings that all endpoints check before they serve a client, whoever it is. It
+/// also rejects clients while the platform is stopping.
 final class Admission: Sendable {
     private struct State {
         var limits: PlatformLimits
@@ -17,11 +17,11 @@ final class Admission: Sendable {
         var joins = TokenBuckets<AddressBlock>()
         var metrics = TokenBuckets<AddressBlock>()
         var counts = Counts()
-        /// When a proxy that is not named is told of again.
+        /// The time from which the warning about an unknown proxy may be logged again.
         var nextNote = Instant(nanoseconds: .min)
     }
 
-    /// What was refused since the beginning, by the limit that was reached.
+    /// The number of rejected requests by limit.
     struct Counts: Sendable {
         private(set) var refused: [PlatformLimits.Name: Int] = [:]
 
@@ -43,7 +43,7 @@ final class Admission: Sendable {
 
     var limits: PlatformLimits { state.withLock { $0.limits } }
 
-    /// From now on. Whoever is in stays, also where there are more than may be.
+    /// Changes the limits for later requests. Existing clients stay, even if they exceed the new limits.
     func change(limits: PlatformLimits, trustedProxies: [IPNetwork], proxyField: ProxyField) {
         state.withLock { state in
             state.limits = limits
@@ -52,25 +52,24 @@ final class Admission: Sendable {
         }
     }
 
-    // MARK: Closing
+    // MARK: Stopping
 
-    /// The platform ends: whoever is in is told, nobody is let in any more.
+    /// Whether the platform is stopping. Clients are notified, and new ones are rejected.
     var isDraining: Bool { state.withLock { $0.isDraining } }
 
     func drain() { state.withLock { $0.isDraining = true } }
 
     // MARK: Addresses
 
-    /// Who stands behind a request: our peer, or whom a trusted proxy asks for.
-    ///
-    /// - Parameter values: of the fields of a name.
+    /// Returns the origin of a request: the peer, or the client that a trusted proxy reports. `values` returns the
+    /// values of the header fields with a name.
     func caller(_ peer: IPAddress?, fields values: (String) -> [String]) -> Caller {
         let (proxies, field) = state.withLock { ($0.proxies, $0.proxyField) }
         let isForwarded = Caller.forwardingFields.contains { !values($0).isEmpty }
         guard isForwarded else { return Caller(address: peer) }
         let hops = ForwardedAddress(field, values(field.rawValue))
         let isNamed = peer.map { peer in proxies.contains { $0.contains(peer) } } ?? false
-        // What a proxy on another machine calls loopback is not this machine.
+        // An address that a proxy on another host reports as loopback is not this host.
         let isTold = isNamed && hops.hasLast && peer?.isLoopback == true
         return Caller(address: hops.address(of: peer, trusting: proxies), isHidden: !isTold)
     }
@@ -79,7 +78,7 @@ final class Admission: Sendable {
         caller(peer, fields: values).address
     }
 
-    /// Tells the operator, once a minute at most, that a proxy stands before the platform that is not named.
+    /// Warns the operator, at most once per minute, about requests of a proxy that is not configured as trusted.
     func noteHidden(_ caller: Caller, _ logger: Logger) {
         let now = MonotonicClock.now()
         let isNew: Bool = state.withLock { state in
@@ -96,9 +95,8 @@ final class Admission: Sendable {
             metadata: ["address": "\(caller.address.map(\.description) ?? "unknown")"])
     }
 
-    /// Whether a client's own connection is by TLS, as a proxy that we trust says.
-    ///
-    /// - Parameter values: of the fields of a name.
+    /// Returns whether the client's own connection uses TLS according to a trusted proxy. `values` returns the values
+    /// of the header fields with a name.
     func isSecure(through peer: IPAddress?, fields values: (String) -> [String]) -> Bool {
         isTrustedProxy(peer) && ForwardedAddress.isSecure(state.withLock { $0.proxyField }, values)
     }
@@ -110,17 +108,21 @@ final class Admission: Sendable {
 
     // MARK: Rates
 
-    /// One request of HTTP, or of the protocol.
+    /// Counts an HTTP request or a signaling request.
+    ///
+    /// - Throws: ``Refusal`` if the rate limit is exceeded.
     func takeRequest(from address: IPAddress?, at now: Instant) throws(Refusal) {
         try take(\.requests, .requestsPerSecond, AddressBlock(address), at: now)
     }
 
-    /// One session, stream or view to begin.
+    /// Counts the creation of a session, stream or viewing.
+    ///
+    /// - Throws: ``Refusal`` if the rate limit is exceeded.
     func takeJoin(from address: IPAddress?, at now: Instant) throws(Refusal) {
         try take(\.joins, .joinsPerSecond, AddressBlock(address), at: now)
     }
 
-    /// How often one address may ask for metrics in a second.
+    /// The maximum number of requests for metrics per second and address.
     private static let metricsPerSecond: Int64 = 100
 
     func takeMetrics(from address: IPAddress?, at now: Instant) throws(Refusal) {
@@ -142,10 +144,12 @@ final class Admission: Sendable {
         if let wait { throw .rateLimited(retryAfter: wait) }
     }
 
-    // MARK: Room
+    // MARK: Quotas
 
-    /// - Parameter block: nil for who counts at no address.
-    /// - Throws: `Refusal`, of kind `capacity`.
+    /// Reserves a place for a client of this kind. `block` is nil if the client does not count towards the limit of an
+    /// address.
+    ///
+    /// - Throws: ``Refusal`` with the kind `capacity`.
     func enter(_ kind: Seat.Kind, _ application: ApplicationID?, _ block: AddressBlock?) throws(Refusal) {
         let refusal: Refusal? = state.withLock { state in
             if state.isDraining { return .draining }
@@ -165,10 +169,10 @@ final class Admission: Sendable {
         state.withLock { $0.census[seat.kind]?.leave(seat.application, seat.block) }
     }
 
-    /// A publisher found no bitrate left.
+    /// Counts a publisher that was rejected because no bit rate was available.
     func noteNoBitrate(_ limit: PlatformLimits.Name) { state.withLock { $0.counts.add(limit) } }
 
-    /// How many there are.
+    /// Returns the number of reserved places of a kind.
     func count(of kind: Seat.Kind) -> Int { state.withLock { Int($0.census[kind]?.count ?? 0) } }
 
     private static func bounds(of kind: Seat.Kind, in limits: PlatformLimits) -> Census.Bounds {
@@ -193,9 +197,9 @@ final class Admission: Sendable {
 
     // MARK: Connections
 
-    /// Whether a connection is taken at all; before anything is read of it.
+    /// Returns whether a connection is accepted, before any byte is read.
     ///
-    /// What stands before us brings the connections of many, so that only the number of all is a limit for it.
+    /// A trusted proxy carries the connections of many clients, so only the limit of all connections applies to it.
     func admitConnection(from address: IPAddress?, at now: Instant) -> Bool {
         state.withLock { state in
             let block = AddressBlock(address)

@@ -1,20 +1,20 @@
 import PCastMedia
 
-/// From where a request comes, as far as that is believed.
+/// The origin of a request, as far as it is trusted.
 struct Caller: Hashable, Sendable {
-    /// Nil when the connection is gone already.
+    /// The address of the client; nil if the connection is closed.
     let address: IPAddress?
-    /// The request says that somebody forwards it, and no named proxy says for whom: it may be anybody's, whatever address
-    /// the connection has.
+    /// Whether a proxy forwarded the request and no trusted proxy reports the client. The client is then unknown,
+    /// whatever the address of the connection is.
     var isHidden = false
 
-    /// The fields in which proxies say that they forward a request.
+    /// The header fields with which proxies mark forwarded requests.
     static let forwardingFields = [
         "x-forwarded-for", "forwarded", "via", "x-real-ip", "x-forwarded-host", "x-forwarded-proto",
         "x-forwarded-server",
         "x-forwarded-port", "true-client-ip", "cf-connecting-ip",
     ]
 
-    /// Whether it is of this machine, as far as addresses tell.
+    /// Whether the client is on this host according to its address.
     var isOnThisMachine: Bool { !isHidden && address?.isLoopback == true }
 }

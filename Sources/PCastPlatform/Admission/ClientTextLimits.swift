@@ -1,32 +1,37 @@
-/// How long texts may be that clients write and others are sent, or find in logs and reports: the same at every endpoint.
+/// The limits of text from clients that is sent to others or occurs in logs and reports. They are the same at each
+/// endpoint.
 enum ClientTextLimits {
-    /// Characters (Unicode scalars) of the reason that a stream ends for.
+    /// The maximum number of characters (Unicode scalars) of an end reason.
     static let reason = 120
-    /// Tags, and options, of one stream.
+    /// The maximum number of tags, and of options, of a stream.
     static let count = 64
-    /// Characters of each.
+    /// The maximum number of characters of a tag or option.
     static let text = 256
 
-    /// Bytes of an address of media.
+    /// The maximum size of a media URI in bytes.
     static let uri = 4_096
 
     static func isReason(_ text: String) -> Bool { hasAtMost(reason, text) }
 
-    /// - Throws: `Refusal` of kind `badRequest`.
+    /// Checks the tags of a stream.
+    ///
+    /// - Throws: ``Refusal`` with the kind `badRequest`.
     static func check(tags: [String]) throws(Refusal) {
         guard tags.count <= count, tags.allSatisfy({ !$0.isEmpty && hasAtMost(text, $0) }) else {
             throw Refusal(.badRequest, "A stream has at most \(count) tags, each of 1 to \(text) characters.")
         }
     }
 
-    /// - Throws: as above.
+    /// Checks the options of a stream.
+    ///
+    /// - Throws: ``Refusal`` with the kind `badRequest`.
     static func check(options: [String]) throws(Refusal) {
         guard options.count <= count, options.allSatisfy({ hasAtMost(text, $0) }) else {
             throw Refusal(.badRequest, "A stream has at most \(count) options, each of up to \(text) characters.")
         }
     }
 
-    /// Looks at no more than is needed for the answer.
+    /// Checks the length without counting more than necessary.
     private static func hasAtMost(_ count: Int, _ text: String) -> Bool {
         text.utf8.count <= 4 * count && text.unicodeScalars.count <= count
     }

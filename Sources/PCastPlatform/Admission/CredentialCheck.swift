@@ -2,27 +2,28 @@ import PCastIO
 import PCastMedia
 import Synchronization
 
-/// Checks secrets that could be guessed, wherever they are shown, with one limit for all of an address's failures.
+/// A check of secrets that could be guessed. All endpoints share its limit of failures per address.
 final class CredentialCheck: Sendable {
     private let gatekeeper: Gatekeeper
-    /// The failures by application, and by an empty name for everything else: guesses at one secret do not block the
-    /// correct credentials of another application at the same address. Bounded by the number of applications.
+    /// The failures by application, with an empty name for all other secrets. Guesses at one secret therefore do not
+    /// block the valid credentials of another application at the same address. The number of applications is the bound.
     private let attempts = Mutex<[String: LoginAttempts]>([:])
 
     init(gatekeeper: Gatekeeper) { self.gatekeeper = gatekeeper }
 
-    /// Checks an application's own secret.
+    /// Checks the secret of an application.
     ///
-    /// - Throws: `Refusal`: of kind `unauthorized` for a wrong one, `rateLimited` where too many were.
+    /// - Throws: ``Refusal`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
     func check(_ application: String, secret: String, from address: IPAddress?) throws(Refusal) {
         try check(of: gatekeeper.hasApplication(application) ? application : "", from: address) {
             gatekeeper.isApplication(application, secret: secret)
         }
     }
 
-    /// Checks whatever `isRight` looks at; it is not asked while the address has to wait.
+    /// Checks a secret with `isRight`, which is not called while the address must wait. `name` is the application whose
+    /// secret is checked, or empty.
     ///
-    /// - Parameter name: the application whose secret is tried, or an empty name.
+    /// - Throws: ``Refusal`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
     func check(of name: String = "", from address: IPAddress?, _ isRight: () -> Bool) throws(Refusal) {
         let now = MonotonicClock.now()
         let wait = attempts.withLock { $0[name, default: LoginAttempts()].wait(of: address, at: now) }
@@ -33,7 +34,7 @@ final class CredentialCheck: Sendable {
         }
     }
 
-    /// Compares in a time that tells nothing of where they differ.
+    /// Compares two strings in a time that does not depend on the position of their first difference.
     static func isSame(_ given: String, _ expected: String) -> Bool {
         let (given, expected) = (Array(given.utf8), Array(expected.utf8))
         var difference = given.count ^ expected.count

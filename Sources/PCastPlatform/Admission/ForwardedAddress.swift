@@ -1,18 +1,18 @@
 import PCastMedia
 
-/// What proxies have written into a request about who asks.
+/// The addresses that proxies have written into the header of a request.
 ///
-/// Everybody can write such fields, so that they are read from the right, where the proxy has written that we are
-/// connected to, and only as far to the left as everyone who wrote is trusted. And one field alone is read, the one that the
-/// operator's proxy writes: the other it hands on as the client has written it.
+/// Any client can write such fields. Therefore they are read from the right, where the directly connected proxy writes,
+/// and only as far as each writer is trusted. Only the configured field is read, because the proxy forwards other
+/// fields as the client has written them.
 struct ForwardedAddress: Sendable {
-    /// From left to right: the client first, the last proxy but one at the end; nil for what is no address.
+    /// The addresses from left to right: the client is first. Nil for text that is not an address.
     private let hops: [IPAddress?]
 
-    /// Addresses that are looked at; what is further left is of no proxy that anybody has.
+    /// The maximum number of addresses to read, which exceeds any realistic chain of proxies.
     private static let maximumHops = 32
 
-    /// - Parameter values: of all fields of that name, in their order.
+    /// Parses all values of the field, in order.
     init(_ field: ProxyField, _ values: [String]) {
         let texts =
             switch field {
@@ -22,28 +22,28 @@ struct ForwardedAddress: Sendable {
         hops = texts.suffix(Self.maximumHops).map { Self.address($0) }
     }
 
-    /// Nobody has written any.
+    /// Whether the request has no such field.
     var isEmpty: Bool { hops.isEmpty }
 
-    /// Whether the proxy that we are connected to has written an address.
+    /// Whether the directly connected proxy has written an address.
     var hasLast: Bool { hops.last.map { $0 != nil } ?? false }
 
-    /// - Parameter peer: who we are connected to.
-    /// - Returns: the last one that is no trusted proxy; the peer itself when that is none.
+    /// Returns the last address that is not a trusted proxy, where `peer` is the directly connected address. It is the
+    /// peer itself if that is not trusted; nil if `peer` is nil.
     func address(of peer: IPAddress?, trusting proxies: [IPNetwork]) -> IPAddress? {
         guard var address = peer else { return nil }
         for hop in hops.reversed() {
             guard proxies.contains(where: { $0.contains(address) }) else { return address }
-            // A proxy that does not tell, as by `unknown` or an obfuscated name, is as far as it is known.
+            // A proxy may hide the address by `unknown` or an obfuscated identifier (RFC 7239, section 6). Then the
+            // proxy's own address is the last known one.
             guard let hop else { return address }
             address = hop
         }
         return address
     }
 
-    /// Whether the proxy that we are connected to says that it was asked by HTTPS.
-    ///
-    /// - Parameter values: of the fields of a name.
+    /// Returns whether the directly connected proxy reports a request by HTTPS. `values` returns the values of the
+    /// header fields with a name.
     static func isSecure(_ field: ProxyField, _ values: (String) -> [String]) -> Bool {
         let schemes =
             switch field {
@@ -54,7 +54,7 @@ struct ForwardedAddress: Sendable {
         return schemes.last?.trimming.lowercased().replacing("\"", with: "") == "https"
     }
 
-    /// A parameter of each element (RFC 7239, section 4); empty where it has none.
+    /// Returns a parameter of each element (RFC 7239, section 4); empty text for an element without it.
     private static func elements(_ field: String, _ name: String) -> [String] {
         split(field, at: ",").map { element in
             for pair in split(element, at: ";") {
@@ -66,7 +66,7 @@ struct ForwardedAddress: Sendable {
         }
     }
 
-    /// At separators that do not stand in quotes.
+    /// Splits text at separators outside quoted strings.
     private static func split(_ text: String, at separator: Character) -> [Substring] {
         var isQuoted = false
         var parts: [Substring] = []
@@ -84,7 +84,8 @@ struct ForwardedAddress: Sendable {
         split(String(text), at: separator)
     }
 
-    /// `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `"[2001:db8::1]:4711"`.
+    /// Parses `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `"[2001:db8::1]:4711"`; nil for other
+    /// text.
     private static func address(_ text: String) -> IPAddress? {
         var node = text.trimming[...]
         if node.hasPrefix("\""), node.hasSuffix("\""), node.count >= 2 { node = node.dropFirst().dropLast() }

@@ -2,9 +2,10 @@ import PCastEdgeAuth
 import PCastIO
 import PCastMedia
 
-/// Reads tokens at every door alike: finds the application, checks the signature, enforces each restriction.
+/// The authentication of tokens, which is the same at all endpoints: it finds the application, verifies the signature,
+/// and enforces all restrictions.
 struct Gatekeeper: Sendable {
-    /// Those whose tokens count.
+    /// The applications whose tokens are valid.
     private struct Applications: Sendable {
         let secrets: [String: String]
         let owner: ApplicationID
@@ -18,9 +19,9 @@ struct Gatekeeper: Sendable {
 
     private let applications: Setting<Applications>
     private var secrets: [String: String] { applications.value.secrets }
-    /// Somebody on this machine needs no token.
+    /// Whether clients on this host need no token.
     let isOpenToThisMachine: Bool
-    /// Whom the platform has started itself.
+    /// The tokens of the ingest and egress jobs that the platform started.
     let workers = WorkCredentials()
 
     init(_ applications: [PlatformConfiguration.Application], isOpenToThisMachine: Bool) {
@@ -28,15 +29,15 @@ struct Gatekeeper: Sendable {
         self.isOpenToThisMachine = isOpenToThisMachine
     }
 
-    /// Those count from now on, and no others; who was let in stays.
+    /// Replaces the applications. Clients that were accepted before stay.
     func change(_ applications: [PlatformConfiguration.Application]) {
         self.applications.value = Applications(applications)
     }
 
-    /// Those whose tokens count.
+    /// The applications whose tokens are valid.
     var applicationIDs: [ApplicationID] { secrets.keys.map { ApplicationID($0) } }
 
-    /// A token that one of the applications would give; nil when there is no such application.
+    /// Returns a token of an application with the given restrictions; nil if the application does not exist.
     func token(
         of application: ApplicationID, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
     ) -> String? {
@@ -45,7 +46,9 @@ struct Gatekeeper: Sendable {
         return try? restrict(builder).build()
     }
 
-    /// Verifies a token's signature. What it allows is enforced by `authorize`.
+    /// Verifies the signature of a token. `authorize` enforces its restrictions.
+    ///
+    /// - Throws: ``Refusal`` with the kind `unauthorized`.
     func identify(_ encoded: String?, visitor: Visitor) throws(Refusal) -> Grant {
         guard let encoded, !encoded.isEmpty else {
             guard isOpenToThisMachine, visitor.isOnThisMachine else { throw .noToken }
@@ -53,7 +56,7 @@ struct Gatekeeper: Sendable {
         }
         if let grant = workers.grant(encoded) { return grant }
         guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
-        // An unknown application costs the same as a wrong secret, so that names cannot be tried out.
+        // An unknown application takes the same time as a wrong secret, so that a client cannot find out valid names.
         let secrets = secrets
         let secret = secrets[application] ?? "\u{0}"
         let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded)
@@ -63,13 +66,13 @@ struct Gatekeeper: Sendable {
             application: ApplicationID(application), token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
     }
 
-    /// Enforces every restriction of the grant's token for one purpose.
+    /// Enforces all restrictions of a token for one purpose. The token must have all of `capabilities`.
     ///
-    /// - Parameter capabilities: which the token must have.
+    /// - Throws: ``Refusal`` with the kind `unauthorized`.
     func authorize(
         _ grant: Grant, for purpose: TokenRequest.Purpose, visitor: Visitor, capabilities: [String] = []
     ) throws(Refusal) {
-        // Whoever asked for it was judged; the worker may do that and nothing else.
+        // The client that requested the job was authorized. The job may only do what was requested.
         if let work = grant.work { return try authorize(work, for: purpose) }
         guard let token = grant.token else { return }
         let request = TokenRequest(
@@ -90,12 +93,13 @@ struct Gatekeeper: Sendable {
         }
     }
 
-    /// Whether a session may be opened with the grant's token.
+    /// Checks whether a session may be opened with a token. Returns whether the session may only be used for the
+    /// token's own streams.
     ///
-    /// A token for publishing or for viewing alone opens one too, so that a program needs a single token; such a session
-    /// is good for nothing but that token, which is as if it came with the stream's request.
+    /// A token for publishing or subscribing also opens a session, so that a program needs only one token. Such a
+    /// session permits the same as the token permits in the request of a stream.
     ///
-    /// - Returns: whether the session is only for the token's own streams.
+    /// - Throws: ``Refusal`` with the kind `unauthorized`.
     func admit(_ grant: Grant, visitor: Visitor) throws(Refusal) -> Bool {
         if grant.work != nil { return true }
         switch grant.token?.kind {
@@ -113,10 +117,10 @@ struct Gatekeeper: Sendable {
         }
     }
 
-    /// Whether there is an application of this ID.
+    /// Returns whether an application exists.
     func hasApplication(_ id: String) -> Bool { secrets[id] != nil }
 
-    /// Checks an application's own credentials (HTTP Basic), in constant time.
+    /// Checks the credentials of an application (HTTP Basic) in constant time.
     func isApplication(_ id: String, secret: String) -> Bool {
         let secrets = secrets
         let expected = Array((secrets[id] ?? "\u{0}").utf8)

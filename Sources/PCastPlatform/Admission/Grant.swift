@@ -1,22 +1,22 @@
 import PCastEdgeAuth
 import PCastMedia
 
-/// Who stands at a door, proven: an application's token, or, on a platform that listens on loopback, somebody on this
-/// machine.
+/// An authenticated client: the owner of an application's token, or any client of this host if the platform listens on
+/// loopback only.
 struct Grant: Sendable {
     let application: ApplicationID
-    /// Nil for somebody on this machine without a token.
+    /// The token; nil for a client of this host without a token.
     let token: EdgeToken?
-    /// Of the token as it came.
+    /// The fingerprint of the encoded token.
     var fingerprint: String?
-    /// What one of the platform's own workers does for whom the rest was given; nil for everybody else.
+    /// The ingest or egress job of the platform to which the token belongs; nil for all other clients.
     var work: StreamWork?
 
     var tags: [String] { token?.applyTags ?? [] }
     var capabilities: [String] { token?.capabilities ?? [] }
 
-    /// Who publishes with this, so that who comes back is known: everybody whose tokens apply the same tags, where they
-    /// apply any; else whoever has this token; nil for a worker, of whose streams its own makes another.
+    /// The owner of a stream, who may resume it: all clients whose tokens apply the same tags, or, without tags, the
+    /// clients with the same token. Nil for a job, because a new job publishes a new stream.
     var publisher: String? {
         guard work == nil else { return nil }
         guard token != nil else { return Self.localPublisher }
@@ -26,7 +26,7 @@ struct Grant: Sendable {
     static let localPublisher = "this machine"
     private static let tagsPrefix = "tags "
 
-    /// The tags that a publisher's token applied; nil where it applied none.
+    /// Returns the tags of a publisher's token; nil if it applied none.
     static func appliedTags(of publisher: String) -> Set<String>? {
         guard publisher.hasPrefix(tagsPrefix) else { return nil }
         return Set(publisher.dropFirst(tagsPrefix.count).split(separator: "\n").map(String.init))

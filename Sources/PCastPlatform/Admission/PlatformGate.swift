@@ -2,7 +2,7 @@ import PCastIO
 import PCastMedia
 import PCastWeb
 
-/// Turns connections away, by their number and by how often they come.
+/// A gate that rejects connections if there are too many, or too many per second.
 struct PlatformGate: ConnectionGate {
     let admission: Admission
 

@@ -1,6 +1,6 @@
-/// The field of a request in which a proxy tells whom it asks for.
+/// The header field in which a proxy reports the client.
 public enum ProxyField: String, CaseIterable, Sendable {
     case forwardedFor = "x-forwarded-for"
-    /// RFC 7239.
+    /// The `Forwarded` field (RFC 7239).
     case forwarded
 }

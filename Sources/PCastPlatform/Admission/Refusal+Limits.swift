@@ -5,7 +5,7 @@ extension Refusal {
         Refusal(.rateLimited, "Too many requests: try again later, and less often.", retryAfter: wait)
     }
 
-    /// The platform ends, and another one may begin in its place.
+    /// The platform is stopping, and another one may start at the same address.
     static let draining = Refusal(
         .capacity, "The platform is closing for maintenance: try again soon.", detail: "the platform is closing",
         retryAfter: .seconds(5))

@@ -2,7 +2,7 @@ import PCastMedia
 import PCastSignaling
 import PCastWebRTC
 
-/// Why a door stayed shut: what its visitor is told, and, for the log alone, which restriction it was.
+/// An error of a request: the message for the client and the details for the log.
 struct Refusal: Error, Sendable {
     enum Kind: Sendable {
         case badRequest
@@ -19,13 +19,13 @@ struct Refusal: Error, Sendable {
     }
 
     let kind: Kind
-    /// For the visitor; says what to do next, and nothing of what a token holds.
+    /// The message for the client. It says what to do next, and contains nothing of a token.
     let message: String
-    /// For the log.
+    /// The details for the log.
     let detail: String
-    /// When it is worth while to ask again; nil where that is not known.
+    /// The time after which a retry is useful; nil if unknown.
     let retryAfter: TimeSpan?
-    /// The sections of the visitor's description that cannot be accepted.
+    /// The media sections of the client's session description that cannot be accepted.
     let sections: [SectionProblem]
 
     init(
@@ -39,13 +39,13 @@ struct Refusal: Error, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// Nothing of a description can be used, or only a part of what it is about.
+    /// Returns the error for a session description of which nothing, or not all that was requested, can be accepted.
     static func unacceptable(_ sections: [SectionProblem]) -> Refusal {
         let told = sections.prefix(toldSections).map(\.description).joined(separator: " ")
         return Refusal(.unsupported, told, sections: Array(sections.prefix(toldSections)))
     }
 
-    /// The most sections that are named.
+    /// The maximum number of media sections in the message.
     private static let toldSections = 8
 
     static let noToken = Refusal(.unauthorized, "A token is needed: send it as “Authorization: Bearer …”.")
@@ -58,7 +58,7 @@ struct Refusal: Error, Sendable {
 
     static let noStream = Refusal(.noStreamPlaying, "No such stream is playing.")
 
-    /// As the protocol says it.
+    /// The status of the signaling protocol.
     var status: RequestStatus {
         switch kind {
         case .badRequest, .tooLarge: .badRequest
@@ -74,6 +74,6 @@ struct Refusal: Error, Sendable {
         }
     }
 
-    /// The word of the protocol's responses, which says more than the status does.
+    /// The status text of the signaling protocol, which is more specific than the status.
     var wire: String { kind == .unsupported ? "unsupported-features" : status.wire }
 }

@@ -2,39 +2,39 @@ import PCastMedia
 import PCastRTP
 import PCastRelay
 
-/// What a token's capabilities say of one stream, together with what its client asks for itself.
+/// The options of a stream according to the token's capabilities and the client's own options.
 ///
-/// The names are Phenix's (its knowledge base, capabilities). What is not known here, or has no meaning here, is not done in
-/// silence: it stands in `ignored`, for the log and for the client.
+/// The names are those of Phenix capabilities. An unknown or meaningless one is not ignored silently: `ignored`
+/// contains it for the log and the client.
 struct StreamCapabilities: Sendable {
     enum Purpose: Sendable {
         case publish
         case view
     }
 
-    /// On what terms the relay lets the stream in.
+    /// The options with which the SFU adds the peer.
     private(set) var terms = PeerTerms()
-    /// The capabilities that have no effect, as they are written.
+    /// The capabilities without effect, as they are in the token.
     private(set) var ignored: [String] = []
 
-    /// How long pictures wait where the token does not say for how long.
+    /// The default playout delay of `playout-buffer` without a value.
     static let usualBuffer = TimeSpan.milliseconds(500)
 
-    /// Of time limits; nobody waits for longer.
+    /// The maximum of time limits.
     private static let longestLimit = TimeSpan.seconds(24 * 3600 as Int64)
 
-    /// Names of which one says nothing more than what happens anyway, or what others do with the stream.
+    /// Capabilities that request the default behaviour, or that other components handle.
     private static let plain: Set = [
         "real-time", "multi-bitrate-contribution", "publish-uri", "egress",
     ]
 
-    /// Other ways of delivery than ours.
+    /// Delivery methods that this platform does not support.
     private static let otherDeliveries: Set = ["streaming", "on-demand", "rtmp"]
 
-    /// - Parameters:
-    ///   - names: the token's capabilities.
-    ///   - options: of the client: `no-audio` and `no-video`.
-    /// - Throws: `badRequest` for what contradicts itself, `unsupported` for what a stream cannot do without.
+    /// Parses the capabilities of a token and the options of a client, which are `no-audio` and `no-video`.
+    ///
+    /// - Throws: ``Refusal`` with the kind `badRequest` if no media remains, or `unsupported` if a required capability
+    ///   is not supported.
     init(_ names: [String], options: [String] = [], for purpose: Purpose) throws(Refusal) {
         var codecs = CodecChoice()
         for name in names {
@@ -65,7 +65,9 @@ struct StreamCapabilities: Sendable {
         }
     }
 
-    /// Who may only watch by playlists cannot watch here.
+    /// Checks that the token does not require other delivery methods.
+    ///
+    /// - Throws: ``Refusal`` with the kind `unsupported`.
     private func requireRealTime(_ names: [String]) throws(Refusal) {
         guard !names.contains("real-time"), let other = names.first(where: { Self.otherDeliveries.contains($0) }) else {
             return
@@ -80,7 +82,7 @@ struct StreamCapabilities: Sendable {
 
     // MARK: Codecs
 
-    /// Nil for one that is not spoken here.
+    /// Returns the codec of a capability; nil if it is not supported.
     private static func codec(_ name: String) -> Codec? {
         switch name {
         case "prefer-h264": .h264
@@ -92,10 +94,10 @@ struct StreamCapabilities: Sendable {
     private struct CodecChoice {
         var preferred: [Codec] = []
         var forced: [Codec] = []
-        /// Perhaps to what is not spoken here.
+        /// Whether a codec is required, which may be an unsupported one.
         var isForced = false
 
-        /// False for what has no effect.
+        /// Records a capability. Returns false if it has no effect.
         mutating func note(_ codec: Codec?, value: String?) -> Bool {
             guard value == nil || value == "force" else { return false }
             if value != nil { isForced = true }
@@ -120,13 +122,14 @@ struct StreamCapabilities: Sendable {
         return nil
     }
 
-    // MARK: What is told
+    // MARK: Report of ignored capabilities
 
-    /// What is told of `ignored` at most, for a token may hold very many.
+    /// The maximum number and length of reported capabilities, because a token may contain very many.
     private static let toldCount = 16
     private static let toldLength = 64
 
-    /// `ignored` as a client is told: visible ASCII without commas and quotes, other characters as question marks.
+    /// The ignored capabilities for a header field: visible ASCII without commas, quotes and semicolons. Other
+    /// characters become question marks.
     var told: [String] {
         ignored.prefix(Self.toldCount).map { name in
             String(

@@ -1,25 +1,24 @@
 import PCastMedia
 import PCastWeb
 
-/// What is known of somebody at a door before any token is read.
+/// The client of a request before a token is read.
 struct Visitor: Sendable {
-    /// Nil when the connection is gone already.
+    /// The address of the client; nil if the connection is closed.
     let address: IPAddress?
     var sessionID: SessionID?
-    /// The connection comes from this machine, for nobody else, and not from a page of another site.
+    /// Whether the client is on this host, is not behind a proxy, and is not a web page of another site.
     let isOnThisMachine: Bool
 
-    /// - Parameters:
-    ///   - host: the request's `Host`.
-    ///   - origin: the page that made the request; nil when none did.
+    /// Creates a client from the `Host` field and the `Origin` field of its request.
     init(_ caller: Caller, sessionID: SessionID? = nil, host: String?, origin: String?) {
         address = caller.address
         self.sessionID = sessionID
         isOnThisMachine = caller.isOnThisMachine && Self.isOurs(host: host, origin: origin)
     }
 
-    /// Made by no page at all, or by one of ours: a page of another site that happens to be open on this machine must
-    /// not watch its camera, nor one that made its own name point here.
+    /// Returns whether the request was sent by no page, or by one of this platform. Pages of other sites that are open
+    /// on this host must not watch its camera. Neither must pages that use DNS rebinding, so the host must be a
+    /// loopback name or address.
     private static func isOurs(host: String?, origin: String?) -> Bool {
         guard let host, let name = (try? WebAddress("http://\(host)"))?.host else { return false }
         guard name == "localhost" || IPAddress(name)?.isLoopback == true else { return false }

@@ -5,15 +5,16 @@ import PCastWeb
 import PCastWebRTC
 import Synchronization
 
-/// The certificate of the TLS port: out of files, which are read again when they change, or one that was made.
+/// The certificate of the TLS port. It is read from files, and again when they change, or generated.
 final class CertificateFiles: Sendable {
-    /// Where a certificate and its key are.
+    /// The paths of the certificate and its key.
     struct Paths: Hashable, Sendable {
         let certificate: String
         let key: String
 
-        /// - Returns: nil where none are named.
-        /// - Throws: `PlatformError.certificate` where one is named without the other.
+        /// Reads the paths of a configuration; nil if it has none.
+        ///
+        /// - Throws: ``PlatformError/certificate(_:)`` if only one of them is set.
         init?(_ configuration: PlatformConfiguration) throws(PlatformError) {
             switch (configuration.tlsCertificate, configuration.tlsKey) {
             case (nil, nil): return nil
@@ -25,7 +26,7 @@ final class CertificateFiles: Sendable {
         var all: [String] { [certificate, key] }
     }
 
-    /// What the TLS port takes for each connection.
+    /// The certificate that the TLS port uses for each connection.
     let certificate: TLSCertificate
 
     private struct State {
@@ -62,15 +63,18 @@ final class CertificateFiles: Sendable {
         }
     }
 
-    // MARK: Another one
+    // MARK: Replacement
 
-    /// - Returns: nil where the one that was made stays.
+    /// Reads the certificate of the files, or generates one if `paths` is nil. Returns nil if the current generated one
+    /// remains.
+    ///
+    /// - Throws: ``PlatformError/certificate(_:)``.
     func read(_ paths: Paths?) throws(PlatformError) -> TLSIdentity? {
         guard let paths else { return state.withLock { $0.paths } == nil ? nil : try Self.make() }
         return try Self.load(paths)
     }
 
-    /// Connections from now on get that one.
+    /// Uses a certificate for new connections.
     func use(_ identity: TLSIdentity, of paths: Paths?) {
         certificate.replace(with: identity)
         state.withLock { state in
@@ -81,8 +85,8 @@ final class CertificateFiles: Sendable {
 
     private static let interval = Duration.seconds(1)
 
-    /// Looks at the files each second, until the task is cancelled. A pair that cannot be used leaves the one before, and is
-    /// told.
+    /// Checks the files each second until the task is cancelled. An invalid pair is logged, and the previous
+    /// certificate remains.
     func watch() async {
         while (try? await Task.sleep(for: Self.interval)) != nil {
             let changed: Paths? = state.withLock { $0.changes.look() ? $0.paths : nil }

@@ -2,9 +2,9 @@ import PCastIO
 import PCastMedia
 import PCastRecords
 
-/// The hand on a platform that runs: gives it another configuration, as far as it can have one without dropping anybody.
+/// Applies configurations to a running platform, without disconnecting clients.
 actor PlatformControl {
-    /// What can be set while the platform runs.
+    /// The components whose configuration can change while the platform runs.
     struct Running: Sendable {
         let gatekeeper: Gatekeeper
         let admission: Admission
@@ -13,7 +13,7 @@ actor PlatformControl {
         let certificate: CertificateFiles?
         let directory: StreamDirectory
         let workers: StreamWorkers
-        /// Where the platform listens.
+        /// The address that the platform listens on.
         let listen: IPAddress
     }
 
@@ -24,16 +24,16 @@ actor PlatformControl {
 
     func begin(_ running: Running) { self.running = running }
 
-    /// All of it that can change, or, where some of that cannot be used, nothing.
+    /// Applies all settings that can change. If one of them is invalid, nothing changes.
     ///
-    /// - Throws: `PlatformError`.
+    /// - Throws: ``PlatformError``.
     func apply(_ new: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
         var new = new
-        // Without any, those count that did last.
+        // Without applications, the current ones remain.
         if new.applications.isEmpty { new.applications = configuration.applications }
         let changes = PlatformChanges(from: configuration, to: new)
         guard let running else { return changes }
-        // What may fail comes first.
+        // Operations that may fail come first.
         let paths = try CertificateFiles.Paths(new)
         let identity = try running.certificate?.read(paths)
         if changes.applied.contains(.application) {
@@ -48,7 +48,7 @@ actor PlatformControl {
         await running.workers.change(
             new.workers.map { WorkAdmission(configuration: $0, listen: running.listen) })
         running.kept.change(new.records, drainTime: new.drainTime)
-        // What needs a restart is compared with what runs at the next change, too.
+        // Settings that need a restart keep their values, so that they are also reported at the next change.
         var kept = new
         for setting in changes.needRestart { setting.copy(from: configuration, to: &kept) }
         configuration = kept
@@ -57,7 +57,7 @@ actor PlatformControl {
 }
 
 extension PlatformSetting {
-    /// Of those that need a restart.
+    /// Copies the value of a setting that needs a restart.
     fileprivate func copy(from old: PlatformConfiguration, to new: inout PlatformConfiguration) {
         switch self {
         case .listen: (new.host, new.port) = (old.host, old.port)

@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// What a configuration sets; each is called as its option of `pcast serve`.
+/// A setting of the configuration, with the name of its option of `pcast serve`.
 public enum PlatformSetting: String, CaseIterable, Sendable {
     case listen
     case rtcPort = "rtc-port"
@@ -27,7 +27,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case metricsToken = "metrics-token"
     case frameAncestor = "frame-ancestor"
 
-    /// Sockets and the directory of the records stay as they are while the platform runs.
+    /// Whether a change needs a restart, because sockets and the data directory do not change while the platform runs.
     public var needsRestart: Bool {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor:
@@ -38,7 +38,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it is the same in both.
+    /// Returns whether the setting has the same value in both configurations.
     func isSame(_ left: PlatformConfiguration, _ right: PlatformConfiguration) -> Bool {
         switch self {
         case .listen: left.host == right.host && left.port == right.port
@@ -69,11 +69,11 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     }
 }
 
-/// What became of a new configuration of a platform that runs.
+/// The result of applying a configuration to a running platform.
 public struct PlatformChanges: Hashable, Sendable {
-    /// What is another from now on.
+    /// The settings that changed.
     public var applied: [PlatformSetting]
-    /// What would be another after a restart, and is as it was.
+    /// The settings that need a restart and did not change.
     public var needRestart: [PlatformSetting]
 
     init(from old: PlatformConfiguration, to new: PlatformConfiguration) {

@@ -5,22 +5,22 @@ import PCastMedia
 import PCastWeb
 import Synchronization
 
-/// Who may use the dashboard: logs in with an application's credentials, and is known by a cookie from then on.
+/// The authentication of the dashboard: a login with an application's credentials, then a cookie.
 final class DashboardAccess: Sendable {
     private struct State {
         var logins = DashboardLogins()
     }
 
-    /// What came of an attempt to log in.
+    /// The result of a login.
     enum Outcome: Sendable {
         case ticket(String)
         case wrong
-        /// Too many have failed: not before so long.
+        /// Too many logins have failed. The next attempt is possible after this time.
         case wait(TimeSpan)
     }
 
-    /// Of each request that the dashboard's script makes. No page of another site can send it without asking first, and is
-    /// refused then (Fetch, section 3.2.2: CORS-preflight).
+    /// The header field of all requests of the dashboard's script. A page of another site can only send it after a CORS
+    /// preflight, which fails (Fetch Standard, section 3.2.2).
     static let header = HTTPField.Name("PCast-Dashboard")!
 
     private let gatekeeper: Gatekeeper
@@ -48,15 +48,15 @@ final class DashboardAccess: Sendable {
         state.withLock { $0.logins.close(ticket) }
     }
 
-    /// Whose dashboard a page is of; nil for who has not logged in.
+    /// Returns the application that is logged in; nil if none is.
     func application(of request: Request, _ context: WebRequestContext) -> ApplicationID? {
         guard let ticket = LoginCookie.ticket(of: request, context) else { return nil }
         let application = state.withLock { $0.logins.application(of: ticket, at: MonotonicClock.now()) }
-        // It may not count any more.
+        // The application may have been removed from the configuration.
         return application.flatMap { gatekeeper.applicationIDs.contains($0) ? $0 : nil }
     }
 
-    /// The same for what a page asks, which must be our own.
+    /// Returns the application that is logged in, for a request of the dashboard's own script only; nil otherwise.
     func application(asking request: Request, _ context: WebRequestContext) -> ApplicationID? {
         guard request.isOfDashboard else { return nil }
         return application(of: request, context)
@@ -64,7 +64,8 @@ final class DashboardAccess: Sendable {
 }
 
 extension Request {
-    /// Whether our own page has made it, by its script: another site's cannot set the header, nor its own origin.
+    /// Whether the script of our own page sent the request. Pages of other sites can neither set the header field nor
+    /// our origin.
     var isOfDashboard: Bool {
         guard headers[DashboardAccess.header] != nil else { return false }
         if let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ headers[$0] }) { return site == "same-origin" }

@@ -6,8 +6,9 @@ import NIOCore
 import PCastMedia
 import PCastWeb
 
-/// The dashboard at `/`, and its login at `/dashboard/login`: POST `{"applicationId":…,"secret":…}` logs in, GET tells who is
-/// logged in, DELETE logs out. What the page shows and does is by the interface under `/pcast`, which takes its cookie.
+/// The dashboard at `/` and its login at `/dashboard/login`: POST `{"applicationId":…,"secret":…}` logs in, GET returns
+/// the application that is logged in, and DELETE logs out. The page uses the management API under `/pcast`, which
+/// accepts the cookie.
 struct DashboardDoor: Sendable {
     let access: DashboardAccess
     let relay: RelayOffers?
@@ -16,7 +17,7 @@ struct DashboardDoor: Sendable {
     private static let path: RouterPath = "/dashboard/login"
     private static let bodyLimit = 4 * 1_024
 
-    /// Loads nothing from elsewhere, sends nothing elsewhere, and stands in no other page.
+    /// The Content Security Policy: no resources or requests of other origins, and no embedding in other pages.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'" + PageDoor.unframed
@@ -40,7 +41,7 @@ struct DashboardDoor: Sendable {
             var response = PageDoor.page(
                 isLoggedIn ? PackageResources.dashboard_html : PackageResources.index_html, policy: Self.policy,
                 isFramed: false)
-            // What stands there depends on the login, and is not to be shown again by “back” after it.
+            // The content depends on the login. The "back" button must not show it after a logout.
             response.headers[.cacheControl] = "no-store"
             response.headers[.crossOriginOpenerPolicy] = "same-origin"
             return response

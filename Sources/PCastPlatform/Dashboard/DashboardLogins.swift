@@ -1,24 +1,25 @@
 import PCastMedia
 
-/// Who is logged in to the dashboard: tickets that browsers show as cookies, and whose they are.
+/// The logins to the dashboard: the tickets in the cookies of browsers, and their applications.
 struct DashboardLogins: Sendable {
     private struct Login: Sendable {
         let application: ApplicationID
         let expiry: Instant
-        /// When it was last shown.
+        /// The time at which the ticket was last used.
         var shown: Instant
     }
 
-    /// A login lasts so long, and ends before when nobody has shown it for a while; an open page shows it all the time.
+    /// The maximum duration of a login, and the time without use after which it ends. An open page uses it
+    /// continuously.
     static let lifetime = TimeSpan.seconds(12 * 3_600 as Int64)
     static let idleness = TimeSpan.seconds(30 * 60 as Int64)
 
-    /// At one time; beyond it the one that was shown longest ago ends.
+    /// The maximum number of logins. Beyond it, the least recently used one ends.
     static let capacity = 1_000
 
     private var logins: [String: Login] = [:]
 
-    /// - Parameter ticket: a name that cannot be guessed.
+    /// Adds a login. The ticket must be unguessable.
     mutating func open(_ ticket: String, of application: ApplicationID, at now: Instant) {
         logins = logins.filter { Self.lasts($0.value, at: now) }
         if logins.count >= Self.capacity, let oldest = logins.min(by: { $0.value.shown < $1.value.shown }) {
@@ -27,7 +28,7 @@ struct DashboardLogins: Sendable {
         logins[ticket] = Login(application: application, expiry: now + Self.lifetime, shown: now)
     }
 
-    /// Whose ticket it is; nil when it has expired, was closed or never was.
+    /// Returns the application of a ticket; nil if the login ended or never existed.
     mutating func application(of ticket: String, at now: Instant) -> ApplicationID? {
         guard let login = logins[ticket] else { return nil }
         guard Self.lasts(login, at: now) else {

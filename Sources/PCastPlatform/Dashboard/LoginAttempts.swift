@@ -1,7 +1,7 @@
 import PCastMedia
 
-/// How often logins fail: an address has ten attempts at once, and then one each six seconds, so that secrets cannot be
-/// tried out.
+/// The failed logins by address. An address has ten attempts, and then one every six seconds, so that secrets cannot be
+/// guessed.
 struct LoginAttempts: Sendable {
     private struct Bucket: Sendable {
         var used: Double
@@ -16,13 +16,13 @@ struct LoginAttempts: Sendable {
     static let burst = 10.0
     static let interval = TimeSpan.seconds(6 as Int64)
 
-    /// Addresses that are remembered; when more fail at one time, those that are not share one bucket.
+    /// The maximum number of stored addresses. Further ones share a bucket.
     static let capacity = 4_096
 
     private var buckets: [IPAddress?: Bucket] = [:]
     private var others = Bucket(used: 0, at: Instant(nanoseconds: 0))
 
-    /// How long an address has to wait before its next attempt; zero when it may try now.
+    /// Returns the time until an address may try again; zero if it may try now.
     mutating func wait(of address: IPAddress?, at now: Instant) -> TimeSpan {
         var bucket = buckets[Self.key(address)] ?? (buckets.count < Self.capacity ? nil : others)
         bucket?.leak(to: now)
@@ -44,7 +44,7 @@ struct LoginAttempts: Sendable {
         buckets[key] = bucket
     }
 
-    /// Forgets those that have all their attempts again.
+    /// Removes the addresses whose attempts are all available again.
     private mutating func forget(at now: Instant) {
         buckets = buckets.filter { _, bucket in
             var bucket = bucket
@@ -53,7 +53,8 @@ struct LoginAttempts: Sendable {
         }
     }
 
-    /// Who has one address of IPv6 has all of its network (RFC 6177).
+    /// Returns the unit that is counted: an IPv4 address, or an IPv6 /64 network, because one customer has all of its
+    /// addresses (RFC 6177).
     private static func key(_ address: IPAddress?) -> IPAddress? {
         guard let address, address.family == .v6 else { return address }
         return IPAddress(v6: address.v6.high, 0)

@@ -2,15 +2,17 @@ import Hummingbird
 import PCastMedia
 import PCastWeb
 
-/// The cookie of a login (RFC 6265): no script reads it, no other site's page has it sent, and it ends with the login.
+/// The cookie of a login (RFC 6265). Scripts cannot read it, requests of other sites do not send it, and it expires
+/// with the login.
 enum LoginCookie {
-    /// Cookies are not kept apart by ports: each port has a name of its own, so that platforms on one computer do not log
-    /// each other out. By TLS its name says that it is of this host, and was set by TLS.
+    /// Returns the name of the cookie. Cookies do not depend on the port, so the name contains it. Otherwise two
+    /// platforms on one host would overwrite each other's cookie. With TLS, the prefix `__Host-` restricts the cookie
+    /// to this host and to TLS.
     private static func name(_ context: WebRequestContext, isSecure: Bool) -> String {
         "\(isSecure ? "__Host-" : "")pcast-login-\(context.localPort ?? 0)"
     }
 
-    /// - Parameter ticket: nil to forget it.
+    /// Returns the value of `Set-Cookie`. A nil ticket deletes the cookie.
     static func value(_ ticket: String?, _ context: WebRequestContext, isSecure: Bool) -> String {
         let age = ticket == nil ? 0 : Int(DashboardLogins.lifetime.seconds)
         return "\(name(context, isSecure: isSecure))=\(ticket ?? ""); Path=/; Max-Age=\(age); HttpOnly; SameSite=Strict"

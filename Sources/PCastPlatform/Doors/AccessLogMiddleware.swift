@@ -3,8 +3,8 @@ import Hummingbird
 import Logging
 import PCastWeb
 
-/// Logs what was asked and answered, for debugging alone: by the route, since an address may hold a token, or the name of a
-/// resource, which is a secret too.
+/// Logs requests and responses at the debug level. It logs the route and not the path, because a path may contain a
+/// token or the secret name of a resource.
 struct AccessLogMiddleware: RouterMiddleware {
     let logger: Logger
 

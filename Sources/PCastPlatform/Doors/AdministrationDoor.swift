@@ -4,7 +4,7 @@ import PCastMedia
 import PCastRelay
 import PCastWeb
 
-/// What an operator asks: health and figures.
+/// The endpoints for operators: health and metrics.
 struct AdministrationDoor: Sendable {
     let directory: StreamDirectory
     let registry: SessionRegistry
@@ -15,7 +15,7 @@ struct AdministrationDoor: Sendable {
     let gatekeeper: Gatekeeper
     let timelines: TimelineService
     let attempts: CredentialCheck
-    /// From elsewhere; nil where metrics are for this machine alone.
+    /// The token for other hosts; nil if metrics are for this host only.
     let metricsToken: String?
     let cache: MetricsCache
 
@@ -40,8 +40,9 @@ struct AdministrationDoor: Sendable {
         return DoorResponse.text(.ok, text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
     }
 
-    /// Metrics name applications and streams: they are for this machine, and for who has the token, as bearer or as the
-    /// password of HTTP Basic, which scrapers have.
+    /// Checks the access to metrics, because they contain the names of applications and streams. Clients of this host
+    /// and those with the token may read them. The token may also be the password of HTTP Basic, which many scrapers
+    /// support.
     private func authorize(_ request: Request, _ visitor: Visitor) throws(Refusal) {
         if visitor.isOnThisMachine { return }
         guard let metricsToken else {
@@ -57,7 +58,7 @@ struct AdministrationDoor: Sendable {
         try attempts.check(from: visitor.address) { CredentialCheck.isSame(given, metricsToken) }
     }
 
-    /// In Prometheus' text format.
+    /// Returns the metrics in Prometheus' text format.
     private func metrics() async -> String {
         let counts = await directory.counts
         let owners = await directory.owners

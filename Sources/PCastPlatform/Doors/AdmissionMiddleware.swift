@@ -5,12 +5,12 @@ import PCastIO
 import PCastSignaling
 import PCastWeb
 
-/// Tells doors who asks, and refuses those who ask too often before anything is done for them.
+/// Determines the client of each request, and rejects requests that exceed the rate limit.
 struct AdmissionMiddleware: RouterMiddleware {
     let admission: Admission
     let logger: Logger
 
-    /// What an operator watches is answered always; metrics have a limit of their own.
+    /// The paths without this limit, because operators monitor them. Metrics have their own limit.
     private static let free: Set<String> = ["/healthz", "/metrics"]
 
     func handle(
@@ -33,7 +33,7 @@ struct AdmissionMiddleware: RouterMiddleware {
 }
 
 extension DoorResponse {
-    /// As the door at that path says it: in JSON where backends ask.
+    /// Returns the response in the form of the endpoint at a path: JSON for the management API.
     static func refusal(_ refusal: Refusal, at path: String) -> Response {
         guard path.hasPrefix("/pcast/") else { return Self.refusal(refusal) }
         let status: HTTPResponse.Status = refusal.kind == .rateLimited ? .tooManyRequests : .serviceUnavailable

@@ -2,8 +2,8 @@ import HTTPTypes
 import Hummingbird
 import PCastWeb
 
-/// Lets pages of other sites speak WHIP and WHEP (WH2): their requests carry a token, so nothing is given away that the
-/// token does not give. Errors say so too, or the page could not read them.
+/// Permits pages of other sites to use WHIP and WHEP (CORS). Their requests carry a token, so CORS gives no additional
+/// access. Error responses have the header fields too, because the page could not read them otherwise.
 struct CrossOriginMiddleware: RouterMiddleware {
     private static let doors = WebRTCDoor.Kind.allCases.map { "/\($0.rawValue)" }
 
@@ -27,7 +27,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
         return response
     }
 
-    /// The answer to a preflight, which carries no token.
+    /// Returns the response to a preflight request, which carries no token.
     static func preflight(allow methods: String, accept: String?) -> Response {
         var headers: HTTPFields = [
             .accessControlAllowMethods: methods, .allow: methods,

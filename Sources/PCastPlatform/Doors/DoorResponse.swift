@@ -14,13 +14,13 @@ extension HTTPField.Name {
     static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
 }
 
-/// Media types of WHIP and WHEP (RFC 9725).
+/// The media types of WHIP (RFC 9725) and WHEP.
 enum MediaTypeName {
     static let description = "application/sdp"
     static let trickle = "application/trickle-ice-sdpfrag"
 }
 
-/// Answers as all doors give them.
+/// Functions that create the responses of endpoints.
 enum DoorResponse {
     static func text(_ status: HTTPResponse.Status, _ text: String, _ headers: HTTPFields = [:]) -> Response {
         var headers = headers
@@ -56,6 +56,6 @@ enum DoorResponse {
 }
 
 extension Refusal {
-    /// As `Retry-After` (RFC 9110, section 10.2.3): in whole seconds, at least one.
+    /// The value of `Retry-After` in whole seconds, at least 1 (RFC 9110, section 10.2.3).
     var retryAfterText: String { "\(Int(max((retryAfter ?? .seconds(5)).seconds.rounded(.up), 1)))" }
 }

@@ -1,12 +1,11 @@
-/// The value of `If-Match` (RFC 9110, section 13.1.1): `*`, or entity tags of which one has to match.
+/// The value of `If-Match` (RFC 9110, section 13.1.1): `*`, or a list of entity tags of which one must match.
 enum EntityTagCondition: Equatable {
     case any
-    /// The strong tags, with their quotes. Weak ones never match, as `If-Match` compares strongly (section 8.8.3.2).
+    /// The strong tags, including their quotes. Weak tags never match, because `If-Match` uses strong comparison
+    /// (section 8.8.3.2).
     case tags([String])
 
-    /// Nil for what is no such value.
-    ///
-    /// - Parameter fields: every field line, in order; they are one list (RFC 9110, section 5.3).
+    /// Parses all field lines, in order, which form one list (RFC 9110, section 5.3); nil if they are invalid.
     init?(_ fields: [String]) {
         if fields.count == 1, fields[0].trimmingSpaces == "*" {
             self = .any
@@ -27,7 +26,8 @@ enum EntityTagCondition: Equatable {
         }
     }
 
-    /// Reads a list. Its tags may hold commas, and empty elements are passed over (RFC 9110, section 5.6.1.2).
+    /// Parses a list; nil if it is invalid. Tags may contain commas, and empty elements are ignored (RFC 9110, section
+    /// 5.6.1.2).
     private static func strongTags(_ field: String) -> [String]? {
         var tags: [String] = []
         var rest = field.utf8[...]

@@ -2,8 +2,8 @@ import HTTPTypes
 import Hummingbird
 import PCastWeb
 
-/// Leaves out the body of every answer to HEAD, errors too: it would be taken for the beginning of the next answer
-/// (RFC 9110, section 9.3.2).
+/// Removes the content of all responses to HEAD, including errors. Clients would otherwise read it as the beginning of
+/// the next response (RFC 9110, section 9.3.2).
 struct HeadRequestMiddleware: RouterMiddleware {
     func handle(
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response

@@ -1,8 +1,7 @@
 import PCastIO
 import PCastMedia
 
-/// The text of `/metrics`, made once for all who ask within a while: whoever asks, and however often, costs the threads of
-/// media no more.
+/// A cache of the text of `/metrics`, so that frequent requests do not load the media threads.
 actor MetricsCache {
     private let lifetime: TimeSpan
     private var last: (text: String, made: Instant)?
@@ -10,10 +9,10 @@ actor MetricsCache {
 
     init(lifetime: TimeSpan) { self.lifetime = lifetime }
 
-    /// - Parameter make: makes it anew.
+    /// Returns the cached text, or calls `make` if it is too old.
     func text(_ make: @escaping @Sendable () async -> String) async -> String {
         if let last, MonotonicClock.now() - last.made < lifetime { return last.text }
-        // Those who ask meanwhile are answered with it, too.
+        // Concurrent requests receive the same text.
         if lifetime > .zero, let making { return await making.value }
         let task = Task { await make() }
         making = task

@@ -1,5 +1,5 @@
 extension MetricsText {
-    /// Every limit has its count from the beginning, so that the first refusal is seen as a rise.
+    /// Adds a counter for each limit from the start, so that the first rejection is visible as an increase.
     mutating func add(_ counts: Admission.Counts) {
         add(
             "pcast_refusals_total", .counter, "What was refused because a limit was reached, by that limit.",

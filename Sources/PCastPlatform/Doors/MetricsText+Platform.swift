@@ -1,7 +1,7 @@
 import PCastMedia
 
 extension MetricsText {
-    /// Figures of each application; those that are configured have them from the beginning.
+    /// Adds the metrics of each application. Configured applications have them from the start.
     mutating func add(
         _ figures: PlatformStatistics.Figures, applications: [ApplicationID],
         present: [ApplicationID: (streams: Int, viewers: Int)]
@@ -31,7 +31,7 @@ extension MetricsText {
             [(nil, figures.notifications)])
     }
 
-    /// What Prometheus' own libraries tell of a process.
+    /// Adds the process metrics that Prometheus client libraries report.
     mutating func add(_ process: ProcessFigures) {
         add(
             "process_cpu_seconds_total", .counter, "Time of processors, of the program and the kernel.",

@@ -2,14 +2,14 @@ import PCastMedia
 import PCastRelay
 
 extension MetricsText {
-    /// A stream, and whose it is.
+    /// A stream and its application.
     struct StreamSource {
         let figures: StreamFigures
         let application: ApplicationID
     }
 
-    /// Streams that have figures of their own: those with the most viewers. What one platform tells stays within a bound
-    /// however many are published; all are in the figures of their applications.
+    /// The maximum number of streams with their own metrics. Those with the most subscribers are included, so that the
+    /// output has a bound. The metrics of applications include all streams.
     static let streamLimit = 100
 
     mutating func add(_ streams: [StreamSource]) {
@@ -43,7 +43,7 @@ extension MetricsText {
         addQualities(all)
     }
 
-    /// A figure of each stream; streams of which it is not known are left out.
+    /// Adds a metric of each stream. Streams without a value are left out.
     private mutating func addEach(
         _ name: String, _ help: String, _ kind: Kind = .gauge, of streams: [StreamSource],
         _ samples: (StreamFigures) -> [Sample]

@@ -1,29 +1,28 @@
 import PCastMedia
 import PCastRelay
 
-/// What the platform counts, in Prometheus' text format (version 0.0.4), by its conventions: base units, and their names at
-/// the end of the figure's.
+/// Metrics in Prometheus' text format (version 0.0.4). Their names end in base units, according to its conventions.
 struct MetricsText {
     private(set) var text = ""
 
     enum Kind: String { case gauge, counter, histogram }
 
-    /// A value, and the labels that tell it from the figure's others.
+    /// A value with the labels that distinguish it from other values of the metric.
     typealias Sample = (labels: [(name: String, value: String)], value: String)
 
-    /// One figure of the whole platform.
+    /// Adds a metric with one value.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some Numeric & CustomStringConvertible) {
         add(name, kind, help, [([], value.description)])
     }
 
-    /// A figure with several values; left out where there are none.
+    /// Adds a metric with several values. A metric without values is left out.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [Sample]) {
         guard !samples.isEmpty else { return }
         begin(name, kind, help)
         for sample in samples { text += "\(name)\(Self.text(sample.labels)) \(sample.value)\n" }
     }
 
-    /// Durations, in seconds, of each label's value.
+    /// Adds a histogram of durations in seconds for each label.
     mutating func add(
         _ name: String, _ help: String, _ histograms: [(label: (name: String, value: String)?, Histogram)]
     ) {
@@ -47,7 +46,7 @@ struct MetricsText {
         labels.isEmpty ? "" : "{\(labels.map { "\($0.name)=\"\(escaped($0.value))\"" }.joined(separator: ","))}"
     }
 
-    /// Names of applications may hold anything.
+    /// Returns the value of a label with special characters escaped, because names of applications may contain any.
     private static func escaped(_ value: String) -> String {
         var text = ""
         for scalar in value.unicodeScalars {

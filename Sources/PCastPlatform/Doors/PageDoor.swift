@@ -3,9 +3,9 @@ import Hummingbird
 import NIOCore
 import PCastWeb
 
-/// The pages and what they are made of, compiled into the program.
+/// The endpoints of the web pages and their files, which are compiled into the program.
 struct PageDoor: Sendable {
-    /// The sources that may frame the watch page, as in CSP; empty for anybody.
+    /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.
     let frameAncestors: [String]
 
     private struct Asset {
@@ -48,18 +48,20 @@ struct PageDoor: Sendable {
         }
     }
 
-    /// Of pages that stand in no other site's: a click there must be meant for what is seen.
+    /// The policy of pages that other sites must not embed, so that a user cannot be tricked into a click
+    /// (clickjacking).
     static let unframed = "; frame-ancestors 'none'"
 
-    /// Loads nothing from elsewhere. The watch page may stand in other sites' pages, as its snippet says.
+    /// The Content Security Policy of pages: no resources of other origins. Other sites may embed the watch page, as
+    /// its snippet for embedding shows.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'"
 
-    /// A page tells nobody the address that it was opened by, which may hold a token (WH5).
+    /// Returns a page with a policy that sends no `Referer`, because the page's address may contain a token.
     static func page(_ bytes: [UInt8], policy: String, isFramed: Bool = true) -> Response {
         var response = response(bytes, type: html)
-        // For browsers that do not know the policy's word for it.
+        // `X-Frame-Options` is for browsers that do not support `frame-ancestors`.
         if !isFramed { response.headers[.frameOptions] = "DENY" }
         response.headers[.contentSecurityPolicy] = policy
         response.headers[.referrerPolicy] = "no-referrer"

@@ -4,28 +4,28 @@ import Hummingbird
 import NIOCore
 import PCastWebRTC
 
-/// A problem report of RFC 9457, as RFC 9725, section 4.1 suggests it for WHIP.
+/// A problem report (RFC 9457), which RFC 9725, section 4.1 recommends for WHIP.
 struct ProblemDetails: Encodable {
-    /// A media section of the request's description that cannot be accepted.
+    /// A media section of the request's session description that cannot be accepted.
     struct Section: Encodable {
         let index: Int
-        /// Absent where the description gives none.
+        /// Nil if the session description has none.
         let mid: String?
         let kind: String
-        /// A word for programs, see ``SectionProblem/Reason/code``.
+        /// A machine-readable reason; see ``SectionProblem/Reason/code``.
         let reason: String
         let detail: String
     }
 
     static let mediaType = "application/problem+json"
 
-    /// Says that the title is the status's own (RFC 9457, section 4.2.1).
+    /// The value means that the title is that of the HTTP status (RFC 9457, section 4.2.1).
     let type = "about:blank"
     let title: String
     let status: Int
-    /// What is wrong and what to do, for people.
+    /// The error and its remedy in English.
     let detail: String
-    /// Absent where it is not about sections.
+    /// The unacceptable media sections; nil if the error is not about sections.
     let sections: [Section]?
 
     init(_ status: HTTPResponse.Status, _ refusal: Refusal) {

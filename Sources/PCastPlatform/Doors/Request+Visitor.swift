@@ -3,13 +3,13 @@ import Hummingbird
 import PCastWeb
 
 extension Request {
-    /// The token that came with the request: as bearer, or as `?token=`.
+    /// The token of the `Authorization` field, or of the query parameter `token`; nil if there is none.
     var token: String? {
         if headers[.authorization] != nil { return bearer }
         return uri.queryParameters["token"].map(String.init)
     }
 
-    /// The token of the field `Authorization`.
+    /// The bearer token of the `Authorization` field; nil if there is none.
     var bearer: String? {
         headers[.authorization].flatMap { $0.credentials(of: "bearer") }
     }
@@ -20,14 +20,14 @@ extension Request {
             origin: headers[.origin])
     }
 
-    /// Whether the body is of this media type, parameters aside.
+    /// Returns whether the content has a media type. Parameters are ignored.
     func hasBody(ofType type: String) -> Bool {
         headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercased().trimmingSpaces } == type
     }
 }
 
 extension String {
-    /// Without spaces and tabs around it.
+    /// The text without leading and trailing spaces and tabs.
     var trimmingSpaces: String {
         var text = Substring(self)
         while let last = text.last, last == " " || last == "\t" { text.removeLast() }
@@ -35,10 +35,10 @@ extension String {
         return String(text)
     }
 
-    /// What follows the scheme in the value of `Authorization`: one or more spaces are between them, and the scheme's
-    /// case does not matter (RFC 9110, section 11.4). Nil for another scheme, and where nothing follows.
+    /// Returns the credentials in a value of `Authorization`; nil for another scheme, or if nothing follows the scheme.
+    /// `scheme` must be in lower case.
     ///
-    /// - Parameter scheme: in lower case.
+    /// The scheme is case-insensitive and is followed by one or more spaces (RFC 9110, section 11.4).
     func credentials(of scheme: String) -> String? {
         let parts = trimmingSpaces.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }

@@ -4,11 +4,12 @@ import Hummingbird
 import NIOCore
 import PCastMedia
 
-/// What happens to a WHIP or WHEP session as server-sent events (HTML, section 9.2), for browsers, which have no other
-/// signalling with the platform.
+/// The events of a WHIP or WHEP session as server-sent events (HTML Standard, section 9.2), for browsers that have no
+/// other signaling with the platform.
 ///
-/// The answer to a POST names the address in a `Link` header with the relation that the WHEP drafts give such events, and
-/// `events="data-quality,ended"`. GET on it tells the row of data quality that holds, each change, and why it ended:
+/// The response to a POST has a `Link` field with the URI of the events, with the relation of the WHEP drafts and
+/// `events="data-quality,ended"`. A GET request returns the current data quality, each change of it, and the end
+/// reason:
 ///
 ///     event: data-quality
 ///     data: {"status":"audio-only","reason":"download-limited"}
@@ -16,11 +17,11 @@ import PCastMedia
 ///     event: ended
 ///     data: {"reason":"censored"}
 ///
-/// It ends with the session. The resource's name is its own secret, as it is for DELETE.
+/// The response ends with the session. The random name of the resource is its secret, as for DELETE.
 enum StreamEvents {
     private static let relation = "urn:ietf:params:whep:ext:core:server-sent-events"
 
-    /// Something is said so often, so that no proxy between takes the connection for dead.
+    /// The interval of comments that prevent proxies from closing the connection.
     private static let heartbeat = Duration.seconds(15)
 
     static func link(to path: String) -> String { "<\(path)>; rel=\"\(relation)\"; events=\"data-quality,ended\"" }
@@ -52,7 +53,7 @@ enum StreamEvents {
         switch news {
         case .quality(let quality): return event(quality)
         case .ended(let end):
-            // The words may be the application's own; as JSON they are one line.
+            // The reason may be text of the application. As JSON it is always one line.
             let data = (try? JSONEncoder().encode(Ended(reason: end.wire))).map { String(decoding: $0, as: UTF8.self) }
             return "event: ended\ndata: \(data ?? "{}")\n\n"
         }

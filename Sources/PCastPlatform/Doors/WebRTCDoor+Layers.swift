@@ -7,18 +7,19 @@ import PCastRelay
 import PCastWeb
 import PCastWebRTC
 
-/// WHEP's choice of layers (`urn:ietf:params:whep:ext:core:layer`, draft-murillo-whep-01, section 4.6.2), at the address
-/// that the `Link` header of the answer names.
+/// The selection of layers for WHEP (`urn:ietf:params:whep:ext:core:layer`; draft-murillo-whep-01, section 4.6.2) at
+/// the URI of the response's `Link` field.
 ///
-/// GET tells the layers by the m-section's index, the best first, which is sent, which is chosen, and why it is no better
-/// one. POST with `{"mediaId":"0","encodingId":"h"}` chooses one by its rid, and no better one; without `encodingId`, or by
-/// DELETE, the choice is the platform's again. What the link does not carry is not sent, chosen or not.
+/// GET returns the layers of a media section (by index), best first, with the sent one, the selected one, and the
+/// reason why no better one is sent. POST with `{"mediaId":"0","encodingId":"h"}` selects a layer by its `rid` as the
+/// best one to send. POST without `encodingId` and DELETE remove the selection. A layer that exceeds the available
+/// bandwidth is never sent.
 extension WebRTCDoor {
     static let layerExtension = "urn:ietf:params:whep:ext:core:layer"
     private static let methods = "GET, POST, DELETE, OPTIONS"
     private static let choiceLimit = 4 * 1024
 
-    /// The value of the `Link` header.
+    /// Returns the value of the `Link` field for a resource.
     static func layerLink(_ name: String) -> String { "</whep/resource/\(name)/layer>; rel=\"\(layerExtension)\"" }
 
     func addLayerRoutes(to group: RouterGroup<WebRequestContext>) {
@@ -53,12 +54,12 @@ extension WebRTCDoor {
 
         let mediaId: String
         let layers: [Layer]
-        /// Absent while no video is sent.
+        /// The layer that is sent; nil if no video is sent.
         let current: String?
-        /// Absent while the platform chooses.
+        /// The selected layer; nil if the platform selects.
         let selected: String?
         let video: String
-        /// Why it is not more.
+        /// The reason why no better layer is sent.
         let reason: String
     }
 
@@ -88,7 +89,9 @@ extension WebRTCDoor {
         let encodingId: String?
     }
 
-    /// - Parameter request: nil leaves the choice to the platform.
+    /// Selects the layer that a request contains. A nil request removes the selection.
+    ///
+    /// - Throws: ``Refusal``.
     private func choose(_ request: Request?, _ context: WebRequestContext) async throws(Refusal) -> Response {
         let (_, resource) = try await find(context)
         var layer: String?
@@ -115,7 +118,7 @@ extension WebRTCDoor {
 }
 
 extension WebRTCResource {
-    /// The video's m-section by its place, as the extension counts them.
+    /// The index of the video's media section, which identifies it in this extension.
     fileprivate var videoSection: String {
         String(participation.answer.media.firstIndex { $0.kind == .video && $0.direction.sends } ?? 0)
     }

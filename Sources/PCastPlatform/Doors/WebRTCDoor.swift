@@ -7,8 +7,8 @@ import PCastMedia
 import PCastWeb
 import PCastWebRTC
 
-/// WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): an offer by POST, an answer in the response, and a resource to
-/// trickle to, to restart and to delete.
+/// The endpoints of WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep). A POST with an offer returns an answer and a
+/// resource, which supports trickle ICE, ICE restart and DELETE.
 struct WebRTCDoor: Sendable {
     enum Kind: String, CaseIterable, Sendable {
         case whip
@@ -19,7 +19,7 @@ struct WebRTCDoor: Sendable {
     let gatekeeper: Gatekeeper
     let directory: StreamDirectory
     let relay: RelayOffers?
-    /// Who looks at pictures of streams on the dashboard watches none of them.
+    /// The dashboard's logins. Previews on the dashboard do not count as subscribers.
     let dashboard: DashboardAccess
     let logger: Logger
     private let resources = WebRTCResources()
@@ -36,7 +36,7 @@ struct WebRTCDoor: Sendable {
         self.logger = logger
     }
 
-    /// The largest offer or fragment; browsers' are a tenth of it.
+    /// The maximum size of an offer or fragment in bytes, which is ten times that of browsers.
     private static let bodyLimit = 64 * 1024
     private static let endpointMethods = "GET, HEAD, POST, OPTIONS"
     private static let resourceMethods = "GET, HEAD, PATCH, DELETE, OPTIONS"
@@ -91,8 +91,8 @@ struct WebRTCDoor: Sendable {
         }
     }
 
-    /// The answer to GET and HEAD at an endpoint, which has no representation (RFC 9725, section 4.1). Players tell a WHEP
-    /// endpoint by the media type (draft-ietf-wish-whep, section 4.2).
+    /// Returns the response to GET and HEAD at an endpoint, which has no content (RFC 9725, section 4.1). Players
+    /// recognize a WHEP endpoint by the media type (draft-ietf-wish-whep, section 4.2).
     private static func endpoint(_ kind: Kind) -> Response {
         let accept: HTTPFields = [.acceptPost: MediaTypeName.description]
         guard kind == .whep else { return Response(status: .noContent, headers: accept) }
@@ -150,7 +150,7 @@ struct WebRTCDoor: Sendable {
         let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""
         await resources.insert(
             WebRTCResource(participation: participation, remoteUfrag: ufrag, entityTag: tag), name: name)
-        // It may have ended before there was a resource to remove.
+        // The stream may have ended before the resource was stored.
         guard await directory.isPresent(participation) else {
             await resources.remove(name)
             throw .ended
@@ -180,7 +180,7 @@ struct WebRTCDoor: Sendable {
     private func body(_ request: Request) async throws(Refusal) -> String {
         var request = request
         let tooLarge = Refusal(.tooLarge, "The body is too large: \(Self.bodyLimit / 1024) KiB are taken.")
-        // A client that waits for permission to send it gets none.
+        // If the client waits for `100 Continue`, the content is not requested.
         if request.headers[.expect] != nil, let length = request.headers[.contentLength].flatMap({ Int($0) }),
             length > Self.bodyLimit
         {
@@ -193,7 +193,7 @@ struct WebRTCDoor: Sendable {
         }
     }
 
-    // MARK: The resource
+    // MARK: Resource
 
     func find(_ context: WebRequestContext) async throws(Refusal) -> (name: String, resource: WebRTCResource) {
         guard let name = context.parameters.get("name"), let resource = await resources.find(name) else {
@@ -221,22 +221,22 @@ struct WebRTCDoor: Sendable {
         if let ufrag = fragment.iceUfrag, ufrag != resource.remoteUfrag {
             return try await restart(name, resource, fragment, condition: condition)
         }
-        // Older clients leave the condition out. That is harmless until there was a restart.
+        // Older clients omit the condition, which is harmless before a restart.
         if condition == nil, resource.hasRestarted {
             return DoorResponse.text(.preconditionRequired, "Send the session's ETag as If-Match.")
         }
         guard condition?.matches(resource.entityTag) ?? true else {
             return DoorResponse.text(.preconditionFailed, "The session has restarted since.")
         }
-        // A lite agent answers checks and makes none, so candidates mean nothing to it. The answer has no ETag
-        // (RFC 9725, section 4.3.2).
+        // An ICE-lite agent sends no checks, so it does not need candidates. The response has no ETag (RFC 9725,
+        // section 4.3.2).
         return Response(status: .noContent)
     }
 
     private func restart(
         _ name: String, _ resource: WebRTCResource, _ fragment: TrickleFragment, condition: EntityTagCondition?
     ) async throws(Refusal) -> Response {
-        // RFC 9725 writes the star in quotes in its example, and clients copy that.
+        // An example in RFC 9725 quotes the asterisk, and some clients do so too.
         guard condition == .any || condition == .tags(["\"*\""]) else {
             let status: HTTPResponse.Status = condition == nil ? .preconditionRequired : .preconditionFailed
             return DoorResponse.text(status, "A restart comes with “If-Match: *”.")

@@ -1,17 +1,18 @@
 import PCastMedia
 import PCastWebRTC
 
-/// A WHIP or WHEP session, as its resource address stands for it.
+/// A WHIP or WHEP session, which a resource URI represents.
 struct WebRTCResource: Sendable {
     let participation: Participation
-    /// The peer's fragment; another one in a PATCH asks for a restart.
+    /// The username fragment (ufrag) of the peer. A PATCH with another one requests an ICE restart.
     var remoteUfrag: String
-    /// Strong, new with each restart (WH3).
+    /// The strong entity tag, which changes with each restart (RFC 9725, section 4.3.1).
     var entityTag: String
     var hasRestarted = false
 }
 
-/// The sessions of one door by their unguessable names. Bounded by the relay's peers, for each is one.
+/// The sessions of an endpoint by their unguessable names. The maximum number of peers is the bound, because each
+/// session has one.
 actor WebRTCResources {
     private var resources: [String: WebRTCResource] = [:]
 

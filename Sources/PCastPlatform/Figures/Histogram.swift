@@ -1,10 +1,10 @@
 import PCastMedia
 
-/// How long something took, each time that it was done: counts below bounds, as Prometheus takes them.
+/// A histogram of durations with Prometheus' cumulative buckets.
 struct Histogram: Sendable, Hashable {
-    /// Upper bounds, the lowest first.
+    /// The upper bounds of the buckets, lowest first.
     let bounds: [TimeSpan]
-    /// Of each bound those above the bound before, and at last those above all.
+    /// The counts between the bounds. The last one is for durations above all bounds.
     private(set) var counts: [Int]
     private(set) var sum = TimeSpan.zero
 
@@ -18,10 +18,10 @@ struct Histogram: Sendable, Hashable {
         sum = sum + span
     }
 
-    /// All.
+    /// The number of all durations.
     var count: Int { counts.reduce(0, +) }
 
-    /// Those that took no longer than each bound.
+    /// The number of durations up to each bound.
     var cumulative: [(bound: TimeSpan, count: Int)] {
         var total = 0
         return zip(bounds, counts).map { bound, count in

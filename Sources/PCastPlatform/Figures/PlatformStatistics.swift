@@ -1,22 +1,22 @@
 import PCastMedia
 import Synchronization
 
-/// What the control plane counts since the platform began, for `/metrics`.
+/// The counters of the control plane since the start, for `/metrics`.
 final class PlatformStatistics: Sendable {
-    /// One application's; there are as many as are configured.
+    /// The counters of an application. Their number is that of the configured applications.
     struct Counts: Sendable {
         var started = 0
         var views = 0
-        /// By the word of the reason; an application's own words count as one.
+        /// The number of ended streams by reason. All custom reasons count as one.
         var ended: [String: Int] = [:]
     }
 
     struct Figures: Sendable {
         var applications: [ApplicationID: Counts] = [:]
-        /// From the request to join until media can flow.
+        /// The time from the request to join until media can be sent.
         var publisherJoins = Histogram(milliseconds: PlatformStatistics.joinBounds)
         var viewerJoins = Histogram(milliseconds: PlatformStatistics.joinBounds)
-        /// From a request to a callback address until its answer, or until it was given up.
+        /// The time from a request to a callback until its response or timeout.
         var notifications = Histogram(milliseconds: [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 15_000])
     }
 

@@ -1,21 +1,21 @@
 import Foundation
 
-/// What the kernel tells of this process (proc(5)).
+/// The statistics of this process (proc(5)).
 struct ProcessFigures {
-    /// Seconds.
+    /// The processor time in seconds.
     let processorTime: Double
-    /// Bytes.
+    /// The resident memory in bytes.
     let memory: Int
     let descriptors: Int
-    /// Seconds since 1970.
+    /// The start time in seconds since 1970.
     let start: Double
 
-    /// Nil where there is no /proc.
+    /// Reads the current statistics; nil if there is no /proc.
     static func read() -> ProcessFigures? {
         guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
             let boot = bootTime(), let name = stat.lastIndex(of: ")")
         else { return nil }
-        // After the name, which may hold blanks: the fields from the third on.
+        // The fields from the third one on, after the name, which may contain spaces.
         let fields = stat[stat.index(after: name)...].split(separator: " ")
         guard fields.count > 21, let user = Double(fields[11]), let kernel = Double(fields[12]),
             let start = Double(fields[19]), let pages = Int(fields[21])

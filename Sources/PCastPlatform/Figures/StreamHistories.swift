@@ -3,21 +3,21 @@ import PCastMedia
 import PCastRelay
 import Synchronization
 
-/// The histories of all streams that are published.
+/// The histories of all published streams.
 final class StreamHistories: Sendable {
-    /// Streams that have one, which takes 8 KiB each; others are without until there is room.
+    /// The maximum number of histories, which need 8 KiB each. Further streams have none.
     static let capacity = 4_096
 
     private let all = Mutex<[StreamID: StreamHistory]>([:])
 
-    /// Looks at every stream each second, until the task is cancelled.
+    /// Records a sample of all streams each second until the task is cancelled.
     func run(of router: MediaRouter) async {
         repeat {
             note(await router.samples(), at: MonotonicClock.wallTime())
         } while (try? await Task.sleep(for: StreamHistory.interval.duration)) != nil
     }
 
-    /// Notes what streams are like, and forgets those that are gone.
+    /// Adds samples and removes the histories of ended streams.
     func note(_ figures: [StreamFigures], at time: WallTime) {
         all.withLock { all in
             let present = Set(figures.map(\.stream))
@@ -28,6 +28,6 @@ final class StreamHistories: Sendable {
         }
     }
 
-    /// Nil when there is no such stream, or no room for its history.
+    /// Returns the history of a stream; nil if the stream does not exist or has no history.
     func history(of stream: StreamID) -> StreamHistory? { all.withLock { $0[stream] } }
 }

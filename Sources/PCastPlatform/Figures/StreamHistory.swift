@@ -1,16 +1,16 @@
 import PCastMedia
 import PCastRelay
 
-/// What a stream was like in the last five minutes, second by second: what plots are drawn from.
+/// The statistics of a stream for each second of the last five minutes, for plots.
 struct StreamHistory: Sendable {
     struct Sample: Sendable, Hashable {
         /// The end of the second.
         var time: WallTime
-        /// What came of the publisher, on the wire; nil before it is known.
+        /// The bit rate that arrives from the publisher, including headers; nil if unknown.
         var bitrate: Bitrate?
-        /// To the publisher and back, to the millisecond; nil before it is known.
+        /// The round-trip time to the publisher in whole milliseconds; nil if unknown.
         var roundTrip: TimeSpan?
-        /// What did not arrive when it was first sent, of all (0...1), to the ten thousandth.
+        /// The loss rate before retransmission, from 0 to 1 in steps of 0.0001.
         var loss: Double
         var viewers: Int
         var quality: DataQuality
@@ -27,25 +27,25 @@ struct StreamHistory: Sendable {
         let reason: UInt8
     }
 
-    /// Samples that are kept: the newest.
+    /// The maximum number of samples.
     static let capacity = 300
     static let interval = TimeSpan.seconds(1 as Int64)
-    /// Stands for what is not known.
+    /// The values that represent nil.
     private static let unknown = (bitrate: UInt32.max, roundTrip: UInt16.max)
 
     private var samples: [Packed] = []
-    /// Where the next one goes, once all places are taken.
+    /// The index of the next sample once all are used.
     private var next = 0
-    /// Packets and losses that the last sample knew of.
+    /// The packet counters at the last sample.
     private var counted = (packets: 0, lost: 0)
 
-    /// The dimensions of the picture at last.
+    /// The current size of the frames; nil if unknown.
     private(set) var dimensions: Dimensions?
 
-    /// Takes a look at the stream; a second look within the same second changes nothing.
+    /// Adds a sample. A second one within the same second is ignored.
     mutating func add(_ figures: StreamFigures, at time: WallTime) {
         let second = UInt32(clamping: time.millisecondsSinceEpoch / 1_000)
-        // A clock that was set back makes what is there worthless.
+        // If the clock was set back, the previous samples are invalid.
         if let last = newest, second < last.second { (samples, next) = ([], 0) }
         guard newest.map({ second > $0.second }) ?? true else { return }
         dimensions = figures.dimensions
@@ -61,7 +61,7 @@ struct StreamHistory: Sendable {
                 reason: UInt8(DataQuality.Reason.allCases.firstIndex(of: figures.quality.reason) ?? 0)))
     }
 
-    /// Of what was expected since the last look, in ten thousandths.
+    /// Returns the loss rate since the last sample in units of 0.0001.
     private mutating func loss(_ received: StreamFigures.Counts) -> UInt16 {
         let packets = max(received.packets - counted.packets, 0)
         let lost = max(received.packetsLost - counted.lost, 0)
@@ -84,10 +84,10 @@ struct StreamHistory: Sendable {
         samples.count < Self.capacity ? samples.last : samples[(next + Self.capacity - 1) % Self.capacity]
     }
 
-    /// The newest sample.
+    /// The newest sample; nil if there is none.
     var last: Sample? { newest.map(Self.sample) }
 
-    /// Samples later than a time, the oldest first.
+    /// Returns the samples after a time, oldest first.
     func samples(after time: WallTime) -> [Sample] {
         (samples[next...] + samples[..<next]).map(Self.sample).filter { time < $0.time }
     }

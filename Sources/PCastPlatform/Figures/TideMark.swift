@@ -1,25 +1,26 @@
 import PCastMedia
 
-/// Tells when what many have taken can be given back: when most of those who came have gone again, and when many have
-/// come, whose handshakes took for a moment what nobody needs afterwards.
+/// The policy that decides when unused heap memory is returned to the system: after most of many clients have left, and
+/// after many clients have joined, because their handshakes needed temporary memory.
 struct TideMark {
-    /// Fewer are not worth the work.
+    /// The minimum number of clients that must leave.
     static let least = 50
-    /// After which the last of what they had is let go of, such as the timers of what was waited for.
+    /// The time after clients have left until their last memory is free, such as that of timers.
     static let aftermath = TimeSpan.seconds(30)
-    /// So many have to come, and then nobody for so long.
+    /// The number of clients that must join, and the time without further ones after that.
     static let flood = 200
     static let slack = TimeSpan.seconds(5)
 
     private var highest = 0
     private var lastEbb: Instant?
-    /// How many were here when it was told last, or fewer since; and when there were more than ever since.
+    /// The minimum number of clients since memory was last returned, and the time of the last new maximum.
     private var lowest = 0
     private var lastRise: Instant?
 
-    /// - Parameter count: how many are here now.
-    /// - Returns: whether it has come to be half of the most that were here since the last time, or fewer; once more when
-    ///   the aftermath of that is over; and whether many have come since the last time, and all are there.
+    /// Returns whether memory must be returned, given the current number of clients.
+    ///
+    /// It returns true if the number fell to half of the maximum since the last time, and again after `aftermath`. It
+    /// also returns true if `flood` clients have joined since the last time and no more join.
     mutating func isTime(with count: Int, at now: Instant) -> Bool {
         if count > highest { lastRise = now }
         highest = max(highest, count)

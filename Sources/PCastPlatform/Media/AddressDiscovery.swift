@@ -2,17 +2,17 @@ import PCastIO
 import PCastMedia
 import PCastWebRTC
 
-/// Learns by STUN, before the relay takes the port, where the world sees that port (ICE9).
+/// Discovers the public address of the media port by STUN before the SFU binds the port (RFC 8489).
 ///
-/// Each server is asked from the media port itself, so that the answer is the address and port that a NAT has given to
-/// it. A relay does not move afterwards: where the mapping changes, the platform has to be started again.
+/// Each server is queried from the media port itself, so that the response contains the address and port that a NAT
+/// assigned to it. The platform must be restarted if this mapping changes.
 struct AddressDiscovery: DatagramMachine {
     private var questions: [STUNDiscovery]
 
-    /// Servers beyond these are not asked.
+    /// The maximum number of servers to query.
     private static let maximumServers = 4
 
-    /// After this the platform starts without what was not answered.
+    /// The timeout after which the platform starts with the addresses known so far.
     private static let patience = TimeSpan.seconds(3)
 
     init(servers: [TransportAddress], from local: TransportAddress, seed: UInt64, at now: Instant) {
@@ -50,9 +50,7 @@ struct AddressDiscovery: DatagramMachine {
         questions.reduce(nil) { Instant.earlier($0, $1.deadline) }
     }
 
-    /// Asks, and waits for the answers or for three seconds.
-    ///
-    /// - Returns: the public addresses, each once.
+    /// Queries the servers until all have responded, for three seconds at most. Returns the distinct public addresses.
     static func run(servers: [TransportAddress], port: UInt16, family: IPAddress.Family) async -> [TransportAddress] {
         let reachable = servers.filter { $0.ip.family == family }
         guard !reachable.isEmpty else { return [] }

@@ -1,32 +1,32 @@
 import PCastIO
 import PCastMedia
 
-/// The addresses that candidates name, as this machine's interfaces are at a moment.
+/// The addresses in candidates, according to the current interfaces of this host.
 struct AdvertisedAddresses: Sendable {
-    /// Those that the operator has named; candidates name nothing else then but what was discovered.
+    /// The addresses that the operator configured. If there are any, candidates contain only these and the discovered
+    /// ones.
     let named: [IPAddress]
-    /// Public addresses that STUN servers have reported.
+    /// The public addresses that STUN servers have reported.
     let discovered: [TransportAddress]
     /// The address that media listens on.
     let listen: IPAddress
 
-    /// Candidates name no more interface addresses than these beside loopback: a host of containers has dozens of bridges,
-    /// and a browser on this machine reaches all of its addresses by any of them.
+    /// The maximum number of interface addresses in candidates besides loopback. A host of containers has dozens of
+    /// bridges, and a browser on this host reaches the platform through any of them.
     static let maximumInterfaceAddresses = 16
 
-    /// The addresses beside `listen` at which programs of this machine are heard, and nobody else.
+    /// The additional addresses that only accept datagrams of this host's programs.
     ///
-    /// Firefox gathers no loopback candidates, and sends to no loopback address from an interface's (RFC 8445, section
-    /// 5.1.1.1); so a platform on loopback has to be reachable at the interfaces' addresses as well.
+    /// Firefox gathers no loopback candidates, and sends nothing from an interface's address to a loopback address (RFC
+    /// 8445, section 5.1.1.1). Therefore a platform on loopback must be reachable at the interfaces' addresses too.
     var localOnly: [IPAddress] {
         guard listen.isLoopback, named.isEmpty else { return [] }
         let (v4, v6): (IPAddress, IPAddress) = (.anyV4, IPAddress(v6: 0, 0))
         return listen.family == .v4 ? [v4, v6] : [v6, v4]
     }
 
-    /// - Parameters:
-    ///   - interfaces: the addresses of this machine.
-    ///   - families: those in which media is heard at every address of this machine, by programs of it at least.
+    /// Returns the addresses for candidates. `interfaces` are the addresses of this host. `families` are the IP
+    /// versions in which media listens at all addresses of this host, at least for its own programs.
     func addresses(port: UInt16, interfaces: [LocalAddress], families: [IPAddress.Family]) -> [TransportAddress] {
         let ips: [IPAddress] =
             if !named.isEmpty {

@@ -5,27 +5,28 @@ import PCastRelay
 import PCastWebRTC
 import Synchronization
 
-/// The relay on its own threads, as the control plane sees it: calls go in, events come out, packets never pass here.
+/// The interface between the control plane and the SFU, which runs on its own threads. It makes calls and returns
+/// events, but no packets.
 final class MediaRouter: Sendable {
-    /// One for each shard of the relay.
+    /// The event loops, one for each shard of the SFU.
     private let loops: [EventLoop<Relay>]
     private let places: Mutex<RelayPlaces>
 
-    /// What the relay tells, until it is stopped; to be read by one reader.
+    /// The events of the SFU until it is stopped, for one reader.
     let events: AsyncStream<RelayEvent>
     private let told: AsyncStream<RelayEvent>.Continuation
 
-    /// The addresses that answers name, as far as they are reachable from a network or over loopback.
+    /// The addresses in answers that are reachable from a network or over loopback.
     let advertised: [TransportAddress]
     private let addresses: AdvertisedAddresses
     private let current: Mutex<[TransportAddress]>
-    /// Yields when an interface or an address of this machine came, changed or went.
+    /// Yields when an interface or address of this host changes.
     private let interfaceChanges: AsyncStream<Void>
 
-    /// - Parameters:
-    ///   - maximumPeers: of all shards together.
-    ///   - shards: threads among which peers are shared out, at most `Shard.maximumCount`.
-    /// - Throws: `IOError` when the port cannot be opened.
+    /// Opens the media port and starts the threads. `maximumPeers` is the limit of all shards together. `shards` is the
+    /// number of threads among which peers are distributed, at most `Shard.maximumCount`.
+    ///
+    /// - Throws: `IOError` if the port cannot be opened.
     init(
         listen: [TransportAddress], addresses: AdvertisedAddresses, certificate: DTLSCertificate, maximumPeers: Int,
         shards: Int
@@ -71,9 +72,8 @@ final class MediaRouter: Sendable {
         advertise()
     }
 
-    /// Has answers from now on name the addresses that this machine has now.
-    ///
-    /// - Returns: the addresses; nil when they are the same as before.
+    /// Sets the addresses for later answers to the current addresses of this host. Returns the addresses; nil if they
+    /// have not changed.
     @discardableResult
     private func advertise() -> [TransportAddress]? {
         let named = addresses.addresses(
@@ -88,25 +88,24 @@ final class MediaRouter: Sendable {
         return named
     }
 
-    /// The families that are listened to at every address.
+    /// Returns the IP versions in which media listens at all addresses.
     private static func families(_ bound: [TransportAddress]) -> [IPAddress.Family] {
         bound.filter(\.ip.isUnspecified).map(\.ip.family)
     }
 
-    /// Has answers name the addresses that interfaces get later, and no more those that they lose, until the task is
-    /// cancelled.
-    ///
-    /// - Parameter report: called with the addresses when they have changed.
+    /// Updates the addresses in answers when the interfaces of this host change, until the task is cancelled. `report`
+    /// is called with the addresses after each change.
     func followInterfaces(_ report: @Sendable ([TransportAddress]) -> Void) async {
         for await _ in interfaceChanges {
             if let named = advertise() { report(named) }
         }
     }
 
-    /// Why programs of this machine do not reach media at its interfaces' addresses, a sentence each.
+    /// The reasons why programs of this host cannot reach media at the interfaces' addresses, one sentence each.
     var localOnlyWarnings: [String] { loops[0].localOnlyWarnings }
 
-    /// The others shall not wait until all that a shard has for its own viewers is sent.
+    /// Returns the function that exchanges messages with the other shards. It is called before sending, so that other
+    /// shards do not wait until this one has sent everything to its own subscribers.
     private static func beforeSending(
         of shard: Int, _ exchange: ShardExchange
     ) -> @Sendable (inout Relay, Instant) -> Void {
@@ -119,7 +118,7 @@ final class MediaRouter: Sendable {
         { relay, now in
             exchange.bring(&relay, from: shard)
             while let event = relay.pollEvent() {
-                // Connections have numbers of their own at each loop.
+                // Each loop numbers its connections itself.
                 if case .closeConnection(let path) = event {
                     exchange.close(path, at: shard)
                 } else {
@@ -131,8 +130,10 @@ final class MediaRouter: Sendable {
 
     var rtcPort: UInt16 { loops[0].boundAddresses.first?.port ?? 0 }
 
-    /// - Parameter offer: nil has the relay make the offer, to be answered by `accept`.
-    /// - Returns: the answer, or the relay's offer.
+    /// Adds a publisher. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
+    /// answer to it must be passed to `accept`.
+    ///
+    /// - Throws: `RelayError`.
     func publish(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms
     ) async throws(RelayError) -> SessionDescription {
@@ -145,7 +146,7 @@ final class MediaRouter: Sendable {
         return description
     }
 
-    /// Adds where programs of this machine reach us, which may not reach what we advertise.
+    /// Adds candidates for programs of this host, which may not be able to reach the advertised addresses.
     func addOwnCandidates(to answer: inout SessionDescription) {
         for bound in loops[0].boundAddresses {
             let loopback: IPAddress = bound.ip.family == .v4 ? .loopbackV4 : IPAddress(v6: 0, 1)
@@ -157,7 +158,10 @@ final class MediaRouter: Sendable {
         }
     }
 
-    /// - Parameter offer: as for `publish`.
+    /// Adds a subscriber. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
+    /// answer to it must be passed to `accept`.
+    ///
+    /// - Throws: `RelayError`.
     func view(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerTerms
     ) async throws(RelayError) -> SessionDescription {
@@ -176,8 +180,12 @@ final class MediaRouter: Sendable {
         }
     }
 
-    /// Has another shard than its home have a stream, if it does not. Shards say no more of a replica to each other than
-    /// parcels can, so the home is asked again afterwards: a stream that ended meanwhile could not tell its replica.
+    /// Creates a replica of a stream on a shard if it has none.
+    ///
+    /// The home shard is queried again afterwards. If the stream ended meanwhile, its home could not notify the
+    /// replica.
+    ///
+    /// - Throws: `RelayError`.
     private func replicate(_ stream: StreamID, from home: Int, to shard: Int) async throws(RelayError) {
         let blueprint = try await ask(loops[home]) { relay, now throws(RelayError) in
             try relay.replicate(stream, to: shard, at: now)
@@ -189,7 +197,9 @@ final class MediaRouter: Sendable {
         }
     }
 
-    /// Lets in who answers an offer of the relay's.
+    /// Completes the negotiation of a peer that answers an offer of the SFU.
+    ///
+    /// - Throws: `RelayError`.
     func accept(_ answer: SessionDescription, from peer: PeerID) async throws(RelayError) -> NegotiatedSession {
         try await ask(at: peer) { relay, now throws(RelayError) in try relay.accept(answer, from: peer, at: now) }
     }
@@ -198,17 +208,19 @@ final class MediaRouter: Sendable {
         try await ask(at: peer) { relay, now throws(RelayError) in try relay.restart(peer, remote: remote, at: now) }
     }
 
-    /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
+    /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? {
         (try? await loop(of: peer)?.call { relay, _ in relay.layers(viewedBy: peer) }) ?? nil
     }
 
-    /// Has a viewer sent that layer and no better one; nil leaves the choice to the relay.
+    /// Selects the best layer to send to a subscriber. A nil layer removes the selection.
+    ///
+    /// - Throws: `RelayError`.
     func pin(_ peer: PeerID, layer: String?) async throws(RelayError) {
         try await ask(at: peer) { relay, now throws(RelayError) in try relay.pin(peer, layer: layer, at: now) }
     }
 
-    /// Has a publisher send no more than that; see `Relay.limit`.
+    /// Limits the bit rate of a publisher; see `Relay.limit`.
     func limit(_ peer: PeerID, to bitrate: Bitrate?) {
         try? loop(of: peer)?.submit { relay, _ in relay.limit(peer, to: bitrate) }
     }
@@ -220,7 +232,7 @@ final class MediaRouter: Sendable {
     private func place<Place: Sendable>(
         _ peer: PeerID, by choice: (inout RelayPlaces) throws(RelayError) -> Place
     ) throws(RelayError) -> Place {
-        // Mutex passes on errors of any type, hence the result.
+        // Mutex rethrows untyped errors only, so the result is returned.
         let result: Result<Place, RelayError> = places.withLock { places in
             do throws(RelayError) {
                 return .success(try choice(&places))
@@ -231,7 +243,7 @@ final class MediaRouter: Sendable {
         return try result.get()
     }
 
-    /// Asks for a peer to be let in at its place, which it leaves again where it is not.
+    /// Runs a request that adds a peer to a shard. Removes the reserved place if it fails.
     private func admit<Answer: Sendable>(
         _ peer: PeerID, at shard: Int,
         by question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer
@@ -251,7 +263,7 @@ final class MediaRouter: Sendable {
         return try await ask(loop, question)
     }
 
-    /// A relay that does not keep up with what it is asked, or is stopping, is full.
+    /// Runs a request on a loop. If the SFU is overloaded or stopping, it throws `RelayError.full`.
     private func ask<Answer: Sendable>(
         _ loop: EventLoop<Relay>,
         _ question: @escaping @Sendable (inout Relay, Instant) throws(RelayError) -> Answer
@@ -275,28 +287,28 @@ final class MediaRouter: Sendable {
         _ = try? await loop(of: peer)?.call { relay, now in relay.end(peer, reason: reason, at: now) }
     }
 
-    /// A peer that the relay has told the end of.
+    /// Removes a peer whose end the SFU has reported.
     func forget(_ peer: PeerID) { places.withLock { $0.leave(peer) } }
 
     func statistics(of peer: PeerID) async -> PeerStatistics? {
         (try? await loop(of: peer)?.call { relay, _ in relay.statistics(of: peer) }) ?? nil
     }
 
-    /// Packets sent to viewers since the beginning.
+    /// Returns the number of packets that were sent to subscribers since the start.
     func packetsForwarded() async -> Int { await askAll { relay in relay.packetsForwarded }.reduce(0, +) }
 
-    /// Peers of each shard.
+    /// The number of peers of each shard.
     var peersOfShards: [Int] { places.withLock { $0.loads } }
 
-    /// What shards could not hand over to each other since the beginning.
+    /// Returns the number of messages between shards that were dropped since the start.
     func parcelsLost() async -> Int { await askAll { relay in relay.parcelsLost }.reduce(0, +) }
 
-    /// What was counted of each stream.
+    /// Returns the statistics of all streams.
     func figures() async -> [StreamFigures] {
         StreamFigures.merged(await askAll { relay in relay.figures }.flatMap { $0 })
     }
 
-    /// The same without what is known of each viewer.
+    /// Returns the statistics of all streams without those of each subscriber.
     func samples() async -> [StreamFigures] {
         StreamFigures.merged(await askAll { relay in relay.figures(ofViewers: false) }.flatMap { $0 })
     }
@@ -313,7 +325,7 @@ final class MediaRouter: Sendable {
 
     deinit { stop() }
 
-    /// Ends the relay when its last words are sent. Harmless when called again.
+    /// Stops the SFU after its last packets were sent. Further calls have no effect.
     func stop() {
         for loop in loops { loop.stop() }
         told.finish()

@@ -1,16 +1,16 @@
 import PCastMedia
 import PCastRelay
 
-/// On which shard of the relay each stream and each peer is.
+/// The shards of streams and peers.
 struct RelayPlaces {
     private var peers: [PeerID: Int] = [:]
     private var streams: [StreamID: (shard: Int, publisher: PeerID)] = [:]
     private var publishers: [PeerID: StreamID] = [:]
-    /// Peers of each shard.
+    /// The number of peers of each shard.
     private(set) var loads: [Int]
     private let maximumPeers: Int
 
-    /// - Parameter maximumPeers: of all shards together.
+    /// Creates an empty index. `maximumPeers` is the limit of all shards together.
     init(shards: Int, maximumPeers: Int) {
         loads = Array(repeating: 0, count: shards)
         self.maximumPeers = maximumPeers
@@ -18,7 +18,10 @@ struct RelayPlaces {
 
     func shard(of peer: PeerID) -> Int? { peers[peer] }
 
-    /// A place for a publisher: where the fewest peers are, or where there is such a stream, whose publisher may have gone.
+    /// Returns a shard for a publisher: that of an existing stream with the same identifier, whose publisher may be
+    /// disconnected, otherwise the one with the fewest peers.
+    ///
+    /// - Throws: `RelayError.full`.
     mutating func enter(_ peer: PeerID, publishing stream: StreamID) throws(RelayError) -> Int {
         let shard = streams[stream]?.shard ?? loads.indices.min { loads[$0] < loads[$1] } ?? 0
         try enter(peer, shard: shard)
@@ -27,17 +30,19 @@ struct RelayPlaces {
         return shard
     }
 
-    /// A publisher was let in: the stream is its own.
+    /// Records that a publisher was added and owns the stream.
     mutating func noteStream(of peer: PeerID) {
         guard let stream = publishers[peer], let shard = peers[peer] else { return }
         streams[stream] = (shard, peer)
     }
 
-    /// So many peers more than elsewhere may be where a stream is before its viewers are shared out: each further shard
-    /// takes another copy of each packet.
+    /// The number of peers by which a stream's home shard may exceed others before its subscribers are distributed.
+    /// Each further shard needs a copy of each packet.
     private static let preference = 32
 
-    /// A place for a viewer: where its stream is at home, or where the fewest peers are.
+    /// Returns a shard for a subscriber, and the home shard of the stream.
+    ///
+    /// - Throws: `RelayError.unknownStream` or `RelayError.full`.
     mutating func enter(
         _ peer: PeerID, viewing stream: StreamID
     ) throws(RelayError) -> (shard: Int, home: Int) {
@@ -54,7 +59,7 @@ struct RelayPlaces {
         loads[shard] += 1
     }
 
-    /// It is gone, or was not let in.
+    /// Removes a peer that has left or was not added.
     mutating func leave(_ peer: PeerID) {
         guard let shard = peers.removeValue(forKey: peer) else { return }
         loads[shard] -= 1

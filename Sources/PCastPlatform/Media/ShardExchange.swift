@@ -3,10 +3,10 @@ import PCastMedia
 import PCastRelay
 import Synchronization
 
-/// How the shards of a relay, each on its own thread, hand parcels to each other: a ring from each to each of the others,
-/// one back for what was read, and a wake for who sleeps.
+/// The exchange of messages between the shards of the SFU, each on its own thread. Each pair of shards has a ring for
+/// batches of messages, and one for returning the batches. A sleeping receiver is woken.
 ///
-/// Nothing is locked or allocated for a parcel. A ring has room for all batches that a shard makes.
+/// It neither locks nor allocates per message. Each ring has space for all batches of a shard.
 final class ShardExchange: Sendable {
     private typealias Ring = BoundedRing<ParcelBatch>
 
@@ -21,12 +21,12 @@ final class ShardExchange: Sendable {
     }
 
     private let count: Int
-    /// From the first to the second, at first × count + second.
+    /// The rings for messages; the one from shard `a` to shard `b` has the index `a * count + b`.
     private let forth: [Ring]
     private let back: [Ring]
-    /// Whether a shard is on its way to look, so that it is woken once.
+    /// Whether a shard was woken and has not read yet, so that it is woken only once.
     private let isComing: [Flag]
-    /// Whether a shard waits for others to read what it has brought them; the next one that does wakes it.
+    /// Whether a shard has messages that wait for returned batches. The next shard that returns one wakes it.
     private let isHolding: [Flag]
     private let loops = AtomicLazyReference<Loops>()
 
@@ -39,27 +39,27 @@ final class ShardExchange: Sendable {
         isHolding = (0..<count).map { _ in Flag() }
     }
 
-    /// Who is woken; before, nobody has anything for anybody.
+    /// Sets the loops to wake. Before this call, no shard has messages.
     func open(to loops: [EventLoop<Relay>]) { _ = self.loops.storeIfNil(Loops(loops)) }
 
-    /// Hands over a connection whose first frame is of a shard's peer.
+    /// Transfers a connection whose first frame belongs to a peer of another shard.
     func handOver(_ connection: ArrivedConnection, to shard: Int) { loops.load()?.all[shard].adopt(connection) }
 
-    /// Closes a connection that a shard does not need any more.
+    /// Closes a TCP connection that a shard does not need any more.
     func close(_ path: NetworkPath, at shard: Int) { loops.load()?.all[shard].close(path) }
 
-    /// Takes in what the others have for a shard, and brings them what it has for them. Called on its thread in each of its
-    /// turns.
+    /// Processes the messages for a shard and forwards its own ones. It is called on the shard's thread in each
+    /// iteration.
     func exchange(_ relay: inout Relay, shard: Int, at now: Instant) {
         guard count > 1 else { return }
-        // Before looking: what comes afterwards wakes anew.
+        // The flag is reset before reading, so that a later message wakes the shard again.
         isComing[shard].value.store(false, ordering: .sequentiallyConsistent)
         takeBack(to: &relay, shard: shard)
         for other in 0..<count where other != shard {
             var hasRead = false
             while let batch = forth[other * count + shard].pop() {
                 relay.take(batch, from: other, at: now)
-                // There is room: it has come by a ring of the same size.
+                // The ring cannot be full, because it is as large as the one from which the batch came.
                 _ = back[shard * count + other].push(batch)
                 hasRead = true
             }
@@ -68,12 +68,12 @@ final class ShardExchange: Sendable {
         bring(&relay, from: shard)
     }
 
-    /// Brings the others what a shard has for them.
+    /// Forwards a shard's messages to the others.
     func bring(_ relay: inout Relay, from shard: Int) {
         guard count > 1 else { return }
         bringAll(of: &relay, from: shard)
         guard relay.isHoldingParcels else { return }
-        // Before looking: what is given back afterwards wakes.
+        // The flag is set before reading, so that a later returned batch wakes the shard.
         isHolding[shard].value.store(true, ordering: .sequentiallyConsistent)
         takeBack(to: &relay, shard: shard)
         bringAll(of: &relay, from: shard)

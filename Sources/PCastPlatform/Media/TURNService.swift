@@ -2,17 +2,18 @@ import PCastMedia
 import PCastWeb
 import PCastWebRTC
 
-/// The TURN server of the platform: what clients know as our media addresses stands for the media port of this machine.
+/// The platform's TURN server. The advertised media addresses represent the media port of this host.
 struct TURNService: StreamServerMachine {
     private var server: TURNServer
-    /// By the position of an advertised address, where our media is found from here. Each is another, so that what
-    /// comes from there is known as what it was sent to: all of 127/8 is this machine's.
+    /// The address at which this host reaches its media port, for each advertised address. They all differ, so that the
+    /// source of a datagram identifies the advertised address. This is possible because all of 127.0.0.0/8 belongs to
+    /// the host.
     private let places: [TransportAddress]
     private let peers: [TransportAddress]
-    /// Ports are opened here.
+    /// The address at which ports are opened.
     private let address: IPAddress
 
-    /// - Parameter listen: where media listens.
+    /// Creates the server. `listen` is the address that media listens on.
     init(
         advertised: [TransportAddress], listen: IPAddress, rtcPort: UInt16, secret: [UInt8], clock: WallClockReference
     ) {
@@ -49,7 +50,7 @@ struct TURNService: StreamServerMachine {
         }
     }
 
-    /// What is not from our media port is nobody's.
+    /// Drops datagrams that do not come from the media port.
     mutating func received(
         _ datagram: [UInt8], from address: TransportAddress, on connection: UInt32, at now: Instant
     ) {

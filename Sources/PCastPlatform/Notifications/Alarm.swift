@@ -1,7 +1,7 @@
 import PCastMedia
 import Synchronization
 
-/// Rings a bell after a while; set again, it rings at the new time alone.
+/// A timer that yields to a stream after a delay. Setting it again replaces the previous delay.
 final class Alarm: Sendable {
     private let bell: AsyncStream<Void>.Continuation
     private let task = Mutex<Task<Void, Never>?>(nil)

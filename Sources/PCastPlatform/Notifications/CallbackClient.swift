@@ -2,19 +2,19 @@ import PCastIO
 import PCastMedia
 import PCastWeb
 
-/// Sends requests to addresses that applications have named: to the public internet, and to what this platform's operator
-/// has listed beside it. A name is resolved once, every address that it has is judged, and the request goes to the one
-/// that was judged; a redirection is an answer like any other and is not followed.
+/// A client that sends requests to URIs of applications: to the public internet, and to the networks that the operator
+/// listed. A name is resolved once, all its addresses are checked, and the request is sent to a checked one.
+/// Redirections are not followed.
 struct CallbackClient: Sendable {
-    /// Networks that are reached although they are not public.
+    /// The networks that are permitted although they are not public.
     let listed: Setting<[IPNetwork]>
 
     var addresses: AddressGuard { AddressGuard(listed: listed.value) }
 
-    /// What came of a request.
+    /// The result of a request.
     enum Answer: Sendable {
         case status(Int, retryAfter: TimeSpan?)
-        /// The address is none that may be reached.
+        /// The address is not permitted.
         case forbidden(String)
         case none(String)
     }

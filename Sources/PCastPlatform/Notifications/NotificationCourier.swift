@@ -4,8 +4,8 @@ import PCastMedia
 import PCastRecords
 import Synchronization
 
-/// Carries notifications from the outbox to the addresses of the applications: in order for each stream and address, many
-/// at a time for different ones, again and again by the schedule, until they are taken or kept aside.
+/// Delivers the notifications of the outbox to callbacks. Those of one stream and callback are sent in order, others in
+/// parallel. Failed deliveries are retried according to a schedule.
 actor NotificationCourier {
     private let records: Records
     private let client: CallbackClient
@@ -14,19 +14,20 @@ actor NotificationCourier {
     private let logger: Logger
     private var underway: Set<DueDelivery.Place> = []
     private var underwayTo: [CallbackRecord.Key: Int] = [:]
-    /// Those of them that are over, and whose end the disk does not take.
+    /// The number of finished deliveries whose result could not be written to the database yet.
     private var unwritten = 0
     private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private(set) var counts = Counts()
 
-    /// Attempts since the beginning.
+    /// The numbers of attempts since the start.
     struct Counts: Sendable {
         var delivered = 0
         var failed = 0
         var aside = 0
     }
 
-    /// Requests at one time: of all, and to one address, so that a slow one leaves room for the others.
+    /// The maximum number of simultaneous requests, in total and per callback, so that a slow callback does not block
+    /// others.
     private static let limit = 64
     private static let limitEach = 8
 
@@ -41,10 +42,10 @@ actor NotificationCourier {
         self.logger = logger
     }
 
-    /// There may be something to send.
+    /// Wakes the dispatcher after notifications were added.
     nonisolated func wake() { bell.yield() }
 
-    /// Sends until the task is cancelled.
+    /// Delivers notifications until the task is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
             let alarm = Alarm(bell)
@@ -58,7 +59,7 @@ actor NotificationCourier {
         }
     }
 
-    /// Waits until nothing is left that could be sent now, at most so long.
+    /// Waits until all due notifications were sent, or until the timeout is reached.
     func flush(within limit: TimeSpan) async {
         let end = MonotonicClock.now() + limit
         while MonotonicClock.now() < end {
@@ -69,11 +70,12 @@ actor NotificationCourier {
         }
     }
 
-    /// - Returns: how long until something is due; a minute at most, as the clock may be set.
+    /// Starts all due deliveries. Returns the time until the next one is due, at most a minute because the clock may be
+    /// set.
     private func send(in group: inout DiscardingTaskGroup) async -> TimeSpan {
         let now = MonotonicClock.wallTime()
         do {
-            // Those underway are still due, so they are asked for too, and left out.
+            // Active deliveries are still due, so they are part of the result and are skipped.
             let due = try await records.due(at: now, each: Self.limitEach, limit: Self.limit + underway.count)
             for delivery in due where !underway.contains(delivery.place) && hasRoom(for: delivery) {
                 begin(delivery)
@@ -114,7 +116,7 @@ actor NotificationCourier {
         statistics.notified(after: MonotonicClock.now() - begin)
         let (outcome, text) = judge(answer, delivery)
         count(outcome, text, delivery)
-        // As long as it cannot be written what became of it, it is neither sent again nor is what follows.
+        // Until the result is written, neither this notification is sent again nor the next one of the stream.
         var isUnwritten = false
         while (try? await records.note(outcome, of: delivery.place, answer: text)) == nil {
             if !isUnwritten { unwritten += 1 }
@@ -133,7 +135,7 @@ actor NotificationCourier {
         }
         switch answer {
         case .status(200...299, _): return (.delivered, "delivered")
-        // Standard Webhooks: who says that it is gone wants no more of it.
+        // According to Standard Webhooks, status 410 means that the callback wants no more notifications.
         case .status(410, _): return (.aside, "410")
         case .status(let status, let wait): return (retry(wait), "\(status)")
         case .forbidden(let why): return (.aside, why)

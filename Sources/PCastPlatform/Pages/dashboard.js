@@ -1,4 +1,4 @@
-// The dashboard: asks the platform each second what there is, and shows it.
+// The dashboard, which requests the state of the platform each second and shows it.
 
 import { bitrate } from "/assets/pcast.js";
 import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/streams.js";
@@ -7,10 +7,10 @@ import { EndDialog, LinkDialog } from "/assets/dialogs.js";
 const element = (id) => document.getElementById(id);
 const shownAtMost = 60;
 
-/** The login is over. */
+/** The login has expired. */
 class LoggedOut extends Error {}
 
-/** The platform has refused, in words for a person. */
+/** An error response of the platform, with a message for the user. */
 class Refused extends Error {
   constructor(status, reason) {
     super(reason ?? `The platform answered ${status}.`);
@@ -18,7 +18,7 @@ class Refused extends Error {
   }
 }
 
-/** How far the platform's clock is ahead of ours, in milliseconds. */
+/** The difference between the platform's clock and the local clock in milliseconds. */
 let ahead = 0;
 const now = () => Date.now() + ahead;
 
@@ -30,16 +30,16 @@ async function ask(method, path, body) {
     signal: AbortSignal.timeout(10_000),
   });
   const date = Date.parse(response.headers.get("Date") ?? "");
-  // The header is of whole seconds: what differs by less is no difference.
+  // The Date field has whole seconds, so smaller differences are ignored.
   if (date && Math.abs(date + 500 - now()) > 1500) ahead = date + 500 - Date.now();
   if (response.status === 401) throw new LoggedOut();
   if (!response.ok) throw new Refused(response.status, (await response.json().catch(() => ({}))).reason);
   return response.json();
 }
 
-// MARK: Asking again and again
+// MARK: Polling
 
-/** Asks each second while somebody looks, less often while nobody does or nobody answers. */
+/** Polls each second while the page is visible, less often while it is hidden or the platform does not respond. */
 class Rounds {
   #timer = null; #failures = 0; #round = 0; #over = false;
   #nextTry = 0; #ticker = null;
@@ -60,7 +60,7 @@ class Rounds {
     } catch (error) {
       if (error instanceof LoggedOut) return this.stop();
       this.#failures += 1;
-      // A little of chance, so that those who lost it together do not come back together.
+      // The delay has a random part, so that clients that lost the platform together do not retry together.
       const wait = Math.min(1000 * 2 ** (this.#failures - 1), 15_000) * (0.85 + 0.3 * Math.random());
       this.#nextTry = Date.now() + wait;
       this.#tellFailure(error);
@@ -126,7 +126,7 @@ const actions = {
   end: (stream) => ends.open(stream),
 };
 
-// The token is in the fragment, which no browser sends to a server, and which the page takes out of the address.
+// The token is in the fragment, which browsers do not send, and which the page removes from the address.
 async function linkTo(stream, seconds) {
   const { streamToken } = await ask("POST", "/pcast/stream", { originStreamId: stream.streamId, expiresIn: seconds });
   return `${location.origin}/watch/${encodeURIComponent(stream.streamId)}#token=${encodeURIComponent(streamToken)}`;
@@ -157,7 +157,7 @@ function showStreams(list) {
     if (present.has(id)) continue;
     card.close();
     sight.unobserve(card.element);
-    // Focus is not lost with the card that had it.
+    // If the focus was in the removed card, it moves to the list.
     if (card.element.contains(document.activeElement)) element("live").focus({ preventScroll: true });
     cards.delete(id);
   }
@@ -190,11 +190,11 @@ function showTotals(list, shown, isFiltered) {
 
 element("filter").addEventListener("input", () => { if (lastList) showStreams(lastList); });
 
-// MARK: What has ended, and who was told
+// MARK: Ended streams and notifications
 
 const reasonLevels = { ended: "", censored: "bad", failed: "bad", overload: "bad", maintenance: "fair", capacity: "fair" };
 
-/** Puts elements into a list in their order; those that stand right are not touched, so that focus stays where it is. */
+/** Puts elements into a list in order. Elements in the right position are not touched, so that the focus remains. */
 function arrange(list, elements) {
   let place = list.firstElementChild;
   for (const each of elements) {
@@ -208,7 +208,7 @@ function arrange(list, elements) {
   }
 }
 
-/** Rows with the same key are changed in place. */
+/** Shows rows. A row with the same key is updated in place. */
 function showRows(list, items, key, fill) {
   const rows = new Map([...list.children].map((row) => [row.dataset.key, row]));
   arrange(list, items.map((item) => {
@@ -264,7 +264,7 @@ function describe(delivery, age) {
     case "delivered": return [`${delivery.callback}: delivered`, "good"];
     case "aside": return [`${delivery.callback}: kept aside after ${attempts}: ${answerWords(delivery.answer)}`, "bad"];
     default: {
-      // Of each stream and address the next is sent when the one before is settled.
+      // Notifications of the same stream and callback are sent one after the other.
       if (!delivery.attempts) {
         return [`${delivery.callback}: ${age < 5000 ? "on its way" : "waits for the one before"}`, ""];
       }
@@ -355,7 +355,7 @@ async function readNotifications() {
   element("resendall").hidden = !aside.notifications.length;
 }
 
-// MARK: From the beginning
+// MARK: Start
 
 const application = { id: null, path: null };
 

@@ -1,10 +1,10 @@
-// What the dashboard asks before it does something.
+// The dialogs of the dashboard.
 
 import { count, nameOf } from "/assets/streams.js";
 
 const element = (id) => document.getElementById(id);
 
-/** Asks once whether a stream shall end, and why. */
+/** The dialog that confirms the end of a stream and asks for the reason. */
 export class EndDialog {
   #stream = null;
 
@@ -17,7 +17,7 @@ export class EndDialog {
       if (chosen() === "") element("endtext").focus();
     });
     dialog.addEventListener("input", () => { element("endfailure").textContent = ""; });
-    // Enter does what the button says, and not what stands first in the form.
+    // Enter activates the button of the dialog and not the first one of the form.
     element("endtext").addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
       event.preventDefault();
@@ -56,7 +56,7 @@ export class EndDialog {
   }
 }
 
-/** Makes links for viewers, as long as asked for. */
+/** The dialog that creates links for subscribers with a selected lifetime. */
 export class LinkDialog {
   #stream = null;
 
@@ -80,7 +80,7 @@ export class LinkDialog {
       }
       element("makelink").disabled = false;
     });
-    // Of a link that was made nothing is left on the page.
+    // The page does not keep a created link.
     element("linkdialog").addEventListener("close", () => { element("link").value = ""; });
   }
 
@@ -99,7 +99,7 @@ export class LinkDialog {
     element("linkstate").className = `small ${tone}`;
   }
 
-  // Pages without TLS have no clipboard of the newer kind.
+  // Pages without TLS cannot use the Clipboard API.
   async #copy(text) {
     try {
       await navigator.clipboard.writeText(text);

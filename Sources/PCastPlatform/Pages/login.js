@@ -1,4 +1,4 @@
-// The page for who is not logged in to the dashboard.
+// The login page of the dashboard.
 
 const element = (id) => document.getElementById(id);
 

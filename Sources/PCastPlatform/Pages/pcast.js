@@ -1,9 +1,9 @@
-// What the pages share: WHIP and WHEP (RFC 9725 and draft-ietf-wish-whep) in the browser, without a build step.
+// The code that all pages share: WHIP and WHEP (RFC 9725 and draft-ietf-wish-whep) in the browser, without a build
+// step.
 
 /**
- * The token of this page. It stands in the fragment of the address, which no browser sends to a server or tells another
- * site; in its query where the link is of an older kind. It is taken from there once and removed, so that it stays out of
- * the history.
+ * Returns the token of the page, or null. It is in the fragment of the address, which browsers do not send; in older
+ * links it is in the query. It is removed from the address, so that the history does not contain it.
  */
 export function takeToken() {
   const address = new URL(location.href);
@@ -20,21 +20,24 @@ export function takeToken() {
     if (token) sessionStorage.setItem(key, token);
     return token ?? sessionStorage.getItem(key);
   } catch {
-    return token; // embedded in a page of another site, the browser may refuse all storage
+    return token; // if another site embeds the page, the browser may refuse storage
   }
 }
 
-/** An answer of the platform that is no success, with what to tell a person. */
+/** An error response of the platform, with a message for the user. */
 export class Refusal extends Error {
   constructor(status, text, sections = []) {
     super(text || `the platform answered ${status}`);
     this.status = status;
-    /** The media sections of the offer that it is about, each with kind, reason and detail. */
+    /** The media sections of the offer that the error is about, each with kind, reason and detail. */
     this.sections = sections;
   }
 }
 
-/** The refusal that a response is: the detail of its problem report (RFC 9457) where it has one, else its text. */
+/**
+ * Returns the error of a response. The message is the detail of its problem report (RFC 9457) if there is one,
+ * otherwise its text.
+ */
 async function refusal(response) {
   let text = await response.text();
   let sections = [];
@@ -43,15 +46,15 @@ async function refusal(response) {
       const problem = JSON.parse(text);
       text = problem.detail ?? "";
       if (Array.isArray(problem.sections)) sections = problem.sections;
-    } catch { /* as it came */ }
+    } catch { /* the text is used as it is */ }
   }
   return new Refusal(response.status, text.slice(0, 400), sections);
 }
 
-/** Whether this is Firefox, which has ways of its own where a page meets them. */
+/** Whether this is Firefox, for which the pages have workarounds. */
 export const isFirefox = navigator.userAgent.includes("Firefox/");
 
-/** The video codecs of PCast that this browser cannot receive, or cannot send, by their names for people. */
+/** Returns the names of PCast's video codecs that this browser cannot receive, or cannot send. */
 export function missingVideoCodecs(direction) {
   const known = { "video/h264": "H.264", "video/vp8": "VP8" };
   const endpoint = direction === "receive" ? RTCRtpReceiver : RTCRtpSender;
@@ -62,11 +65,11 @@ export function missingVideoCodecs(direction) {
 let blankFrame = null;
 
 /**
- * A peer connection.
+ * Creates a peer connection.
  *
- * Firefox lets a page that captures nothing use only the address by which it would reach the page's own server, and for
- * a server on loopback the one of the default route of the same family. In a document that no server sent it uses the
- * default routes of both families: `isApart` makes the connection in such a one.
+ * If a page captures no media, Firefox uses only the local address from which it would reach the page's server. For a
+ * server on loopback, that is the address of the default route of the same IP version. In a document without a server
+ * it uses the default routes of both IP versions; `isApart` creates the connection in such a document.
  */
 export function makeConnection(isApart) {
   const configuration = { bundlePolicy: "max-bundle" };
@@ -79,7 +82,7 @@ export function makeConnection(isApart) {
   return new blankFrame.contentWindow.RTCPeerConnection(configuration);
 }
 
-/** Headline and explanation for a browser that has found no address of this computer that media can use. */
+/** Returns headline and explanation for a browser that has found no local address for media. */
 export function describeNoAddress() {
   const isLocal = /^(localhost|127\..*|\[::1\])$/.test(location.hostname);
   return {
@@ -91,8 +94,8 @@ export function describeNoAddress() {
 }
 
 /**
- * One WHIP or WHEP session: posts the offer, trickles candidates, restarts ICE when the path is lost, tells when the
- * platform ends it, and deletes its resource.
+ * A WHIP or WHEP session. It sends the offer, trickles candidates, restarts ICE when the path is lost, reports the end
+ * of the session, and deletes its resource.
  */
 export class Session {
   #connection; #endpoint; #token; #headers;
@@ -101,22 +104,22 @@ export class Session {
   #relays = []; #detour = null; #layers = null; #isOver = false; #addressTimer = null;
   #hasAddress = false; #isWithoutAddress = false;
 
-  /** Called once when the platform has ended the session, with the reason as it is on the wire, or null. */
+  /** Called once when the platform has ended the session, with the reason of the protocol, or null. */
   onEnded = () => {};
 
-  /** Called once when the platform does not know the session any more, as after a restart. */
+  /** Called once when the platform does not know the session any more, such as after a restart. */
   onLost = () => {};
 
-  /** Called once when the browser has found no address of this computer that media can use. */
+  /** Called once when the browser has found no local address for media. */
   onNoAddress = () => {};
 
-  /** Called with the data quality, {status, reason}, as it is and at each change: the platform tells it. */
+  /** Called with the data quality, {status, reason}: first the current one, then each change. */
   onQuality = () => {};
 
-  /** The stream's id: the platform tells it in a header of its own beside Location. */
+  /** The identifier of the stream, from a header field of the response. */
   streamID = null;
 
-  /** With headers of its own, where its first request has some. */
+  /** Creates a session. `headers` are additional header fields of its first request. */
   constructor(connection, endpoint, token, headers = {}) {
     this.#connection = connection;
     this.#headers = headers;
@@ -124,7 +127,7 @@ export class Session {
     this.#token = token;
   }
 
-  /** Joins in one round trip: the offer does not wait for candidates, since the platform needs none of ours. */
+  /** Joins in one round trip. The offer does not wait for candidates, because the platform does not need them. */
   async open(editOffer = (sdp) => sdp) {
     const connection = this.#connection;
     connection.addEventListener("icecandidate", (event) => {
@@ -135,7 +138,7 @@ export class Session {
     const offer = await connection.createOffer();
     offer.sdp = editOffer(offer.sdp);
     await connection.setLocalDescription(offer);
-    // Addresses are found within milliseconds. Without any, some browsers never say so.
+    // Candidates are found within milliseconds. Some browsers do not report that there are none.
     this.#addressTimer = setTimeout(() => this.#noteNoAddress(), 1500);
     const response = await fetch(this.#endpoint, {
       method: "POST",
@@ -158,8 +161,8 @@ export class Session {
     if (this.#relays.length) this.#detour = setTimeout(() => this.#takeDetour(), 1000);
   }
 
-  // Neither UDP nor TCP has led to the platform within a second: through its TURN server, by TLS. A browser asks it for
-  // candidates with a restart, so that who does not need it pays nothing for it.
+  // Neither UDP nor TCP has reached the platform within a second, so its TURN server over TLS is used. It is added by
+  // an ICE restart, so that clients that do not need it have no extra cost.
   #takeDetour() {
     if (this.#closed || !this.#relays.length || this.#connection.connectionState === "connected") return;
     this.#connection.setConfiguration({ ...this.#connection.getConfiguration(), iceServers: this.#relays });
@@ -167,7 +170,7 @@ export class Session {
     this.restart().catch(() => {});
   }
 
-  /** Restarts ICE (RFC 9725, section 4.3.3): new credentials both ways, the same resource, stream and keys. */
+  /** Restarts ICE (RFC 9725, section 4.3.3) with new credentials on both sides. Resource, stream and keys remain. */
   async restart() {
     const connection = this.#connection;
     if (this.#closed || !this.#resource || connection.signalingState !== "stable") return;
@@ -198,13 +201,13 @@ export class Session {
     }
   }
 
-  /** Whether the browser has found an address of this computer that media can use. */
+  /** Whether the browser has found a local address for media. */
   get hasAddress() { return this.#hasAddress; }
 
-  /** Whether the platform has let it in. */
+  /** Whether the platform has accepted the session. */
   get isOpen() { return this.#resource !== null && !this.#closed; }
 
-  /** Has the platform send the lowest layer of the video and no better one, where there are several. */
+  /** Selects the lowest layer of the video, if there are several. */
   async chooseLowest() {
     if (!this.#layers || this.#closed) return;
     const response = await fetch(this.#layers, { headers: this.#authorization() });
@@ -218,7 +221,7 @@ export class Session {
     });
   }
 
-  /** Ends the session at the platform; harmless when it has ended already, or twice. */
+  /** Ends the session. Further calls have no effect. */
   close() {
     if (this.#closed) return;
     this.#closed = true;
@@ -230,11 +233,12 @@ export class Session {
     if (this.#resource) this.#delete();
   }
 
-  // Server-sent events of the session's own, at the address that the answer links to.
+  // Receives the server-sent events of the session, from the URI in the response.
   #followEvents(address) {
     if (!address || this.#closed) return;
     this.#events = new EventSource(address);
-    // A connection that breaks is made again by the browser; refused is what nobody knows.
+    // The browser reconnects by itself when the connection breaks. It is closed only if the platform does not know the
+    // session.
     this.#events.addEventListener("error", () => {
       if (!this.#closed && this.#events.readyState === EventSource.CLOSED) this.onLost();
     });
@@ -255,11 +259,11 @@ export class Session {
     fetch(this.#resource, { method: "DELETE", headers: this.#authorization(), keepalive: true }).catch(() => {});
   }
 
-  // The connection's own state does not tell that the other side said goodbye; its DTLS transport's does.
+  // The state of the connection does not show that the peer closed DTLS, but the state of its transport does.
   #watchTransport() {
     const transport = this.#connection.getTransceivers().map((each) => each.receiver.transport).find(Boolean);
     transport?.addEventListener("statechange", () => {
-      // Why, the events tell at about the same time, unless they do not get through.
+      // The event with the reason arrives at about the same time, unless it is lost.
       if (transport.state === "closed") setTimeout(() => this.#noteEnd(null), 1500);
     });
   }
@@ -304,8 +308,8 @@ export class Session {
     this.onNoAddress();
   }
 
-  // A browser says so when nothing has come for some seconds: the network may be another one. It is asked again, then
-  // through the TURN server too, until it answers or the browser gives up.
+  // The browser reports "disconnected" after some seconds without packets, for example because the network has changed.
+  // ICE is then restarted, also with the TURN server, until packets arrive or the browser gives up.
   #noteState() {
     clearTimeout(this.#interruption);
     if (this.#connection.connectionState === "failed" && !this.#hasAddress) return this.#noteNoAddress();
@@ -320,7 +324,7 @@ export class Session {
   }
 }
 
-/** The address that an answer's Link header gives for a relation that ends like that. */
+/** Returns the URI of the response's Link field with a relation that contains the text; null if there is none. */
 function linked(response, relation) {
   const link = (response.headers.get("Link") ?? "").split(/,(?=\s*<)/).find((each) => each.includes(relation));
   const address = /<([^>]*)>/.exec(link ?? "")?.[1];
@@ -343,10 +347,10 @@ const endings = {
   },
 };
 
-/** Why a stream has ended, for a person; the application's own words as they are. */
+/** Returns the reason of a stream's end for the user. A reason of the application is returned as it is. */
 export const describeEnd = (role, reason) => (reason === null ? "" : endings[role][reason] ?? reason);
 
-/** The servers of Link headers with rel="ice-server" (RFC 9725, section 4.6). */
+/** Returns the ICE servers of Link fields with rel="ice-server" (RFC 9725, section 4.6). */
 export function iceServers(header) {
   const links = (header ?? "").matchAll(/<((?:turn|stun)s?:[^>]+)>((?:\s*;\s*[a-z-]+="[^"]*")*)/gi);
   return [...links].flatMap(([, urls, list]) => {
@@ -359,7 +363,7 @@ export function iceServers(header) {
 
 const attribute = (text, name) => new RegExp(`^a=${name}:(.*)$`, "m").exec(text)?.[1].trim();
 
-/** Asks for stereo: what the viewer's own offer does not ask for, browsers play in mono. */
+/** Adds stereo to an offer. Browsers play mono if the subscriber's own offer does not contain it. */
 export function askForStereo(sdp) {
   const payload = /^a=rtpmap:(\d+) opus\/48000\/2/mi.exec(sdp)?.[1];
   if (!payload) return sdp;
@@ -367,7 +371,7 @@ export function askForStereo(sdp) {
     line.includes("stereo=1") ? line : `${line.trimEnd()};stereo=1;sprop-stereo=1`);
 }
 
-/** Bits a second and more, from two readings of getStats. */
+/** Rates per second, computed from two readings of getStats. */
 export class Figures {
   #connection; #previous = new Map();
   constructor(connection) { this.#connection = connection; }
@@ -419,7 +423,7 @@ const reasonWords = {
   "network-limited": "limited by other viewers",
 };
 
-/** Shows the data quality as a figure, and over the picture while something is wrong; null for none. */
+/** Shows the data quality in the statistics, and as a notice over the video while it is not good; null for none. */
 export function showQuality(role, quality) {
   const figure = document.getElementById("quality");
   const notice = document.getElementById("notice");
@@ -446,7 +450,7 @@ export const bitrate = (bytes) => {
   return kilobits >= 1000 ? `${(kilobits / 1000).toFixed(2)} Mbit/s` : `${kilobits.toFixed(0)} kbit/s`;
 };
 
-/** Sets the badge's text and colour: good, fair, bad or none. */
+/** Sets text and color of the status badge: good, fair, bad or none. */
 export function badge(text, quality = "") {
   const element = document.getElementById("state");
   element.textContent = text;

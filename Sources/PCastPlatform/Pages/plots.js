@@ -1,4 +1,4 @@
-// Plots, drawn as SVG.
+// Plots as SVG.
 
 const shape = (name, attributes) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -6,7 +6,7 @@ const shape = (name, attributes) => {
   return element;
 };
 
-/** The last minute of a figure, drawn into an SVG element. */
+/** A plot of the last minute of a metric in an SVG element. */
 export class Plot {
   #element; #values = []; #name;
   static #length = 60;
@@ -44,8 +44,8 @@ const rank = (sample) => (sample.dataQuality.status === "no-data" ? "bad"
   : sample.dataQuality.status === "audio-only" || sample.dataQuality.reason !== "none" ? "fair" : "good");
 
 /**
- * The last minutes of a stream: its bitrate as an area, and below it its quality as a strip. Under the pointer, or with the
- * arrow keys, it tells one second of it.
+ * A plot of the last minutes of a stream: the bit rate as an area, and below it the data quality as a strip. The
+ * pointer or the arrow keys select a second.
  */
 export class HistoryPlot {
   static span = 300_000;
@@ -57,7 +57,7 @@ export class HistoryPlot {
 
   /**
    * @param element the SVG element.
-   * @param told called with the sample that is pointed at, or null.
+   * @param told called with the selected sample, or null.
    */
   constructor(element, told) {
     this.#element = element;
@@ -81,7 +81,7 @@ export class HistoryPlot {
 
   get last() { return this.#samples.at(-1) ?? null; }
 
-  /** Takes samples that are later than those that are there. */
+  /** Adds samples. Those that are not newer than the last one are ignored. */
   add(samples) {
     const latest = this.last?.time ?? 0;
     const later = samples.filter((sample) => sample.time > latest);
@@ -110,7 +110,7 @@ export class HistoryPlot {
     const top = Math.max(...this.#samples.map((sample) => sample.bitrate ?? 0), 1);
     const y = (sample) => (floor - ((floor - 2) * (sample.bitrate ?? 0)) / top).toFixed(1);
     const children = [shape("line", { class: "base", x1: 0, x2: HistoryPlot.#width, y1: floor, y2: floor })];
-    // Where seconds are missing, the platform was not there, or busy with other things: no line is drawn across.
+    // Seconds without samples, in which the platform did not respond, are not connected by a line.
     for (const run of this.#runs((one, next) => next.time - one.time <= 5_000)) {
       const points = run.map((sample) => `${this.#x(sample.time).toFixed(1)},${y(sample)}`);
       const [left, right] = [this.#x(run[0].time), this.#x(run.at(-1).time)];
@@ -132,7 +132,7 @@ export class HistoryPlot {
     this.#element.replaceChildren(...children);
   }
 
-  // Neighbours that belong together.
+  // Returns the runs of adjacent samples that belong together.
   #runs(together) {
     const runs = [];
     for (const sample of this.#samples) {

@@ -15,9 +15,9 @@ let figures = null;
 let quality = null;
 let attempts = 0;
 let retryTimer = null;
-/** Whether it has published since the button was pressed, and is to go on when that is possible again. */
+/** Whether publishing has succeeded since the button was pressed, so that it is retried after a failure. */
 let isReturning = false;
-/** Whether the connection is made apart from the page; see makeConnection. */
+/** Whether the connection is created in a separate document; see makeConnection. */
 let isApart = false;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), sent: new Plot("sentplot", "sent"),
@@ -27,7 +27,7 @@ const plots = {
 
 if (parameters.get("codec")) element("codec").value = parameters.get("codec").toUpperCase();
 if (parameters.get("layers") === "3") element("layers").value = "3";
-// A codec that the browser does not have is not offered: without H.264, the stream is VP8.
+// An unsupported codec cannot be selected. Without H.264, the stream uses VP8.
 for (const option of element("codec").options) {
   if (!missingVideoCodecs("send").includes(option.text)) continue;
   option.disabled = true;
@@ -44,7 +44,10 @@ function tell(headline, why = "", kind = "bad") {
   element("message").hidden = false;
 }
 
-/** Opens camera and microphone; without a secure context the browser offers neither, so the page says so. */
+/**
+ * Opens camera and microphone, and returns whether it succeeded. Browsers permit it only in secure contexts; otherwise
+ * the page shows a message.
+ */
 async function capture() {
   if (!navigator.mediaDevices) {
     const port = location.port ? `:${location.port}` : "";
@@ -76,7 +79,7 @@ async function capture() {
   return true;
 }
 
-/** Camera and microphone as chosen, or the one of them that there is. */
+/** Returns the media of the selected camera and microphone, or of the only one that exists. */
 async function openDevices() {
   const choose = (id) => (element(id).value ? { deviceId: { exact: element(id).value } } : {});
   const picture = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 }, ...choose("camera") };
@@ -93,7 +96,7 @@ async function openDevices() {
   throw missing;
 }
 
-/** Opens the devices chosen now; while publishing, the stream goes on with them. */
+/** Opens the devices that are selected now. A published stream continues with them. */
 async function changeDevices() {
   if (!(await capture()) || !connection) return;
   for (const { sender } of connection.getTransceivers()) {
@@ -122,7 +125,8 @@ function preferCodec(transceiver) {
   if (first.length) transceiver.setCodecPreferences([...first, ...codecs.filter((codec) => codec.mimeType !== wanted)]);
 }
 
-// One layer, or three of which each viewer gets the best that its link carries: rids and rates as PCast's own publisher.
+// Returns one layer or three simulcast layers, of which each subscriber receives the best one that its link carries.
+// The rids and bit rates are those of PCast's own publisher.
 function encodings() {
   if (element("layers").value === "1") return [{ maxBitrate: 2_500_000 }];
   return [
@@ -171,7 +175,8 @@ async function publish() {
   }
 }
 
-// The family of the page's address says little about the network's: apart from the page, Firefox may have an address.
+// Firefox may have found no address because it considers only the IP version of the page's address. A connection in a
+// separate document uses both.
 function withoutAddress() {
   isApart = isFirefox && !isApart;
   leave();
@@ -183,8 +188,8 @@ function withoutAddress() {
   tell(headline, why);
 }
 
-// Reasons after which Phenix' own clients publish again by themselves: the platform has lost it, or has no place for the
-// moment.
+// The end reasons after which publishing is retried, as in Phenix's clients: the platform has lost the stream, or has
+// no capacity at the moment.
 const passing = [null, "failed", "maintenance", "capacity", "overload"];
 
 function noteEnd(reason) {
@@ -194,12 +199,12 @@ function noteEnd(reason) {
   tell("The stream has ended", describeEnd("publisher", reason), "ended");
 }
 
-/** Publishes again in a while, at longer and longer intervals, until it is stopped; devices stay open. */
+/** Retries after a delay that grows with each attempt, until publishing is stopped. The devices stay open. */
 function again(headline, why = "") {
   const isFirst = attempts === 0;
   leave();
   badge("waiting", "fair");
-  // What is said already is not said anew: a screen reader would read it out at each attempt.
+  // An unchanged message is not set again, because a screen reader would read it at each attempt.
   if (isFirst) tell(headline, `${why} Publishing again by itself.`.trim(), "waiting");
   element("publish").hidden = true;
   element("stop").hidden = false;
@@ -244,7 +249,7 @@ function stop() {
   element("stop").hidden = true;
 }
 
-/** Lets go of the session that there is. */
+/** Closes the current session. */
 function leave() {
   clearTimeout(retryTimer);
   session?.close();
@@ -269,7 +274,7 @@ function connectionChanged(origin) {
       break;
     case "disconnected":
       badge("interrupted", "fair");
-      // The platform may not be able to say so.
+      // The platform may not be able to report it.
       showQuality("publisher", { status: "no-data", reason: "none" });
       break;
     case "failed":
@@ -314,5 +319,5 @@ setInterval(async () => {
 }, 1000);
 
 addEventListener("pagehide", stop);
-// Publishing begins by a press of the button, and by nothing in the address: a link must not turn a camera on the world.
+// Only a press of the button begins publishing, never the address: a link must not be able to publish a camera.
 if ((await capture()) && parameters.has("start")) element("publish").focus();

@@ -1,4 +1,4 @@
-// The streams that play, as cards: a live picture while there is room for it, figures, and what can be done.
+// The live streams as cards with a preview, if there is capacity for it, metrics and actions.
 
 import { Session, bitrate } from "/assets/pcast.js";
 import { HistoryPlot } from "/assets/plots.js";
@@ -6,7 +6,7 @@ import { HistoryPlot } from "/assets/plots.js";
 const previewLimit = 6;
 const grace = 2000;
 
-/** Pictures that play at one time, of the cards that are in sight. */
+/** The cards with a running preview. */
 const previews = new Set();
 
 const qualityText = {
@@ -21,7 +21,7 @@ const level = ({ status, reason }) => (status === "no-data" ? "bad" : status !==
 
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-/** 1:02:03 or 2:03. */
+/** Returns a duration such as 1:02:03 or 2:03. */
 export function clock(milliseconds) {
   const seconds = Math.max(Math.floor(milliseconds / 1000), 0);
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -29,21 +29,21 @@ export function clock(milliseconds) {
   return shown.map((part, index) => (index ? `${part}`.padStart(2, "0") : `${part}`)).join(":");
 }
 
-/** Text is set where it differs, so that nothing is read out anew, and no selection is lost. */
+/** Sets text only if it differs, so that screen readers do not repeat it and a selection remains. */
 export function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
 
-/** What a stream is called: its first tag, or else its id. */
+/** Returns the name of a stream, which is its first tag, otherwise its identifier. */
 export const nameOf = (stream) => stream.tags[0] ?? shorten(stream.streamId);
 export const shorten = (id) => (id.length > 18 ? `${id.slice(0, 13)}…${id.slice(-4)}` : id);
 
-/** One stream's card. It is kept as long as the stream plays. */
+/** The card of a stream, which exists as long as the stream is live. */
 export class StreamCard {
   #parts = {}; #ask; #session = null; #inSight = false; #leaving = null; #wanted = null; #plot;
   #historyAsked = false; #historyRead = false; #stream = null; #attempt = 0;
 
   /**
-   * @param ask asks the platform, (method, path, body) => Promise of its answer.
-   * @param actions what the buttons do: {watch, link, end}, each with the stream.
+   * @param ask sends a request, (method, path, body) => Promise of its response.
+   * @param actions the actions of the buttons: {watch, link, end}, each with the stream.
    */
   constructor(ask, actions) {
     this.#ask = ask;
@@ -65,7 +65,7 @@ export class StreamCard {
 
   get stream() { return this.#stream; }
 
-  /** Shows what the platform tells; `now` is its time. */
+  /** Shows the state of the stream. `now` is the platform's time. */
   update(stream, now) {
     const parts = this.#parts;
     const isNew = !this.#stream;
@@ -86,12 +86,12 @@ export class StreamCard {
       parts.historyplot.setAttribute("aria-label", `Bitrate and quality of ${nameOf(stream)} in the last five minutes`);
     }
     setText(parts.age.lastElementChild, clock(now - stream.startTime));
-    // The picture on this page is not what is meant by a viewer.
+    // The preview on this page does not count as a viewer.
     setText(parts.watching.lastElementChild, `${stream.viewers}`);
     parts.watching.title = `${count(stream.viewers, "viewer")}; ${stream.mostViewers} at most`;
     setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
-    // What went by while nobody asked is read from the platform.
+    // Missed samples are read from the platform.
     if (this.#historyRead && now - (this.#plot.last?.time ?? now) > 4000) this.#readHistory();
     if (stream.bitrate !== undefined && this.#historyRead) {
       const { roundTrip, loss, dataQuality } = stream;
@@ -130,16 +130,16 @@ export class StreamCard {
     this.#parts.quality.className = `quality ${this.#stream?.hasMedia ? level(dataQuality) : "fair"}`;
   }
 
-  // MARK: The picture
+  // MARK: Preview
 
-  /** Whether the card is in sight, on a page that is. */
+  /** Whether the card is visible, on a visible page. */
   set inSight(value) {
     if (value === this.#inSight) return;
     this.#inSight = value;
     if (value && !this.#historyAsked && this.#stream) this.#readHistory();
     clearTimeout(this.#leaving);
     if (value) this.#consider();
-    // Who scrolls past does not begin anew each time.
+    // The preview ends after a delay, so that scrolling past does not restart it.
     else this.#leaving = setTimeout(() => this.#leave(), grace);
   }
 
@@ -152,7 +152,7 @@ export class StreamCard {
       this.#plot.add(samples);
       this.#historyRead = true;
     } catch {
-      this.#historyAsked = false; // once more when it comes into sight again
+      this.#historyAsked = false; // it is retried when the card becomes visible again
     }
   }
 
@@ -165,7 +165,7 @@ export class StreamCard {
     if (wants && hasRoom && Date.now() >= this.#attempt) this.#show();
   }
 
-  // The one that was shown longest makes room.
+  // Ends the preview that has been running for the longest time.
   #makeRoom() {
     const [first] = previews;
     first?.#leave();
@@ -188,7 +188,7 @@ export class StreamCard {
       const id = this.#stream.streamId;
       const { streamToken } = await this.#ask("POST", "/pcast/stream", { originStreamId: id, expiresIn: 60 });
       if (this.#wanted !== wanted) { connection.close(); return; }
-      // As the dashboard's own, so that it is counted as no viewer.
+      // The header field marks the request as one of the dashboard, so that it does not count as a viewer.
       session = new Session(
         connection, `/whep/${encodeURIComponent(id)}`, streamToken, { "PCast-Dashboard": "1" });
       session.onEnded = () => { if (this.#session === session) this.#leave(5000); };
@@ -204,7 +204,7 @@ export class StreamCard {
     }
   }
 
-  // Not before so many milliseconds again.
+  // Ends the preview. It cannot restart before the pause in milliseconds has passed.
   #leave(pause = 0) {
     this.#attempt = Date.now() + pause;
     this.#wanted = null;
@@ -220,7 +220,7 @@ export class StreamCard {
     this.#parts.over.hidden = !text;
   }
 
-  /** Ends the picture: the stream is gone, or the page is. */
+  /** Closes the card, because the stream or the page ends. */
   close() {
     clearTimeout(this.#leaving);
     this.#leave();

@@ -19,13 +19,13 @@ let retryTimer = null;
 let quality = null;
 let isReturning = false;
 let lastReason = null;
-/** The tracks that are asked for; after a refusal, those that the browser can receive. */
+/** The kinds of media to request. After a rejection, only those that the browser can receive. */
 let kinds = ["video", "audio"];
-/** Headline and explanation of why the others are left out. */
+/** Headline and explanation of why the other kinds are missing. */
 let leftOut = null;
-/** Whether the connection is made apart from the page; see makeConnection. */
+/** Whether the connection is created in a separate document; see makeConnection. */
 let isApart = false;
-/** The microphone, while the page has it for the sake of the addresses that come with it. */
+/** The microphone, which is open only so that Firefox reveals all local addresses. */
 let microphone = null;
 const plots = {
   rate: new Plot("rateplot", "frames a second"), received: new Plot("receivedplot", "received"),
@@ -71,18 +71,18 @@ async function join() {
   }
 }
 
-// The capture time lets the browser tell how old a picture is; not every browser can be asked for it.
+// The capture time lets the browser compute the latency. Not all browsers support it.
 function requestCaptureTime(transceiver) {
   if (!transceiver.setHeaderExtensionsToNegotiate) return;
   const extensions = transceiver.getHeaderExtensionsToNegotiate();
   for (const extension of extensions) {
     if (extension.uri.endsWith("/abs-capture-time")) extension.direction = "sendrecv";
   }
-  try { transceiver.setHeaderExtensionsToNegotiate(extensions); } catch { /* it stays as it was */ }
+  try { transceiver.setHeaderExtensionsToNegotiate(extensions); } catch { /* the extensions do not change */ }
 }
 
 async function play() {
-  try { await video.play(); } catch { /* a gesture is needed; the button below offers one */ }
+  try { await video.play(); } catch { /* the browser requires a gesture, for which there is a button */ }
   unmute.hidden = !video.muted;
 }
 
@@ -100,7 +100,7 @@ function connectionChanged(connection, origin) {
       break;
     case "disconnected":
       badge("interrupted", "fair");
-      // The platform may not be able to say so.
+      // The platform may not be able to report it.
       showQuality("viewer", { status: "no-data", reason: "none" });
       break;
     case "failed":
@@ -125,10 +125,10 @@ function refuse(error) {
   }
 }
 
-// Whether all is asked for that a stream may have.
+// Whether all kinds of media are requested.
 const isComplete = () => kinds.length === 2;
 
-// What the browser cannot receive is named, and the rest of the stream plays.
+// Names the media that the browser cannot receive, and plays the rest of the stream.
 function playRest(error) {
   const unplayable = error.sections.map((section) => section.kind);
   const rest = kinds.filter((kind) => !unplayable.includes(kind));
@@ -140,7 +140,7 @@ function playRest(error) {
   join();
 }
 
-// Over the place of the video; a stream that plays without audio says nothing in its way.
+// Shows the message in place of the video. If only audio is missing, it does not cover the video.
 function showLeftOut() {
   if (kinds[0] === "video") return hideMessage();
   showMessage("partial", ...leftOut);
@@ -158,7 +158,8 @@ function describeUnplayable(error, unplayable) {
   ];
 }
 
-// The family of the page's address says little about the network's: apart from the page, Firefox may have an address.
+// Firefox may have found no address because it considers only the IP version of the page's address. A connection in a
+// separate document uses both.
 function withoutAddress() {
   isApart = isFirefox && !isApart;
   if (isApart) return join();
@@ -170,12 +171,12 @@ function withoutAddress() {
   allow.hidden = !mayAsk;
 }
 
-// With leave to capture, Firefox uses every address of this computer. Nothing that the microphone hears is used.
+// With permission to capture, Firefox uses all addresses of this host. The audio of the microphone is not used.
 async function askForMicrophone() {
   try {
     microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
   } catch {
-    return; // what is said already holds
+    return; // the current message remains
   }
   isApart = false;
   attempts = 0;
@@ -189,11 +190,11 @@ function releaseMicrophone() {
 
 function tellQuality(row) {
   showQuality("viewer", row);
-  // Why the rest is missing is said already.
+  // A message explains already why media is missing.
   if (!isComplete()) document.getElementById("notice").hidden = true;
 }
 
-// A stream whose publisher was lost may go on under its name when it has come back; the platform knows whether it does.
+// A lost stream may resume with the same identifier when its publisher reconnects. The platform knows whether it does.
 function rejoin(reason) {
   lastReason = reason;
   if (!stream || (reason !== null && reason !== "failed")) return over();
@@ -235,7 +236,7 @@ function leave() {
   for (const plot of Object.values(plots)) plot.clear();
 }
 
-// What is said already is not said anew: a screen reader would read it out at each attempt.
+// Unchanged text is not set again, because a screen reader would read it at each attempt.
 function showMessage(kind, headline, why) {
   document.getElementById("message").dataset.kind = kind;
   document.getElementById("retry").textContent = kind === "waiting" ? "Try now" : "Try again";
@@ -273,7 +274,7 @@ document.getElementById("fullscreen").addEventListener("click", () => {
   const stage = video.parentElement;
   if (document.fullscreenElement) document.exitFullscreen();
   else if (stage.requestFullscreen) stage.requestFullscreen();
-  else video.webkitEnterFullscreen?.(); // iPhones make a video element full screen, and nothing else
+  else video.webkitEnterFullscreen?.(); // on iPhones only a video element can be full screen
 });
 function labelMute() {
   document.getElementById("mutelabel").textContent = video.muted ? "Sound on" : "Mute";
@@ -281,7 +282,7 @@ function labelMute() {
 }
 labelMute();
 
-// Milliseconds that what was shown in the last second had waited in the jitter buffer.
+// Returns the average delay in the jitter buffer during the last second in milliseconds; null if unknown.
 function mean(report, rate) {
   const [delay, count] = [rate(report, "jitterBufferDelay"), rate(report, "jitterBufferEmittedCount")];
   return delay === null || !count ? null : (delay / count) * 1000;

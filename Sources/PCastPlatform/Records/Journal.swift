@@ -3,29 +3,29 @@ import PCastMedia
 import PCastRecords
 import Synchronization
 
-/// Writes what happens into the records: in its order, as much at once as has come while the last was written.
+/// A queue that writes changes to the database in order. All changes that arrive during a write are written together.
 ///
-/// Streams outlast a failing disk: what cannot be written waits, up to a bound, is tried again each second, and holds
-/// nobody up; beyond the bound it is lost, and counted.
+/// A failing disk does not interrupt streams: changes wait in the queue and are retried each second. If the queue is
+/// full, changes are dropped and counted.
 final class Journal: Sendable {
     private struct State {
         var waiting: [RecordChange] = []
-        /// Changes before `waiting` since the beginning: the place of each in the order.
+        /// The number of changes that were removed from the queue since the start.
         var taken = 0
-        /// Who waits for the change at that place to be on the disk.
+        /// The callers that wait until the change with that number is on the disk.
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var counts = Counts()
         var isFailing = false
         var isOver = false
     }
 
-    /// What became of changes, since the beginning.
+    /// The counters since the start.
     struct Counts: Sendable {
-        /// Attempts to write that failed.
+        /// The number of failed attempts to write.
         var failures = 0
-        /// Changes that were given up.
+        /// The number of dropped changes.
         var dropped = 0
-        /// Changes that wait to be written.
+        /// The number of changes in the queue.
         var waiting = 0
     }
 
@@ -35,15 +35,13 @@ final class Journal: Sendable {
     private let state = Mutex(State())
     private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
-    /// Changes that wait at most.
+    /// The maximum number of changes in the queue.
     private static let capacity = 100_000
     private static let batchSize = 1_000
     private let patience: Duration
     private static let retryInterval = Duration.seconds(1)
 
-    /// - Parameters:
-    ///   - patience: a disk that does not answer holds a publisher up so long and no longer.
-    ///   - onWritten: called whenever something was written.
+    /// Creates a queue. `patience` is the maximum time that `commit` waits. `onWritten` is called after each write.
     init(
         _ records: Records, logger: Logger, patience: Duration = .seconds(3),
         onWritten: @escaping @Sendable () -> Void
@@ -62,13 +60,13 @@ final class Journal: Sendable {
         }
     }
 
-    /// Has a change written soon.
+    /// Queues a change.
     func note(_ change: RecordChange) {
         _ = append(change)
         bell.yield()
     }
 
-    /// Has a change written; returns when it is on the disk, or the disk has failed.
+    /// Queues a change. Returns when it is on the disk, when writing has failed, or after the timeout.
     func commit(_ change: RecordChange) async {
         guard let place = append(change) else { return }
         bell.yield()
@@ -78,7 +76,7 @@ final class Journal: Sendable {
         }
         await withCheckedContinuation { continuation in
             let isSettled = state.withLock { state in
-                // The writer may have been faster.
+                // The change may be written already.
                 if state.taken > place || state.isOver { return true }
                 state.waiters[place] = continuation
                 return false
@@ -88,7 +86,7 @@ final class Journal: Sendable {
         limit.cancel()
     }
 
-    /// - Returns: its place in the order; nil when there is no room.
+    /// Appends a change. Returns its number; nil if the queue is full.
     private func append(_ change: RecordChange) -> Int? {
         state.withLock { state in
             guard state.waiting.count < Self.capacity else {
@@ -100,7 +98,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Writes until `finish`, and then what is left.
+    /// Writes changes until `finish`, and then the remaining ones.
     func run() async {
         for await _ in news { await writeAll() }
         await writeAll()
@@ -112,7 +110,7 @@ final class Journal: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Nothing more comes.
+    /// Ends the queue. No change may follow.
     func finish() { bell.finish() }
 
     private func writeAll() async {
@@ -129,7 +127,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// - Returns: whether to go on at once.
+    /// Handles a failed write. Returns whether writing continues at once.
     private func recover(from error: RecordsError, _ batch: [RecordChange]) async -> Bool {
         let isNew = state.withLock { state in
             state.counts.failures += 1
@@ -145,7 +143,7 @@ final class Journal: Sendable {
             }
             return false
         }
-        // One of them is refused whatever the disk does: the others are written without it.
+        // The database rejects one of the changes. The others are written individually.
         for change in batch {
             do {
                 try await records.record([change])
@@ -159,7 +157,7 @@ final class Journal: Sendable {
         return true
     }
 
-    /// The first so many are written, or given up.
+    /// Removes changes from the queue that were written or dropped, and resumes their waiting callers.
     private func settle(_ count: Int) {
         let (woken, wasFailing) = state.withLock { state in
             state.waiting.removeFirst(count)
@@ -173,7 +171,7 @@ final class Journal: Sendable {
         if wasFailing { logger.notice("records are written again") }
     }
 
-    /// Nobody waits for a disk that fails.
+    /// Resumes all waiting callers, because the disk fails.
     private func release() {
         let woken = state.withLock { state in
             defer { state.waiters = [:] }

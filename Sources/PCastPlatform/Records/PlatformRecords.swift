@@ -3,29 +3,31 @@ import PCastIO
 import PCastMedia
 import PCastRecords
 
-/// The records of a platform that runs: who writes them, who carries their notifications, and what is done from time to
-/// time.
+/// The persistent data of a running platform, with the queue of changes, the delivery of notifications, and periodic
+/// tasks.
 struct PlatformRecords: Sendable {
     let records: Records
     let journal: Journal
     let courier: NotificationCourier
     let callbacks: CallbackClient
-    /// Whose tokens count.
+    /// The applications whose tokens are valid.
     let applications: [PlatformConfiguration.Application]
-    /// What the platform before left behind, and what may go on.
+    /// The streams of the previous platform process that may resume.
     let interrupted: InterruptedStreams
     private let keeping: RecordKeeping
     private let retention: Setting<TimeSpan>
-    /// How long the last notifications have when the platform ends.
+    /// The maximum time to deliver the last notifications when the platform stops.
     private let farewell: Setting<TimeSpan>
     private let logger: Logger
 
-    /// Ended streams that are remembered where they are kept in memory.
+    /// The maximum number of ended streams in a database in memory.
     private static let memoryLimit = 10_000
-    /// How often it is written that the platform runs, which is how well the end of a killed one is known.
+    /// The interval of writing the time, which is the precision of the known end of a killed platform.
     private static let pulse = Duration.seconds(2)
 
-    /// Opens them, and ends what a platform that was killed left open and what cannot go on.
+    /// Opens the database, and ends the streams that a killed platform left open and that cannot resume.
+    ///
+    /// - Throws: ``PlatformError``.
     static func open(
         _ keeping: RecordKeeping, _ applications: [PlatformConfiguration.Application],
         _ statistics: PlatformStatistics, _ logger: Logger
@@ -75,7 +77,10 @@ struct PlatformRecords: Sendable {
         journal = Journal(records, logger: logger) { courier.wake() }
     }
 
-    /// Those that are configured count and no others; where none are, those that counted last.
+    /// Returns the applications whose tokens are valid: the configured ones, otherwise those in the database, otherwise
+    /// the fallback.
+    ///
+    /// - Throws: `RecordsError`.
     private static func settle(
         _ configured: [PlatformConfiguration.Application], _ fallback: PlatformConfiguration.Application?,
         in records: Records, at now: WallTime
@@ -90,14 +95,16 @@ struct PlatformRecords: Sendable {
         return wanted
     }
 
-    /// What can be another while the platform runs.
+    /// Applies the settings that can change while the platform runs.
     func change(_ keeping: RecordKeeping, drainTime: TimeSpan) {
         retention.value = keeping.retention
         callbacks.listed.value = keeping.callbackNetworks
         farewell.value = drainTime
     }
 
-    /// Those count from now on, and no others.
+    /// Replaces the applications whose tokens are valid.
+    ///
+    /// - Throws: ``PlatformError``.
     func setApplications(_ applications: [PlatformConfiguration.Application]) async throws(PlatformError) {
         do {
             try await records.setApplications(
@@ -107,12 +114,12 @@ struct PlatformRecords: Sendable {
         }
     }
 
-    /// Writes, notifies and forgets until `finish`.
+    /// Writes changes, delivers notifications and deletes old data until `finish`.
     func run(of directory: StreamDirectory) async {
         let carrying = Task { await courier.run() }
         let care = Task {
             while (try? await Task.sleep(for: Self.pulse)) != nil {
-                // Where nothing is published there is nothing that could be left open, and the disk may rest.
+                // Without streams, nothing could be left open, so that writing is not necessary.
                 let counts = await directory.viewerCounts
                 if !counts.isEmpty { journal.note(.alive(at: MonotonicClock.wallTime(), counts)) }
             }
@@ -126,7 +133,7 @@ struct PlatformRecords: Sendable {
         await carrying.value
     }
 
-    /// Writes what is left, gives the last notifications a little time, and lets `run` return.
+    /// Lets `run` write the remaining changes, deliver the last notifications and return.
     func finish() { journal.finish() }
 
     private func forget() async {

@@ -1,27 +1,29 @@
 public import PCastMedia
 import PCastRecords
 
-/// What lasts of a platform, where, and for how long; and how its notifications are sent.
+/// The configuration of persistent data and of notifications.
 public struct RecordKeeping: Sendable {
-    /// The directory of the records; nil keeps them in memory, as long as the platform runs.
+    /// The directory of the database; nil for a database in memory.
     public var directory: String?
-    /// The file of the key that secrets are sealed with; nil for one in `directory`, made when there is none.
+    /// The file of the key that encrypts secrets. If it is nil, a file in `directory` is used, and created if it is
+    /// missing.
     public var keyFile: String?
-    /// How long ended streams, and who watched them, are remembered.
+    /// The time after which ended streams and their viewings are deleted.
     public var retention: TimeSpan
-    /// Networks that callbacks may reach although they are not of the public internet.
+    /// The networks that callbacks may use although they are not public.
     public var callbackNetworks: [IPNetwork]
-    /// The wait after each failed attempt to notify; after the last, the notification is kept aside.
+    /// The delay after each failed attempt to deliver a notification. A failure after the last delay is final.
     public var notificationWaits: [TimeSpan]
-    /// The application that there is where none is configured and none recorded.
+    /// The application to use if none is configured and the database has none.
     public var fallback: PlatformConfiguration.Application?
 
-    /// Thirty days.
+    /// The default of `retention`, 30 days.
     public static let defaultRetention = TimeSpan.seconds(30 * 86_400)
 
-    /// A second at first, a day at last, three days in all.
+    /// The default of `notificationWaits`, which begins with a second and ends with a day, three days in total.
     public static let defaultNotificationWaits: [TimeSpan] = RetrySchedule.standard.waits
 
+    /// Creates a configuration.
     public init(
         directory: String? = nil, keyFile: String? = nil, retention: TimeSpan = defaultRetention,
         callbackNetworks: [IPNetwork] = [], notificationWaits: [TimeSpan] = defaultNotificationWaits,

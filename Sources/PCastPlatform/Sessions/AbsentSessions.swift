@@ -1,21 +1,20 @@
 import PCastMedia
 
-/// The sessions without a connection, those first that lost it first. Each operation takes as long with many of them as
-/// with few, on the average.
+/// The sessions without a connection, ordered by the time since then. Each operation takes constant time on average.
 struct AbsentSessions {
     private var since: [SessionID: Instant] = [:]
-    /// In the order of the times; what is not in `since` with the same time is over.
+    /// The sessions ordered by time. An element that does not match `since` is obsolete.
     private var queue: [(id: SessionID, since: Instant)] = []
     private var head = 0
 
     var count: Int { since.count }
 
-    /// What it takes room for.
+    /// The number of stored elements, including obsolete ones.
     var places: Int { queue.count }
 
     func since(_ id: SessionID) -> Instant? { since[id] }
 
-    /// - Parameter now: no earlier than at the last call.
+    /// Adds a session. `now` must not be earlier than at the last call.
     mutating func left(_ id: SessionID, at now: Instant) {
         since[id] = now
         queue.append((id, now))
@@ -23,11 +22,12 @@ struct AbsentSessions {
 
     mutating func returned(_ id: SessionID) {
         since[id] = nil
-        // Sessions that come and go leave their places behind.
+        // Sessions that reconnect leave obsolete elements.
         if queue.count - head > 2 * since.count + 64 { compact() }
     }
 
-    /// Takes out the one that has been away for the longest, if it went at `time` or before.
+    /// Removes and returns the session that has had no connection for the longest time; nil if it disconnected after
+    /// `time`.
     mutating func popFirst(leftBy time: Instant = Instant(nanoseconds: .max)) -> SessionID? {
         while head < queue.count {
             let first = queue[head]

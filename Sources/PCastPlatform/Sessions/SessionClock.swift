@@ -1,18 +1,18 @@
 import PCastMedia
 import Synchronization
 
-/// Tells sessions that their time has come: one for all of them, for they hardly do anything but wait, and a task of its own
-/// is three kilobytes and a wake-up a second for each.
+/// A timer for all sessions. A separate task for each session would need 3 KB and a wake-up per second, although
+/// sessions are mostly idle.
 final class SessionClock: Sendable {
     private struct Entry {
         let session: SignalingSession
         var due: Instant
     }
 
-    /// As many as there are connections.
+    /// The entries, whose number is at most that of connections.
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    /// Has a session told once, at an instant or a moment after it; what was said before means nothing any more.
+    /// Schedules one call of a session's `advance`, at an instant or a little later. It replaces an earlier schedule.
     func wake(_ session: SignalingSession, at due: Instant) {
         entries.withLock { $0[ObjectIdentifier(session)] = Entry(session: session, due: due) }
     }
@@ -21,10 +21,10 @@ final class SessionClock: Sendable {
         entries.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(session)) }
     }
 
-    /// Whether nobody waits to be told.
+    /// Whether no session is scheduled.
     var isIdle: Bool { entries.withLock { $0.isEmpty } }
 
-    /// Tells those whose time has come.
+    /// Calls all sessions that are due.
     func advance(to now: Instant) async {
         let due = entries.withLock { entries in
             let due = entries.values.filter { $0.due <= now }.map(\.session)

@@ -1,12 +1,12 @@
 import PCastEdgeAuth
 import PCastMedia
 
-/// Who began a session, as its token tells: nobody else resumes it, whatever session ID they know.
+/// The owner of a session according to its token. Nobody else may resume the session, even if they know its identifier.
 struct SessionOwner: Hashable, Sendable {
-    /// What the token that began it tells of its owner: see `Grant.publisher`. Nil where it is not known, which is a session
-    /// of an earlier version's.
+    /// The owner of the token that began the session, see `Grant.publisher`; nil for a session of an older version.
     let identity: String?
-    /// The session that the token is for, and for no other; a renewed token of the same owner names it.
+    /// The only session for which the token is valid; nil if it is not restricted. A renewed token of the same owner
+    /// contains it.
     let session: SessionID?
 
     init(_ grant: Grant) {
@@ -19,7 +19,7 @@ struct SessionOwner: Hashable, Sendable {
         session = nil
     }
 
-    /// Whether who has this token may resume a session that `beginner` began.
+    /// Returns whether the owner may resume a session that `beginner` began.
     func mayResume(_ id: SessionID, begunBy beginner: String?) -> Bool {
         session == id || beginner == nil || beginner == identity
     }

@@ -3,17 +3,18 @@ import PCastIO
 import PCastMedia
 import PCastWeb
 
-/// The place of a WebSocket's connection, which counts for whoever is behind a proxy, too.
+/// The reservation of a WebSocket's connection. Connections through a proxy count for the client that the proxy
+/// reports.
 struct SessionPlace: Sendable {
-    /// Nil for who comes to us directly: that connection is counted where it came in.
+    /// Nil for a client without a proxy, whose connection was already counted when it was accepted.
     let seat: Seat?
 }
 
 extension Admission {
-    /// RFC 6455, section 7.4.1, and the registry it makes: try again later.
+    /// The close status "try again later" of the WebSocket registry (RFC 6455, section 11.7).
     private static let tryAgainLater: UInt16 = 1_013
 
-    /// - Returns: nil when there is none, which its client was told.
+    /// Reserves a place for a connection; nil if there is none, after a close frame was sent.
     func place(for connection: WebSocketConnection) async -> SessionPlace? {
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         let client = address(of: peer, fields: connection.request?.fields ?? { _ in [] })

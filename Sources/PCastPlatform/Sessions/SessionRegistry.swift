@@ -2,77 +2,75 @@ import PCastIO
 import PCastMedia
 import PCastRecords
 
-/// The sessions of clients, so that one that comes back after a broken connection is known again.
+/// The sessions of clients, so that a client can resume its session after its connection broke.
 actor SessionRegistry {
-    /// Tells a client; false when there is nobody any more to be told.
+    /// Sends a notification to a client. Returns false if the client is not connected any more.
     typealias Delivery = @Sendable (News) async -> Bool
 
-    /// What a session's client is told of its streams.
+    /// A notification to a session's client about its streams.
     enum News: Sendable {
         case ended(StreamEnd)
-        /// Its media connection is gone, and the client may set it up again.
+        /// The media connection of the stream is lost, and the client may reconnect.
         case interrupted(StreamID)
         case dataQuality(StreamID, DataQuality)
     }
 
     private struct Entry {
         let application: ApplicationID
-        /// Who began it; nil where that is not known.
+        /// The owner of the session; nil if unknown.
         let owner: String?
-        /// Its place among those that there may be; nil for one of the platform that ran before.
+        /// The reservation in the quotas; nil for a session of the previous platform process.
         var seat: Seat?
-        /// Where events of the session go; nil while its connection is broken.
+        /// The function that sends notifications; nil while the session has no connection.
         var deliver: Delivery?
-        /// Which connection the session is on; an older one that ends later changes nothing.
+        /// The number of the current connection. The end of an older connection has no effect.
         var connection: Int
         var streams: Set<StreamID> = []
-        /// Those of them that are to be set up again.
+        /// The streams whose media connection must be re-established.
         var interrupted: Set<StreamID> = []
-        /// Streams that ended while nobody was there to be told.
+        /// The streams that ended while the session had no connection.
         var untold: [StreamEnd] = []
-        /// What changed meanwhile, of each stream the last.
+        /// The last data quality of each stream that changed while the session had no connection.
         var untoldQualities: [StreamID: DataQuality] = [:]
     }
 
-    /// A connection that a session is on.
+    /// A session with its new connection.
     struct Opened: Sendable {
         let id: SessionID
         let connection: Int
-        /// What happened while the session had no connection: to be told now.
+        /// The notifications that occurred while the session had no connection.
         let untold: [News]
     }
 
-    /// A session that stayed away for too long, and its streams, which end with it.
+    /// A session whose client did not reconnect in time, and its streams, which end with it.
     struct Expired: Sendable {
         let id: SessionID
         let streams: Set<StreamID>
     }
 
-    /// Sessions kept at most; when full, those that are away longest make room, and with none away, new ones are
-    /// refused.
+    /// The maximum number of sessions. If it is reached, the session that has had no connection for the longest time
+    /// ends. If all are connected, new ones are rejected.
     private static let capacity = 50_000
 
     private let journal: Journal?
-    /// A session that stays away so long ends.
+    /// The time after which a session without a connection ends.
     private let absence: TimeSpan
     private var sessions: [SessionID: Entry] = [:]
     private var absent = AbsentSessions()
     private var expired: [Expired] = []
     private var nextConnection = 0
 
-    /// - Parameter journal: where sessions are recorded; nil for nowhere.
+    /// Creates a registry. If `journal` is nil, sessions are not persistent.
     init(journal: Journal? = nil, absence: TimeSpan = PlatformConfiguration.defaultSessionAbsence) {
         self.journal = journal
         self.absence = absence
     }
 
-    /// How many there are, and how many of them have no connection.
+    /// The number of sessions, and of those without a connection.
     var counts: (all: Int, absent: Int) { (sessions.count, absent.count) }
 
-    /// Takes over the sessions of the platform that ran before: as long as they are not away for too long, their clients
-    /// may take them up again.
-    ///
-    /// - Parameter interrupted: their streams, which are to be set up again.
+    /// Restores the sessions of the previous platform process, which their clients may resume in time. `interrupted`
+    /// are their streams, whose media connections must be re-established.
     func restore(_ records: [SessionRecord], interrupted: [SessionID: Set<StreamID>] = [:], at now: Instant) {
         for record in records.prefix(Self.capacity) {
             let streams = interrupted[record.id] ?? []
@@ -83,15 +81,11 @@ actor SessionRegistry {
         }
     }
 
-    /// How many sessions a platform takes over.
+    /// The maximum number of restored sessions.
     static let restored = 10_000
 
-    /// Opens a session, or resumes the one that `previous` names, where it is of the same application and owner.
-    ///
-    /// - Parameters:
-    ///   - owner: whose token it is.
-    ///   - seat: of a new session.
-    /// - Returns: nil when there is no room.
+    /// Resumes the session `previous` if it has the same application and owner; otherwise opens a new one. `seat` is
+    /// the reservation for a new session. Returns nil if there are too many sessions.
     func open(
         _ application: ApplicationID, previous: SessionID?,
         by owner: SessionOwner = SessionOwner(identity: "this machine"),
@@ -127,9 +121,8 @@ actor SessionRegistry {
             + entry.interrupted.map { .interrupted($0) }
     }
 
-    /// Ends sessions that have been away for too long.
-    ///
-    /// - Returns: each once, so that its streams can be ended.
+    /// Ends the sessions whose clients did not reconnect in time. Returns each of them once, so that the caller can end
+    /// its streams.
     func endAbsent(at now: Instant) -> [Expired] {
         expire(at: now)
         defer { expired = [] }
@@ -140,7 +133,7 @@ actor SessionRegistry {
         while let id = absent.popFirst(leftBy: now - absence) { forget(id) }
     }
 
-    /// Whether who has that token may resume that session.
+    /// Returns whether an owner may resume a session.
     func mayResume(_ id: SessionID?, of application: ApplicationID, by owner: SessionOwner) -> Bool {
         guard let id, let entry = sessions[id] else { return false }
         return entry.application == application && owner.mayResume(id, begunBy: entry.owner)
@@ -152,16 +145,14 @@ actor SessionRegistry {
         journal?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
     }
 
-    /// The connection is gone; the session stays for a while.
+    /// Records that a connection is lost. The session remains for a while.
     func connectionLost(_ id: SessionID, connection: Int, at now: Instant) {
         guard sessions[id]?.connection == connection, sessions[id]?.deliver != nil else { return }
         sessions[id]?.deliver = nil
         absent.left(id, at: now)
     }
 
-    /// The client said goodbye.
-    ///
-    /// - Returns: its streams, which end with it.
+    /// Closes a session at the client's request. Returns its streams, which end with it.
     func close(_ id: SessionID) -> Set<StreamID> {
         guard let entry = sessions.removeValue(forKey: id) else { return [] }
         absent.returned(id)
@@ -169,13 +160,13 @@ actor SessionRegistry {
         return entry.streams
     }
 
-    /// - Returns: false when the session has ended.
+    /// Records a new stream of a session. Returns false if the session has ended.
     func began(_ stream: StreamID, in id: SessionID) -> Bool {
         sessions[id]?.interrupted.remove(stream)
         return sessions[id]?.streams.insert(stream) != nil
     }
 
-    /// Whether a session has ended, or has been away for too long.
+    /// Returns whether a session has ended, or has had no connection for too long.
     func isGone(_ id: SessionID, at now: Instant) -> Bool {
         sessions[id] == nil || absent.since(id).map { now - $0 >= absence } ?? false
     }
@@ -187,7 +178,7 @@ actor SessionRegistry {
 
     func owns(_ stream: StreamID, _ id: SessionID) -> Bool { sessions[id]?.streams.contains(stream) ?? false }
 
-    /// A stream of the session ended: tells its client, or else keeps it until the client is back.
+    /// Records the end of a stream. The client is notified now, or when it reconnects.
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
         sessions[id]?.interrupted.remove(end.streamID)
@@ -196,15 +187,15 @@ actor SessionRegistry {
         sessions[id]?.untold.append(end)
     }
 
-    /// A stream of the session lost its media connection: its client is told as often as it comes back, until it has set
-    /// the stream up again.
+    /// Records that a stream lost its media connection. The client is notified, also at each reconnection, until it has
+    /// re-established the media connection.
     func interrupted(_ stream: StreamID, in id: SessionID) async {
         guard owns(stream, id) else { return }
         sessions[id]?.interrupted.insert(stream)
         _ = await sessions[id]?.deliver?(.interrupted(stream))
     }
 
-    /// The data quality of a stream of the session changed.
+    /// Notifies the client about the data quality of a stream.
     func changed(_ quality: DataQuality, of stream: StreamID, in id: SessionID) async {
         guard owns(stream, id) else { return }
         if let deliver = sessions[id]?.deliver, await deliver(.dataQuality(stream, quality)) { return }

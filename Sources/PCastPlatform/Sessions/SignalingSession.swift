@@ -7,7 +7,7 @@ import PCastSignaling
 import PCastWeb
 import PCastWebRTC
 
-/// One client's WebSocket: drives the conversation, and answers its requests.
+/// A client's WebSocket, which uses the signaling protocol: it drives the state machine and handles its requests.
 actor SignalingSession {
     private let connection: WebSocketConnection
     private let gatekeeper: Gatekeeper
@@ -24,17 +24,17 @@ actor SignalingSession {
     private var conversation: ServerConversation
     private var session: SessionRegistry.Opened?
     private var untold: [SessionRegistry.News] = []
-    /// Whose token opened the session; nil where there was none.
+    /// The application whose token opened the session; nil if there was no token.
     private var application: ApplicationID?
-    /// A session that was opened with a token for streams may do what that token allows, and nothing else.
+    /// The token of a session that was opened with a token for streams. The session may only use this token.
     private var onlyToken: String?
     private var outgoing: AsyncStream<Outgoing>.Continuation
     private let queue: AsyncStream<Outgoing>
-    /// The last words are on their way; until then they may be taken.
+    /// The time until which pending messages and the close frame may be sent; nil while the connection is open.
     private var closesUntil: Instant?
     private var isClosing: Bool { closesUntil != nil }
     private var isOver = false
-    /// When the clock tells.
+    /// The time at which the clock calls `advance`; nil if it does not.
     private var wakesAt: Instant?
 
     private enum Outgoing: Sendable {
@@ -43,11 +43,11 @@ actor SignalingSession {
         case close(status: UInt16)
     }
 
-    /// Statuses of a closed WebSocket (RFC 6455, section 7.4.1).
+    /// The statuses of a closed WebSocket (RFC 6455, section 7.4.1).
     private static let normalClosure: UInt16 = 1_000
     private static let goingAway: UInt16 = 1_001
 
-    /// Frames that wait for a slow client; beyond it the connection is given up.
+    /// The maximum number of queued messages. If it is exceeded, the connection is closed.
     private static let queueLimit = 1024
 
     init(
@@ -72,10 +72,10 @@ actor SignalingSession {
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
 
-    /// Runs as long as the connection.
+    /// Runs until the connection ends.
     func run() async {
         keepTime()
-        // A task takes more than a kilobyte: the one that is here writes.
+        // This task writes, because another one would need more than a kilobyte.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 await self.read()
@@ -90,7 +90,7 @@ actor SignalingSession {
         await leaveSession()
     }
 
-    /// The session may be taken up again on another connection.
+    /// Leaves the session, which the client may resume on another connection.
     private func leaveSession() async {
         guard let session else { return }
         self.session = nil
@@ -110,7 +110,7 @@ actor SignalingSession {
         }
     }
 
-    /// Nobody is there any more to take what waits.
+    /// Drops pending messages, because the connection has ended.
     private func stopWriting() {
         outgoing.finish()
         connection.cut()
@@ -133,10 +133,10 @@ actor SignalingSession {
         }
     }
 
-    /// What was to be said before the end has this long to be taken.
+    /// The time to send pending messages before the connection is closed.
     private static let closingTime = TimeSpan.seconds(1)
 
-    /// The clock tells that a deadline has come.
+    /// Processes a deadline that the clock reports.
     func advance(to now: Instant) {
         wakesAt = nil
         if let closesUntil {
@@ -148,7 +148,7 @@ actor SignalingSession {
         keepTime()
     }
 
-    /// Has the clock tell when the next deadline comes, unless it tells before that.
+    /// Schedules the next deadline, unless the clock calls earlier.
     private func keepTime() {
         guard !isOver, let due = closesUntil ?? conversation.deadline, wakesAt.map({ due < $0 }) ?? true else { return }
         wakesAt = due
@@ -160,7 +160,7 @@ actor SignalingSession {
         keepTime()
     }
 
-    /// Every frame counts as a request, whatever it says.
+    /// Processes a message, which counts as a request for the rate limit.
     private func receive(_ frame: SignalingFrame) {
         do throws(Refusal) {
             try admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())
@@ -189,7 +189,7 @@ actor SignalingSession {
         }
     }
 
-    /// Says what waits, and goodbye.
+    /// Sends pending messages and a close frame.
     private func close(status: UInt16) {
         beginClosing()
         put(.close(status: status))
@@ -208,7 +208,7 @@ actor SignalingSession {
         Task {
             let response = await respond(to: request)
             feed(.respond(id, response))
-            // What happened while the client was away follows the answer that makes it known.
+            // Events that occurred while the client was disconnected follow the response that resumes the session.
             if case .authenticate = request { tellUntold() }
         }
     }
@@ -268,7 +268,10 @@ actor SignalingSession {
         for each in news { _ = tell(each) }
     }
 
-    /// One that was known before has its seat, and a worker of this platform needs none.
+    /// Reserves a place for a new session; nil for a resumed one, which has its place, and for jobs of this platform,
+    /// which need none.
+    ///
+    /// - Throws: ``Refusal``.
     private func seat(_ previous: SessionID?, of grant: Grant) async throws(Refusal) -> Seat? {
         guard grant.work == nil else { return nil }
         try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
@@ -308,7 +311,7 @@ actor SignalingSession {
             throw .token("another application's token")
         }
         if create.hasConnectUri {
-            // Who has a worker begin a stream begins it.
+            // The client that starts an ingest job counts as the one that begins the stream.
             try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
             let request = WorkRequest(message: create, grant: grant, visitor: visitor, session: session.id)
             return Self.response(try await workers.start(request))
@@ -352,7 +355,7 @@ actor SignalingSession {
             relay: relay?.offer(to: participation.streamID, host: connection.request?.host))
     }
 
-    /// Of a stream whose media others bring.
+    /// Returns the response for a stream whose media a job publishes.
     private static func response(_ stream: StreamID) -> PCastCreateStreamResponse {
         var response = PCastCreateStreamResponse()
         response.status = RequestStatus.ok.wire
@@ -376,8 +379,8 @@ actor SignalingSession {
         return response
     }
 
-    /// The answer to an offer of ours lets the client in; an offer for a stream that runs restarts its ICE, and nothing else
-    /// of it can be changed.
+    /// Processes a session description. The answer to an offer of the platform completes the negotiation. An offer for
+    /// a live stream restarts ICE; no other change is possible.
     private func setRemote(_ message: PCastSetRemoteDescription) async -> PCastSetRemoteDescriptionResponse {
         var response = PCastSetRemoteDescriptionResponse()
         let stream = StreamID(message.streamID)
@@ -389,7 +392,7 @@ actor SignalingSession {
                 let agreed = try await directory.accept(description, of: stream)
                 response.sessionDescription.sdp =
                     EditedAnswer(message.sessionDescription.sdp, keeping: agreed).text
-                // We make no checks, but a client may tell its candidates as they come.
+                // ICE-lite sends no checks, but a client may trickle its candidates.
                 response.options = ["ice-candidates"]
             case .offer:
                 response.sessionDescription.sdp = try await directory.restart(stream, offer: description).text
@@ -403,7 +406,8 @@ actor SignalingSession {
         return response
     }
 
-    /// The offer of ours that a stream of the session has not answered yet, once more; one that runs gets no other.
+    /// Returns the offer of the platform that a stream of the session has not answered yet. There is no new offer for a
+    /// live stream.
     private func offer(_ message: PCastCreateOfferDescription) async -> PCastCreateOfferDescriptionResponse {
         var response = PCastCreateOfferDescriptionResponse()
         let stream = StreamID(message.streamID)
@@ -421,8 +425,8 @@ actor SignalingSession {
         return response
     }
 
-    /// A lite agent makes no checks, so candidates mean nothing to it, and states are the client's own affair; but they are
-    /// of a stream of the session.
+    /// Accepts candidates and states of a stream of the session without further processing. An ICE-lite agent sends no
+    /// checks, so it needs no candidates.
     private func note(_ stream: String, _ request: SignalingRequest) async -> SignalingResponse {
         guard let session, await registry.owns(StreamID(stream), session.id) else { return request.response(.gone) }
         return request.response(.ok)
@@ -438,9 +442,7 @@ actor SignalingSession {
         return request.response(.ok)
     }
 
-    /// Tells the client what happened to a stream of its session.
-    ///
-    /// - Returns: false when the connection is over.
+    /// Notifies the client about a stream of its session. Returns false if the connection has ended.
     private func tell(_ news: SessionRegistry.News) -> Bool {
         guard let session, !isOver, !isClosing else { return false }
         switch news {
@@ -461,7 +463,7 @@ actor SignalingSession {
         return true
     }
 
-    /// What a client asks for at a stream's set-up, to be told of its data quality.
+    /// The option of `CreateStream` that requests notifications of data quality.
     private static let qualityOption = "data-quality-notifications"
 
     private static func message(

@@ -2,13 +2,13 @@ import PCastMedia
 import PCastSignaling
 import PCastWebRTC
 
-/// Who describes a stream first, and which way it goes, as `CreateStream` asks for it: by the client's own offer, which is
-/// answered in the response, or by the platform's, which the client answers with `SetRemoteDescription`.
+/// The negotiation that `CreateStream` requests. Either the client sends an offer, which the response answers, or the
+/// platform sends an offer, which the client answers with `SetRemoteDescription`.
 struct StreamNegotiation: Sendable {
-    /// Nil where the platform is to offer.
+    /// The client's offer; nil if the platform must send one.
     let offer: SessionDescription?
     let isPublishing: Bool
-    /// Of the client, about the stream.
+    /// The client's options for the stream.
     let options: [String]
 
     init(_ create: PCastCreateStream) throws(Refusal) {
@@ -39,7 +39,9 @@ struct StreamNegotiation: Sendable {
 }
 
 extension SessionDescription {
-    /// A client's description.
+    /// Parses a client's session description.
+    ///
+    /// - Throws: ``Refusal`` with the kind `badRequest`.
     init(described description: PCastSessionDescription) throws(Refusal) {
         do {
             self = try SessionDescription(parsing: description.sdp)
@@ -50,7 +52,7 @@ extension SessionDescription {
 }
 
 extension PCastCreateStreamResponse {
-    /// The answer to who was let in, or the offer to who is about to be.
+    /// Creates the response, with the answer to the client's offer, or with an offer of the platform.
     init(_ participation: Participation, isOffer: Bool, relay: RelayOffers.Offer?) {
         self.init()
         status = RequestStatus.ok.wire

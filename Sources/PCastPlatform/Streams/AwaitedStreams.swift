@@ -1,39 +1,39 @@
 import PCastMedia
 import PCastRecords
 
-/// Streams and viewings without a media connection, whose publishers and viewers are to come back before long. It is told
-/// the time.
+/// The streams and viewings that have lost their media connection and whose clients may reconnect. It receives the time
+/// as a parameter.
 struct AwaitedStreams {
     typealias EndAction = @Sendable (StreamEnd) async -> Void
     typealias InterruptionAction = @Sendable (StreamID) async -> Void
 
-    /// A stream whose publisher is to come back.
+    /// A stream whose publisher may reconnect.
     struct Stream: Sendable {
-        /// As it was; its peer is gone.
+        /// The stream as it was. Its peer no longer exists.
         var live: LiveStream
         let onEnd: EndAction
-        /// When it was last known to be published.
+        /// The time at which it was last known to be published.
         let lastSeen: WallTime
         let deadline: Instant
-        /// Its place, kept while it is awaited; nil for one of the platform before.
+        /// The reservation in the quotas; nil for a stream of the previous platform process.
         var seat: Seat?
     }
 
-    /// A viewer that is to come back.
+    /// A viewing whose subscriber may reconnect.
     struct Viewing: Sendable {
         let id: StreamID
         let origin: StreamID
         let application: ApplicationID
-        /// Who alone may go on with it.
+        /// The only session that may resume the viewing.
         let session: SessionID
         let onEnd: EndAction
         let lastSeen: WallTime
         let deadline: Instant
-        /// Its place, kept while it is awaited; nil for one of the platform before.
+        /// The reservation in the quotas; nil for a viewing of the previous platform process.
         var seat: Seat?
     }
 
-    /// Everything whose time is over.
+    /// The streams and viewings whose time to reconnect has passed.
     struct Overdue: Sendable {
         var streams: [Stream] = []
         var viewings: [Viewing] = []
@@ -52,21 +52,21 @@ struct AwaitedStreams {
 
     mutating func take(viewing id: StreamID) -> Viewing? { viewings.removeValue(forKey: id) }
 
-    /// Those who watched a stream, taken out.
+    /// Removes and returns the viewings of a stream.
     mutating func takeViewings(of origin: StreamID) -> [Viewing] {
         let found = viewings.values.filter { $0.origin == origin }
         for viewing in found { viewings[viewing.id] = nil }
         return found
     }
 
-    /// The newest stream of an application that has the tag, or any.
+    /// Returns the newest stream of an application, with a tag if one is given; nil if there is none.
     func newest(of application: ApplicationID, tag: String?) -> LiveStream? {
         streams.values.map(\.live)
             .filter { $0.application == application && (tag.map($0.authorizingTags.contains) ?? true) }
             .max { $0.ordinal < $1.ordinal }
     }
 
-    /// Takes out what did not come back in time. Who watched a stream that did not is over with it.
+    /// Removes and returns the streams and viewings whose time has passed. The viewings of such a stream end with it.
     mutating func takeOverdue(at now: Instant) -> Overdue {
         var overdue = Overdue()
         for stream in streams.values where stream.deadline <= now {

@@ -1,17 +1,18 @@
 import PCastMedia
 import PCastRecords
 
-/// What a platform that was killed left behind, of which its clients may go on with each.
+/// The streams and viewings of a killed platform process that their clients may resume.
 struct InterruptedStreams: Sendable {
     var streams: [StreamRecord] = []
-    /// Of those streams, and in a session.
+    /// The viewings of those streams that belong to a session.
     var viewings: [ViewingRecord] = []
-    /// When that platform was last known to run.
+    /// The time at which that process was last known to be running.
     let lastSeen: WallTime
 
     init(lastSeen: WallTime) { self.lastSeen = lastSeen }
 
-    /// Streams of the platform's own workers, which nobody else publishes, have ended with it.
+    /// Creates the value from the open streams and viewings. Streams of ingest jobs are left out, because these ended
+    /// with the process.
     init(_ streams: [StreamRecord], _ viewings: [ViewingRecord], lastSeen: WallTime) {
         self.streams = streams.filter { $0.publisher != nil }
         let kept = Set(self.streams.map(\.id))

@@ -2,41 +2,41 @@ import PCastMedia
 import PCastRecords
 import PCastRelay
 
-/// A stream that is being published.
+/// A published stream.
 struct LiveStream: Sendable {
     let id: StreamID
     var peer: PeerID
     let application: ApplicationID
     var session: SessionID?
     let tags: [String]
-    /// Those of them that a viewer's token may require.
+    /// The tags that a subscriber's token may require.
     let authorizingTags: [String]
     let capabilities: [String]
     let startTime: WallTime
-    /// Where its publisher came from; nil where that is not known.
+    /// The publisher's address; nil if unknown.
     var address: IPAddress?
-    /// Which came first: newer streams have higher numbers.
+    /// The order of creation: newer streams have higher numbers.
     let ordinal: Int
-    /// Who published it; see `Grant.publisher`.
+    /// The owner; see `Grant.publisher`.
     let publisher: String?
     var hasMedia = false
-    /// Whether its end is in the journal already.
+    /// Whether the end is in the database queue already.
     var isEndNoted = false
-    /// It was offered to take it, and nobody has answered yet: nobody can watch it.
+    /// Whether the platform's offer is not answered yet, so that nobody can subscribe.
     var isAwaitingAnswer = false
-    /// What the answer has its publisher send, the picture's first.
+    /// The codecs that the publisher sends according to the answer, video first.
     var codecs: [Codec] = []
-    /// Who watched, so far.
+    /// The numbers of subscribers so far.
     var counts = ViewerCounts()
 
-    /// As it is recorded when it begins.
+    /// The database record at the beginning of the stream.
     var record: StreamRecord {
         StreamRecord(
             id: id, application: application, session: session, tags: tags, capabilities: capabilities,
             starting: startTime, publisher: publisher)
     }
 
-    /// One of the platform before, without a peer.
+    /// Creates a stream of the previous platform process, which has no peer.
     init(_ record: StreamRecord, ordinal: Int) {
         id = record.id
         peer = PeerID(0)

@@ -2,31 +2,31 @@ import PCastMedia
 import PCastRelay
 import PCastWebRTC
 
-/// A publisher or a viewer at the platform: what its door keeps of it.
+/// The result of adding a publisher or subscriber, for the endpoint that requested it.
 struct Participation: Sendable {
     let peer: PeerID
-    /// A viewer has a stream id of its own, as in the protocol.
+    /// The identifier of the stream. As in the signaling protocol, a subscriber has its own stream identifier.
     let streamID: StreamID
     let isPublisher: Bool
-    /// Ours: the answer to its offer, or the offer that it has to answer.
+    /// The platform's session description: the answer to the client's offer, or an offer to answer.
     let description: SessionDescription
-    /// Its token's capabilities that have no effect.
+    /// The capabilities of the token that have no effect.
     var ignoredCapabilities: [String] = []
 
     var answer: SessionDescription { description }
 }
 
-/// How a participation ended.
+/// The end of a stream or viewing.
 struct StreamEnd: Sendable {
     let streamID: StreamID
     let reason: StreamEndedReason
     /// The text of a custom reason.
     let description: String
 
-    /// Failures that the wire tells apart, and what they are told to.
+    /// The failures with their own text in the protocol.
     private static let finerWords: Set<String> = ["egress-failed", "egress-setup-failed"]
 
-    /// As `StreamEnded.reason` on the wire, which `StreamEndedReason.init(wire:)` reads as ``reason``.
+    /// The text of `StreamEnded.reason` in the protocol, which `StreamEndedReason.init(wire:)` parses to ``reason``.
     var wire: String {
         switch reason {
         case .custom: description

@@ -1,6 +1,7 @@
-/// Names that cannot be guessed.
+/// A generator of unguessable identifiers.
 enum RandomIdentifier {
-    /// 130 bits as 26 characters of Crockford's base 32, which are safe in addresses and easy to read out.
+    /// Returns the prefix with 130 random bits as 26 characters of Crockford's base32, which are safe in URIs and easy
+    /// to read aloud.
     static func make(prefix: String = "") -> String {
         let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
         var generator = SystemRandomNumberGenerator()

@@ -1,8 +1,8 @@
 import PCastWebRTC
 
 extension SessionDescription {
-    /// Our offer as it would be our answer, had the peer offered what was agreed on: what an ICE restart of the peer's is
-    /// answered with.
+    /// Returns the platform's offer in the form of an answer, as if the peer had offered what was negotiated. The
+    /// response to an ICE restart of the peer is made from it.
     func asAnswer(of session: NegotiatedSession) -> SessionDescription {
         var answer = self
         for index in answer.media.indices {
@@ -20,9 +20,9 @@ extension SessionDescription {
 }
 
 extension MediaDescription {
-    /// Leaves one format with its repair formats, under their numbers.
+    /// Removes all formats except one with its repair formats.
     fileprivate mutating func keep(_ format: PayloadFormat) {
-        // Who answers under other numbers has its own reasons; the description stays whole.
+        // If the peer's answer has other payload types, the media section does not change.
         guard payloadTypes.contains(format.payloadType) else { return }
         let kept = [format.payloadType, format.rtxPayloadType, format.redPayloadType].compactMap { $0 }
         payloadTypes.removeAll { !kept.contains($0) }

@@ -4,9 +4,11 @@ import PCastRecords
 import PCastRelay
 import PCastWebRTC
 
-/// What runs: looked at, counted, and its connection made anew.
+/// Queries of streams, and ICE restarts.
 extension StreamDirectory {
-    /// New ICE credentials for a peer (RFC 9725, section 4.3.2).
+    /// Restarts the ICE of a peer. Returns the platform's new credentials (RFC 9725, section 4.3.2).
+    ///
+    /// - Throws: ``Refusal``.
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(Refusal) -> TrickleFragment {
         do {
             let ours = try await router.restart(peer, remote: remote)
@@ -17,9 +19,10 @@ extension StreamDirectory {
         }
     }
 
-    /// The same by a whole offer.
+    /// Restarts the ICE of a stream with a complete offer. Returns the original answer with new credentials and
+    /// candidates.
     ///
-    /// - Returns: the answer: the first one, with our new credentials and candidates.
+    /// - Throws: ``Refusal``.
     func restart(_ id: StreamID, offer: SessionDescription) async throws(Refusal) -> SessionDescription {
         guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
         guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
@@ -39,13 +42,15 @@ extension StreamDirectory {
         return answer
     }
 
-    /// An offer of ours that has no answer yet.
+    /// Returns the platform's offer that is not answered yet; nil if there is none.
     func outstandingOffer(to id: StreamID) -> SessionDescription? { peers[id].flatMap { participants[$0]?.offer } }
 
-    /// What a viewer is sent of its stream's layers; nil when it is gone, or has no video.
+    /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
 
-    /// Has a viewer sent that layer and no better one; nil leaves the choice to the relay.
+    /// Selects the best layer to send to a subscriber. A nil layer removes the selection.
+    ///
+    /// - Throws: ``Refusal``.
     func pin(_ peer: PeerID, layer: String?) async throws(Refusal) {
         do {
             try await router.pin(peer, layer: layer)
@@ -54,14 +59,14 @@ extension StreamDirectory {
         }
     }
 
-    /// Streams of one application, oldest first, each with the number of its viewers.
+    /// Returns the streams of an application, oldest first, with their numbers of subscribers.
     func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] {
         streams.values.filter { $0.application == application }
             .sorted { $0.ordinal < $1.ordinal }
             .map { stream in (stream, viewers(of: stream.id)) }
     }
 
-    /// A stream that is being published.
+    /// Returns a published stream of an application; nil if there is none.
     func live(_ id: StreamID, of application: ApplicationID) -> (stream: LiveStream, viewers: Int)? {
         guard let stream = streams[id], stream.application == application else { return nil }
         return (stream, viewers(of: id))
@@ -69,19 +74,19 @@ extension StreamDirectory {
 
     func viewers(of stream: StreamID) -> Int { viewing.count(of: stream) }
 
-    /// How good a stream's data arrives; nil when it is gone.
+    /// Returns the data quality of a stream; nil if it has ended.
     func quality(of stream: LiveStream) -> DataQuality? { participants[stream.peer]?.quality }
 
-    /// How many watch and have watched, of each stream.
+    /// The numbers of subscribers of each stream.
     var viewerCounts: [StreamID: ViewerCounts] { streams.mapValues(\.counts) }
 
-    /// Publishers and viewers at the moment.
+    /// The current numbers of streams and subscribers.
     var counts: (streams: Int, viewers: Int) { (streams.count, viewing.count) }
 
-    /// Whose each stream is.
+    /// The application of each stream.
     var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
 
-    /// The same of each application that has a stream.
+    /// The current numbers of streams and subscribers of each application that has a stream.
     var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
         var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
         for stream in streams.values {
@@ -91,11 +96,11 @@ extension StreamDirectory {
         return counts
     }
 
-    /// Whether it has not ended.
+    /// Returns whether a stream or viewing has not ended.
     func isPresent(_ participation: Participation) -> Bool { participants[participation.peer] != nil }
 }
 
 extension StreamDirectory.Participant {
-    /// Whether it is one of those who watch: pictures on the dashboard are not.
+    /// Whether this is a subscriber that counts. Previews on the dashboard do not.
     var isViewer: Bool { !isPublisher && !isPreview }
 }

@@ -1,9 +1,11 @@
 import PCastIO
 import PCastMedia
 
-/// Places among those that there may be, and who takes none.
+/// Quotas of streams and subscribers.
 extension StreamDirectory {
-    /// A worker joins for somebody who has begun the stream already.
+    /// Counts a new stream or viewing. A job does not count, because the client that started it already did.
+    ///
+    /// - Throws: ``Refusal``.
     func takeJoin(_ grant: Grant, _ visitor: Visitor) throws(Refusal) {
         guard grant.work == nil else { return }
         try admission.takeJoin(from: visitor.address, at: MonotonicClock.now())
@@ -14,7 +16,9 @@ extension StreamDirectory {
         return try admission.seat(kind, of: grant.application, from: address)
     }
 
-    /// Whether there is bitrate left for one more.
+    /// Checks that there is a share of the bit rate for another publisher.
+    ///
+    /// - Throws: ``Refusal`` with the kind `capacity`.
     func checkBitrate(for application: ApplicationID, _ seat: Seat) throws(Refusal) {
         guard let limit = shares.exceeded(application, seat.block, in: admission.limits) else { return }
         admission.noteNoBitrate(limit)

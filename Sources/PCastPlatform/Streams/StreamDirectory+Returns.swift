@@ -6,20 +6,20 @@ import PCastRecords
 import PCastRelay
 import PCastWebRTC
 
-/// Streams that outlast their publisher's media connection: kept for a while, gone on with under the same id by whoever
-/// may, and ended `failed` when nobody does.
+/// Streams whose publisher has lost its media connection. They remain for a while, their owner may resume them with the
+/// same identifier, and otherwise they end with the reason `failed`.
 extension StreamDirectory {
-    /// How long a viewer's request waits for a publisher to come back, below the time that requests have.
+    /// The maximum time for which a subscriber's request waits for a publisher to reconnect. It is below the timeout of
+    /// requests.
     private static let patience = Duration.seconds(8)
-    /// Requests that wait for one stream; further ones are told to try again.
+    /// The maximum number of requests that wait for one stream. Further ones are rejected and may retry.
     private static let arrivalLimit = 10_000
-    /// A publisher of which nothing is heard is known to be away by then: after 5 s, and what a busy machine adds.
+    /// The maximum time until a publisher without packets is detected: 5 s, and the delay of a busy host.
     private static let silenceKnown = TimeSpan.seconds(8)
     private static let lookInterval = Duration.milliseconds(50)
 
-    /// Waits for those whom a platform that was killed left behind.
-    ///
-    /// - Parameter onEnd: told the end of each that does not come back, with its session.
+    /// Restores the streams and viewings of a killed platform process. `onEnd` is called with the session of each one
+    /// that is not resumed.
     func restore(
         _ interrupted: InterruptedStreams, at now: Instant,
         onEnd: @escaping @Sendable (StreamEnd, SessionID) async -> Void
@@ -47,7 +47,7 @@ extension StreamDirectory {
         }
     }
 
-    /// Ends what did not come back in time.
+    /// Ends the streams and viewings whose clients did not reconnect in time.
     func endAbsent(at now: Instant) async {
         let overdue = awaited.takeOverdue(at: now)
         for stream in overdue.streams {
@@ -58,7 +58,7 @@ extension StreamDirectory {
         }
     }
 
-    /// Ends a stream or a viewing that has no media connection at the moment; false when there is none of that id.
+    /// Ends a stream or viewing without a media connection. Returns false if there is none with that identifier.
     func endAwaited(
         _ id: StreamID, of application: ApplicationID?, reason: StreamEndedReason, description: String
     ) async -> Bool {
@@ -74,7 +74,7 @@ extension StreamDirectory {
         return true
     }
 
-    /// Who watched the stream and has not come back is over with it.
+    /// Ends the viewings of an ended stream whose subscribers have not reconnected.
     func endAwaitedViewings(of origin: StreamID, _ reason: StreamEndedReason, _ description: String) async {
         arrived(origin)
         for viewing in awaited.takeViewings(of: origin) {
@@ -100,15 +100,19 @@ extension StreamDirectory {
         await viewing.onEnd(end)
     }
 
-    /// Who comes back knows what it had, and makes the offer.
+    /// Returns the client's offer. A client that resumes a stream must make one, because it knows the negotiated media.
+    ///
+    /// - Throws: ``Refusal`` with the kind `badRequest` if it is nil.
     static func offer(ofReturning offer: SessionDescription?) throws(Refusal) -> SessionDescription {
         guard let offer else { throw Refusal(.badRequest, "Who goes on with a stream makes the offer.") }
         return offer
     }
 
-    // MARK: A publisher comes back
+    // MARK: Resuming a publisher
 
-    /// The stream that a publisher goes on with, which is its own from now on; nil when it begins a new one.
+    /// Returns the stream that a publisher resumes and now owns; nil if it begins a new one.
+    ///
+    /// - Throws: ``Refusal``.
     func takeOver(
         _ asked: StreamReturn, _ grant: Grant, _ visitor: Visitor, tags: [String]
     ) async throws(Refusal) -> AwaitedStreams.Stream? {
@@ -137,7 +141,10 @@ extension StreamDirectory {
         }
     }
 
-    /// A session may go on with its own streams, whatever has become of their tokens; others need one that allows it.
+    /// Checks that a publisher may resume a stream. Returns true for the session of the stream, whose token need not be
+    /// valid any more. Others need the token of the same owner.
+    ///
+    /// - Throws: ``Refusal``.
     private func admit(to stream: LiveStream, _ grant: Grant, _ visitor: Visitor) throws(Refusal) -> Bool {
         if let session = visitor.sessionID, stream.session == session { return true }
         guard let publisher = stream.publisher, publisher == grant.publisher else {
@@ -147,8 +154,8 @@ extension StreamDirectory {
         return false
     }
 
-    /// Takes a stream from where it waits, or from a publisher that is gone: its own session says so, or nothing has been
-    /// heard of it for five seconds.
+    /// Returns a stream that waits for its publisher, or takes it from its current one. That is possible for its own
+    /// session, or if no packet has arrived for five seconds. Returns nil otherwise.
     private func lift(_ id: StreamID, isOwn: Bool) async -> AwaitedStreams.Stream? {
         let end = MonotonicClock.now() + Self.silenceKnown
         while awaited.streams[id] == nil, let stream = streams[id], !returning.contains(id) {
@@ -160,7 +167,8 @@ extension StreamDirectory {
         return stream
     }
 
-    /// Takes a stream's media connections away and leaves it its name: viewers that can are to come back, others are over.
+    /// Removes the media connections of a stream and keeps its identifier. Its viewings end, except those whose clients
+    /// can reconnect.
     private func detach(_ stream: LiveStream) async -> AwaitedStreams.Stream? {
         guard let publisher = participants[stream.peer] else { return nil }
         let now = MonotonicClock.wallTime()
@@ -191,7 +199,9 @@ extension StreamDirectory {
             live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline, seat: publisher.seat)
     }
 
-    /// Publishes a stream again, of which nobody is told a second time that it has started.
+    /// Publishes a resumed stream. The event `started` is not sent again.
+    ///
+    /// - Throws: ``Refusal``.
     func goOn(
         with former: AwaitedStreams.Stream, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
@@ -235,7 +245,10 @@ extension StreamDirectory {
         }
     }
 
-    /// Who goes on with what it had goes on at its place: it is not one more. From another address it is one more there.
+    /// Returns the reservation of a resumed stream or viewing. It keeps its reservation if the address is the same;
+    /// otherwise a new one is made.
+    ///
+    /// - Throws: ``Refusal``.
     private func place(
         of former: Seat?, _ kind: Seat.Kind, _ grant: Grant, _ visitor: Visitor
     ) throws(Refusal) -> Seat {
@@ -243,7 +256,9 @@ extension StreamDirectory {
         return try seat(kind, grant, visitor)
     }
 
-    /// What the relay had under that name may have its last words to say.
+    /// Publishes a resumed stream. It retries while the SFU is still removing the previous publisher.
+    ///
+    /// - Throws: `RelayError`.
     private func publish(
         _ stream: LiveStream, _ offer: SessionDescription, _ capabilities: StreamCapabilities
     ) async throws(RelayError) -> SessionDescription {
@@ -260,14 +275,17 @@ extension StreamDirectory {
         }
     }
 
-    // MARK: A viewer comes back
+    // MARK: Resuming a subscriber
 
     func setReturning(_ peer: PeerID, in session: SessionID?, _ onInterruption: AwaitedStreams.InterruptionAction?) {
         guard let session, let onInterruption else { return }
         participants[peer]?.returning = (session, onInterruption)
     }
 
-    /// Lets a session's own viewer in again, whatever has become of its token, as soon as the publisher is back.
+    /// Resumes a viewing of the same session as soon as the publisher has reconnected. The token need not be valid any
+    /// more.
+    ///
+    /// - Throws: ``Refusal``.
     func goOn(
         viewing id: StreamID, _ grant: Grant, _ visitor: Visitor, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
@@ -304,7 +322,7 @@ extension StreamDirectory {
         }
     }
 
-    /// A viewer may not have had the answer to its last request, and asks again.
+    /// Disconnects a subscriber that sends its request again, because it may not have received the last response.
     private func detachViewing(_ id: StreamID, of session: SessionID?) async {
         guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher,
             let owner = viewer.returning?.session, owner == session, let stream = streams[viewer.origin]
@@ -317,7 +335,9 @@ extension StreamDirectory {
         await router.end(peer, reason: .failed)
     }
 
-    /// Waits for the stream that a viewer asks for, where its publisher is to come back.
+    /// Waits for the requested stream if its publisher may reconnect.
+    ///
+    /// - Throws: ``Refusal`` with the kind `notReady` if the publisher does not reconnect in time.
     func awaitReturn(of origin: StreamID?, for grant: Grant, _ visitor: Visitor) async throws(Refusal) {
         guard !awaited.streams.isEmpty || !returning.isEmpty else { return }
         let named = origin ?? grant.token?.originStreamID.map { StreamID($0) }
@@ -353,7 +373,7 @@ extension StreamDirectory {
 
     private func isAwaited(_ id: StreamID) -> Bool { awaited.streams[id] != nil || returning.contains(id) }
 
-    /// The stream is back, or over.
+    /// Resumes the requests that wait for a stream, because it was resumed or has ended.
     private func arrived(_ id: StreamID) {
         for arrival in arrivals.removeValue(forKey: id) ?? [:] { arrival.value.resume() }
     }

@@ -6,33 +6,33 @@ import PCastRecords
 import PCastRelay
 import PCastWebRTC
 
-/// Who publishes what, and who watches it.
+/// All streams with their publishers and subscribers.
 actor StreamDirectory {
-    /// Told each change of a participation's data quality.
+    /// Receives each change of a participant's data quality.
     typealias QualityAction = @Sendable (StreamID, DataQuality) async -> Void
 
     struct Participant {
         let streamID: StreamID
         let origin: StreamID
         let isPublisher: Bool
-        /// A picture on the dashboard, which is no view.
+        /// Whether this is a preview on the dashboard, which does not count as a viewing.
         let isPreview: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
-        /// Its place among those that there may be.
+        /// The reservation in the quotas.
         let seat: Seat
-        /// Who may set it up again when its media connection is lost, and how that one is told; nil for nobody.
+        /// The session that may resume the viewing, and the function that notifies it; nil if nobody may.
         var returning: (session: SessionID, onInterruption: AwaitedStreams.InterruptionAction)?
-        /// Nothing is heard of it for the moment.
+        /// Whether no packets arrive at the moment.
         var isAway = false
-        /// What a restart's answer is made of: our answer, or our offer as it would be one.
+        /// The base of the answer to an ICE restart: the platform's answer, or its offer in the form of an answer.
         var answer: SessionDescription?
-        /// Of an offer of ours that has no answer yet.
+        /// The platform's offer that is not answered yet; nil if there is none.
         var offer: SessionDescription?
         let onQuality: QualityAction
         var quality = DataQuality.good
         var listeners: [Int: AsyncStream<StreamNews>.Continuation] = [:]
         let entered: Instant
-        /// The words of whoever ended it on purpose.
+        /// The reason of whoever ended it intentionally.
         var ending: (reason: StreamEndedReason, description: String)?
     }
 
@@ -45,24 +45,24 @@ actor StreamDirectory {
     var streams: [StreamID: LiveStream] = [:]
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
-    /// How many there are, kept up to date so that nobody has to count thousands.
+    /// The numbers of subscribers, which are updated incrementally because there may be thousands.
     var viewing = ViewerCensus()
-    /// What of the bitrate each publisher may have.
+    /// The shares of the bit rate.
     var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
     var nextOrdinal = 0
     private var nextListener = 0
-    /// What is to come back, for how long that is waited for, and who else waits for it.
+    /// The streams and viewings that may be resumed, the time for it, and the requests that wait for it.
     var awaited = AwaitedStreams()
     let returnTime: TimeSpan
     var arrivals: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
     var nextArrival = 0
-    /// Streams whose publisher is being let in again.
+    /// The streams that are being resumed.
     var returning: Set<StreamID> = []
-    /// Ends a stream of which there is nothing yet but who works on it.
+    /// Ends a stream of which only the job exists so far.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
-    /// Changes that wait for who follows a participation's data quality, and how many may follow one.
+    /// The maximum number of queued changes for a listener, and of listeners per participant.
     private static let qualityBacklog = 16
     private static let listenerLimit = 8
 
@@ -80,22 +80,29 @@ actor StreamDirectory {
         self.logger = logger
     }
 
-    /// Has streams ended too that do not flow yet.
+    /// Sets the function that ends streams that are not published yet.
     func endsWaiting(
         _ end: @escaping @Sendable (StreamID, ApplicationID?, StreamEndedReason, _ description: String) async -> Bool
     ) { endWaiting = end }
 
     // MARK: Joining
 
-    /// Lets a publisher in. That it has started is recorded, and with it to be told to the application's backend, before
-    /// this returns; where the offer is ours, before `accept` does.
+    /// Adds a publisher.
+    ///
+    /// The start of the stream and the notification of the application's backend are in the database when this function
+    /// returns. If the platform makes the offer, they are in the database when `accept` returns.
     ///
     /// - Parameters:
-    ///   - offer: nil for one of ours, to be answered by `accept`.
-    ///   - options: of the client, about the stream.
-    ///   - asked: which stream it goes on with; nil for a new one.
-    ///   - onEnd: called once, when the stream has ended.
-    ///   - onQuality: called at each change of the data quality.
+    ///   - grant: The authenticated client.
+    ///   - visitor: The client of the request.
+    ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.
+    ///   - tags: The tags that the client requests.
+    ///   - options: The client's options for the stream.
+    ///   - asked: The stream to resume; nil for a new one.
+    ///   - onEnd: Called once when the stream has ended.
+    ///   - onQuality: Called at each change of the data quality.
+    /// - Returns: The stream, with an answer or an offer.
+    /// - Throws: ``Refusal``.
     func publish(
         _ grant: Grant, visitor: Visitor, offer: SessionDescription?, tags: [String], options: [String] = [],
         returning asked: StreamReturn? = nil,
@@ -151,16 +158,23 @@ actor StreamDirectory {
         }
     }
 
-    /// Lets a viewer in.
+    /// Adds a subscriber.
     ///
     /// - Parameters:
-    ///   - origin: the stream asked for; nil for the one that the token names, or else the newest. One whose publisher is
-    ///   to come back is waited for.
-    ///   - offer: nil for one of ours, to be answered by `accept`.
-    ///   - options: of the client, about the stream.
-    ///   - asked: which viewing it goes on with; nil for a new one.
-    ///   - isPreview: it is a picture on the dashboard, which is counted nowhere.
-    ///   - onInterruption: called when its media connection is lost and may be set up again; nil for who cannot.
+    ///   - grant: The authenticated client.
+    ///   - visitor: The client of the request.
+    ///   - origin: The requested stream; nil for the one that the token requires, or else the newest. The request waits
+    ///     for a publisher that may reconnect.
+    ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.
+    ///   - options: The client's options for the stream.
+    ///   - asked: The viewing to resume; nil for a new one.
+    ///   - isPreview: Whether it is a preview on the dashboard, which does not count.
+    ///   - onEnd: Called once when the viewing has ended.
+    ///   - onQuality: Called at each change of the data quality.
+    ///   - onInterruption: Called when the media connection is lost and may be re-established; nil if the client cannot
+    ///     do so.
+    /// - Returns: The viewing, with an answer or an offer.
+    /// - Throws: ``Refusal``.
     func view(
         _ grant: Grant, visitor: Visitor, origin: StreamID?, offer: SessionDescription?, options: [String] = [],
         returning asked: StreamID? = nil, isPreview: Bool = false,
@@ -208,7 +222,10 @@ actor StreamDirectory {
         return metadata.merging(["session": "\(session)"]) { $1 }
     }
 
-    /// The stream that a viewer may see: asked for, named by the token, tagged as the token says, or the newest.
+    /// Returns the stream that a subscriber may receive: the requested one, the one that the token requires, the newest
+    /// one with the required tag, or the newest one.
+    ///
+    /// - Throws: ``Refusal``.
     private func find(_ asked: StreamID?, for grant: Grant, visitor: Visitor) throws(Refusal) -> LiveStream {
         let named = asked ?? grant.token?.originStreamID.map { StreamID($0) }
         let candidates = streams.values.filter { $0.application == grant.application && !$0.isAwaitingAnswer }
@@ -247,7 +264,7 @@ actor StreamDirectory {
         await journal.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
     }
 
-    /// What is not done is named.
+    /// Logs the capabilities without effect.
     private func warn(of capabilities: StreamCapabilities, stream id: StreamID) {
         guard !capabilities.told.isEmpty else { return }
         logger.warning(
@@ -255,9 +272,10 @@ actor StreamDirectory {
             metadata: ["stream": "\(id)", "capabilities": "\(capabilities.told.joined(separator: " "))"])
     }
 
-    /// Lets in who answers an offer of ours. An answer that cannot be used changes nothing.
+    /// Completes a negotiation with the answer to an offer of the platform. An invalid answer changes nothing. Returns
+    /// the negotiated media.
     ///
-    /// - Returns: what was agreed on.
+    /// - Throws: ``Refusal``.
     func accept(_ answer: SessionDescription, of id: StreamID) async throws(Refusal) -> NegotiatedSession {
         guard let peer = peers[id], let offer = participants[peer]?.offer else { throw Self.refusal(.noOffer) }
         let session: NegotiatedSession
@@ -326,7 +344,8 @@ actor StreamDirectory {
         shareBitrate()
     }
 
-    /// Has each publisher know its share, which is another whenever one comes or goes, and when the limits change.
+    /// Sends each publisher its share of the bit rate. The shares change when a publisher joins or leaves, and when
+    /// limits change.
     func shareBitrate() {
         for (id, share) in shares.changes(by: admission.limits) {
             if let peer = streams[id]?.peer { router.limit(peer, to: share) }
@@ -359,10 +378,11 @@ actor StreamDirectory {
 
     // MARK: Ending
 
-    /// Ends a stream, or one viewer's, for a reason; false when there is none of that id.
+    /// Ends a stream or viewing with a reason. Returns false if there is none with that identifier. Only the first
+    /// reason is used.
     ///
-    /// The reason of a stream's end is on the disk when this returns, so that who was told that it has ended for a
-    /// reason is told the same after a crash. The first reason counts.
+    /// The reason of a stream's end is on the disk when this function returns. Therefore clients receive the same
+    /// reason after a crash.
     @discardableResult
     func end(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
@@ -386,14 +406,14 @@ actor StreamDirectory {
         return true
     }
 
-    /// Ends every stream; the relay tells of each end.
+    /// Ends all streams. The SFU reports each end.
     func endAll(reason: StreamEndedReason) async {
         for stream in Array(streams.keys) + awaited.streams.keys {
             await end(stream, reason: reason, description: reason.rawValue)
         }
     }
 
-    /// Follows what the relay tells, until it stops.
+    /// Processes the events of the SFU until it stops.
     func follow(_ events: AsyncStream<RelayEvent>) async {
         for await event in events {
             switch event {
@@ -440,8 +460,8 @@ actor StreamDirectory {
         await participant.onQuality(participant.streamID, quality)
     }
 
-    /// What happens to a participation: its data quality as it is and at each change, and its end. Who does not take them
-    /// misses the oldest.
+    /// Returns the events of a participant: its current data quality, each change of it, and its end. A slow reader
+    /// misses the oldest events.
     func news(of peer: PeerID) -> AsyncStream<StreamNews> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: StreamNews.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))

@@ -1,9 +1,9 @@
 import PCastMedia
 
-/// What who follows a participation is told of it.
+/// An event of a participant.
 enum StreamNews: Sendable {
-    /// The data quality, as it is and at each change.
+    /// The current data quality, and each change of it.
     case quality(DataQuality)
-    /// The last.
+    /// The end, which is the last event.
     case ended(StreamEnd)
 }

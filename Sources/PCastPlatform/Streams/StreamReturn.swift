@@ -1,19 +1,18 @@
 import PCastMedia
 
-/// What a publisher or a viewer asks for who was here before.
+/// A request of a publisher or subscriber to resume a stream or viewing.
 enum StreamReturn: Hashable, Sendable {
-    /// To go on with this stream, or this viewing.
+    /// Resumes this stream or viewing.
     case stream(StreamID)
-    /// To go on with the stream that was published before with the same token, or with tokens that apply the same tags,
-    /// where its publisher is gone; else to begin a new one.
+    /// Resumes the stream that was published with the same token, or with tokens that apply the same tags, if its
+    /// publisher is disconnected. Otherwise it begins a new one.
     case former
 
-    /// Options of `CreateStream.options`; see docs/SESSIONS.md.
+    /// The values in `CreateStream.options`; see docs/SESSIONS.md.
     private static let resume = "resume-stream="
     private static let takeOver = "take-over"
 
-    /// - Parameter options: of `CreateStream`.
-    /// - Returns: nil when none of them asks for it.
+    /// Parses the options of `CreateStream`; nil if there is no such request.
     init?(options: [String]) {
         for option in options {
             if option == Self.takeOver {

@@ -1,19 +1,19 @@
-/// A stream's tags: those that describe it, and those of them that give viewers access.
+/// The tags of a stream: all tags, and those that give subscribers access.
 ///
-/// A viewer's token may require a tag, so a tag that a client has chosen itself would give its stream to another channel's
-/// viewers. What a token requires is looked for among the tags that the publisher's token applies, and nowhere else.
+/// A subscriber's token may require a tag. If clients could choose such a tag themselves, their stream could appear in
+/// another channel. Therefore only tags that the publisher's token applies give access.
 struct StreamTags: Sendable {
-    /// All of them, as reports and notifications have them.
+    /// All tags, as in reports and notifications.
     let all: [String]
-    /// Those that a viewer's token may require.
+    /// The tags that a subscriber's token may require.
     let authorizing: [String]
 
-    /// Tags of a client that begin so say whose channel or room a stream is of: they count from a token alone.
+    /// The prefixes of tags that assign a stream to a channel or room. They are valid only in tokens.
     private static let reserved = ["channelId:", "channelAlias:", "roomId:", "roomAlias:"]
 
-    /// - Parameter own: as the client has written them.
+    /// Creates the tags of a new stream from those that the client requests and those of its token.
     init(own: [String], _ grant: Grant) {
-        // Somebody on this machine who needs no token may do all that a token could allow.
+        // A client of this host that needs no token has all permissions.
         guard grant.token != nil else {
             (all, authorizing) = (own + grant.tags, own + grant.tags)
             return
@@ -22,9 +22,8 @@ struct StreamTags: Sendable {
         authorizing = grant.tags
     }
 
-    /// Of a stream that was recorded.
-    ///
-    /// - Parameter publisher: see `Grant.publisher`, which tells what its token applied.
+    /// Creates the tags of a stream in the database. `publisher`, see `Grant.publisher`, contains the tags of its
+    /// token.
     init(recorded tags: [String], publisher: String?) {
         all = tags
         if publisher == Grant.localPublisher {

@@ -1,6 +1,6 @@
 import PCastMedia
 
-/// How many view each stream, and all of them.
+/// The numbers of subscribers, in total and per stream.
 struct ViewerCensus: Sendable {
     private(set) var count = 0
     private var counts: [StreamID: Int] = [:]

@@ -2,18 +2,21 @@ import PCastEdgeAuth
 import PCastMedia
 import PCastTimeline
 
-/// Who may write a game's timeline, and who may follow it.
+/// The authorization of producers and consumers of a game's timeline.
 ///
-/// A producer has the application's own credentials (HTTP Basic), or a token for publishing that has the capability
-/// `timeline-producer`, or, for one game, `timeline-producer=LEAGUE/GAME`. A consumer has a token that one may view with,
-/// whose required tag, where it has one, is `timeline:LEAGUE` or `timeline:LEAGUE/GAME`.
+/// A producer has the application's credentials (HTTP Basic), or a token for publishing with the capability
+/// `timeline-producer`, or `timeline-producer=LEAGUE/GAME` for one game. A consumer has a token for subscribing. If
+/// that requires a tag, the tag must be `timeline:LEAGUE` or `timeline:LEAGUE/GAME`.
 struct TimelineAccess: Sendable {
     static let capability = "timeline-producer"
 
     let gatekeeper: Gatekeeper
     let credentials: CredentialCheck
 
-    /// - Parameter basic: the application's credentials, where they were given.
+    /// Authorizes a producer by the application's credentials or, if `basic` is nil, by its token. Returns the key of
+    /// the timeline.
+    ///
+    /// - Throws: ``Refusal``.
     func produce(
         _ game: TimelineGame, basic: (id: String, secret: String)?, token: String?, visitor: Visitor
     ) throws(Refusal) -> TimelineKey {

@@ -7,18 +7,18 @@ import PCastTimeline
 import PCastWeb
 import Synchronization
 
-/// One game's timeline in memory: its log, the file that it is kept in, and who follows it. What is recorded is written once,
-/// encoded once, and its bytes are shared by all who are sent it.
+/// The timeline of a game in memory, with its log, its file and its consumers. A revision is written and encoded once,
+/// and all consumers share its bytes.
 final class TimelineChannel: Sendable {
-    /// Revisions that one message tells.
+    /// The revisions in one message.
     struct Batch: Sendable {
         var text: SharedText
         var last: SequenceNumber
-        /// Of the log.
+        /// The number of the newest revision in the log.
         var newest: SequenceNumber
     }
 
-    /// The consumers of one thread.
+    /// The consumers of one event loop.
     private struct Lane: Sendable {
         var loop: any NIOCore.EventLoop
         var consumers: [TimelineConsumer] = []
@@ -29,7 +29,7 @@ final class TimelineChannel: Sendable {
         var lanes: [ObjectIdentifier: Lane] = [:]
         var consumerCount = 0
         var kept: [SequenceNumber: (text: SharedText, last: SequenceNumber)] = [:]
-        /// The timeline written out, or being written, as it was at a number.
+        /// The complete timeline as text, or the task that encodes it, for a revision number.
         var document: (number: SequenceNumber, text: Task<ByteBuffer, Never>)?
         var documentsMade = 0
         var usedAt: Instant
@@ -38,7 +38,7 @@ final class TimelineChannel: Sendable {
     let id: TimelineLogID
     private let file: TimelineFile?
     private let state: Mutex<State>
-    /// Here producers' requests are done, one after another.
+    /// The queue that processes the requests of producers in order.
     private let queue = DispatchQueue(label: "pcast.timeline")
 
     init(_ id: TimelineLogID, log: TimelineLog = TimelineLog(), in file: TimelineFile? = nil) {
@@ -46,13 +46,13 @@ final class TimelineChannel: Sendable {
         state = Mutex(State(log: log, usedAt: MonotonicClock.now()))
     }
 
-    /// As it is now.
+    /// The current log.
     var log: TimelineLog { state.withLock { $0.log } }
 
-    /// How often the whole timeline was written out.
+    /// The number of times that the complete timeline was encoded.
     var documentsMade: Int { state.withLock { $0.documentsMade } }
 
-    /// The whole timeline as `GET` answers it: written out once for all who ask for it, until it changes.
+    /// Returns the complete timeline as the response to GET. It is encoded once for all requests until it changes.
     func document(of game: TimelineGame) async -> ByteBuffer {
         let task = state.withLock { state in
             if let document = state.document, document.number == state.log.newest { return document.text }
@@ -65,7 +65,7 @@ final class TimelineChannel: Sendable {
         return await task.value
     }
 
-    /// Lets go of what was written out, when nobody asks for it any more.
+    /// Removes the encoded timeline to free memory.
     func dropDocument() { state.withLock { $0.document = nil } }
 
     private static func document(of game: TimelineGame, _ id: TimelineLogID, _ log: TimelineLog) -> ByteBuffer {
@@ -82,7 +82,7 @@ final class TimelineChannel: Sendable {
 
     var consumerCount: Int { state.withLock { $0.consumerCount } }
 
-    /// When it was last asked for something, by somebody who has left; nil while anybody follows it.
+    /// The time of the last use; nil while there are consumers.
     var idleSince: Instant? { state.withLock { $0.consumerCount == 0 ? $0.usedAt : nil } }
 
     func touch() {
@@ -92,9 +92,10 @@ final class TimelineChannel: Sendable {
 
     // MARK: Producers
 
-    /// Records what a producer asks for, and returns when it lasts; then it is told to all.
+    /// Records the change that a producer requests. Returns when it is persistent and then sends it to all consumers.
+    /// Returns nil if nothing changes.
     ///
-    /// - Returns: nil for what changes nothing.
+    /// - Throws: ``TimelineFailure``.
     func record(_ request: TimelineRequest) async throws(TimelineFailure) -> TimelineRevision? {
         let result: Result<TimelineRevision?, TimelineFailure> = await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: self.recordNow(request)) }
@@ -117,7 +118,7 @@ final class TimelineChannel: Sendable {
             return .failure(error)
         }
         let lanes = state.withLock { state in
-            // It was made for this log, by the only one who adds to it.
+            // The revision was made for this log, and only this queue appends to it.
             guard (try? state.log.append(revision)) == true else {
                 preconditionFailure("a revision that does not follow")
             }
@@ -154,7 +155,7 @@ final class TimelineChannel: Sendable {
         state.withLock { state in
             guard var lane = state.lanes.removeValue(forKey: key) else { return }
             if let index = lane.consumers.firstIndex(where: { $0 === consumer }) {
-                // Their order means nothing.
+                // The order of consumers has no meaning.
                 lane.consumers.swapAt(index, lane.consumers.count - 1)
                 lane.consumers.removeLast()
                 state.consumerCount -= 1
@@ -164,7 +165,7 @@ final class TimelineChannel: Sendable {
         }
     }
 
-    /// What follows a place; nil for who has everything.
+    /// Returns the revisions after a number; nil if there are none.
     func batch(after place: SequenceNumber) -> Batch? {
         state.withLock { state in
             guard place < state.log.newest else { return nil }
@@ -187,9 +188,7 @@ final class TimelineChannel: Sendable {
         }
     }
 
-    /// Looks after a part of the consumers.
-    ///
-    /// - Parameter turn: counts up by one each second.
+    /// Checks a part of the consumers. `turn` increases by one each second.
     func look(_ turn: Int, at now: Instant) {
         let consumers = state.withLock { state in
             state.lanes.values.flatMap { lane in

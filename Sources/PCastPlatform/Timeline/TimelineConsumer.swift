@@ -5,12 +5,13 @@ import PCastTimeline
 import PCastWeb
 import Synchronization
 
-/// Who follows a game's timeline: a place in its log, which is all the queue there is, and one message at a time on its way.
+/// A consumer of a game's timeline. Its position in the log replaces a queue, and at most one message is being sent at
+/// a time.
 final class TimelineConsumer: Sendable {
     private struct State {
-        /// What was sent last.
+        /// The number of the last revision that was sent.
         var place: SequenceNumber
-        /// Since when a message is on its way.
+        /// The time at which the current message was sent; nil if none is being sent.
         var sendingSince: Instant?
         var hasCaughtUp = false
         var isOver = false
@@ -24,7 +25,8 @@ final class TimelineConsumer: Sendable {
         case rest
     }
 
-    /// RFC 6455, section 7.4.1, and the registry it makes: try again later; broken rules.
+    /// The close statuses "try again later" and "policy violation" (RFC 6455, section 7.4.1, and the WebSocket
+    /// registry).
     private static let tryAgainLater: UInt16 = 1_013
     private static let policyViolation: UInt16 = 1_008
 
@@ -37,7 +39,7 @@ final class TimelineConsumer: Sendable {
         state = Mutex(State(place: place, heardAt: MonotonicClock.now()))
     }
 
-    /// Says which log it is; everything behind the place follows.
+    /// Sends the identifier of the log, and then all revisions after the position.
     func begin(_ newest: SequenceNumber) {
         let place = state.withLock { state in
             state.sendingSince = MonotonicClock.now()
@@ -46,7 +48,7 @@ final class TimelineConsumer: Sendable {
         post(SharedText(TimelineMessage.begin(channel.id, newest: newest, from: place).bytes))
     }
 
-    /// Sends the next, unless a message is on its way. On the connection's thread.
+    /// Sends the next message unless one is being sent. It must be called on the connection's event loop.
     func pump() {
         let step = state.withLock { state -> Step in
             guard !state.isOver, state.sendingSince == nil else { return .rest }
@@ -73,7 +75,7 @@ final class TimelineConsumer: Sendable {
 
     private func post(_ text: SharedText) {
         connection.post(text) { isSent in
-            // Looked at first: what is recorded from now on is pumped behind this.
+            // This is read before `sendingSince` is reset, because later revisions call `pump` themselves.
             let newest = self.channel.newest
             let hasMore = self.state.withLock { state in
                 state.sendingSince = nil
@@ -81,19 +83,20 @@ final class TimelineConsumer: Sendable {
                 if state.place >= newest { state.hasCaughtUp = true }
                 return isSent && state.place < newest
             }
-            // In a turn of its own: who is far behind must not keep the others of the thread.
+            // The next message is sent in a separate iteration, so that a consumer that is far behind does not delay
+            // others.
             if hasMore { self.connection.eventLoop.execute { self.pump() } }
         }
     }
 
-    // MARK: Who is still there
+    // MARK: Liveness
 
     func heard() {
         let now = MonotonicClock.now()
         state.withLock { $0.heardAt = now }
     }
 
-    /// A message, of which there is none that a consumer should send.
+    /// Counts a message of the consumer, which should send none. Closes the connection after too many.
     func said() {
         let isTooMuch = state.withLock { state in
             state.strangeMessages += 1
@@ -102,7 +105,7 @@ final class TimelineConsumer: Sendable {
         if isTooMuch { connection.postClose(status: Self.policyViolation) }
     }
 
-    /// Asks for a sign of life; ends the connection of who has given none for long, or takes nothing.
+    /// Sends a ping. Closes the connection of a consumer that does not respond or receives no messages.
     func check(at now: Instant) {
         let isGone = state.withLock { state in
             now - state.heardAt > TimelineTerms.silence

@@ -6,8 +6,8 @@ import PCastMedia
 import PCastTimeline
 import PCastWeb
 
-/// Timelines over HTTP, under `/timeline`: what producers write, and what there is of a game. Described in
-/// `/pcast/openapi.json`.
+/// The HTTP endpoints of timelines under `/timeline`, for producers, and for reading a complete timeline.
+/// `/pcast/openapi.json` describes them.
 struct TimelineDoor: Sendable {
     let service: TimelineService
     let access: TimelineAccess
@@ -42,13 +42,13 @@ struct TimelineDoor: Sendable {
         }
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     private struct Done: Encodable {
         let status = "ok"
-        /// What became of it: `added`, `modified`, `deleted`, `info`, or `none` for what changed nothing.
+        /// The result: `added`, `modified`, `deleted`, `info`, or `none` if nothing changed.
         let change: String
-        /// Of the newest revision.
+        /// The number of the newest revision.
         let seq: Int
         let log: String
     }
@@ -131,7 +131,7 @@ struct TimelineDoor: Sendable {
                 log: done.channel.id.description), word == "added" ? .created : .ok)
     }
 
-    // MARK: What is read of a request
+    // MARK: Parsing requests
 
     private static func game(_ context: WebRequestContext) throws(ApplicationFailure) -> TimelineGame {
         guard let league = part("league", context), let game = part("game", context),
@@ -149,7 +149,9 @@ struct TimelineDoor: Sendable {
         context.parameters.get(name).flatMap { PercentEncoding.decode($0) }
     }
 
-    /// When the feed had it, for who brings in a past game: UTC, RFC 3339.
+    /// Returns the time at which the feed had the event, for importing past games (UTC, RFC 3339); nil if absent.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     private static func recordedAt(_ request: Request) throws(ApplicationFailure) -> WallTime? {
         guard let text = request.uri.queryParameters["recordedAt"] else { return nil }
         guard let decoded = PercentEncoding.decode(text), let time = Timestamp.parse(decoded) else {
@@ -170,7 +172,7 @@ struct TimelineDoor: Sendable {
         }
     }
 
-    // MARK: How it fails
+    // MARK: Errors
 
     private func refusing<Value>(_ body: () throws(Refusal) -> Value) throws(ApplicationFailure) -> Value {
         do throws(Refusal) {

@@ -1,11 +1,11 @@
 import PCastTimeline
 
-/// Why a timeline cannot be kept or read.
+/// The reason why a timeline cannot be written or read.
 enum TimelineFailure: Error, Sendable {
-    /// The request is not to be done, whoever asks.
+    /// The request is invalid.
     case request(TimelineError)
-    /// The log cannot be read or written: where, and why. For the log; a producer is told to try again.
+    /// The log at this path cannot be read or written. The reason is for the log; a producer may retry.
     case log(path: String, reason: String)
-    /// As many games as there may be are being followed.
+    /// The maximum number of games is in use.
     case capacity
 }

@@ -5,18 +5,18 @@ import PCastMedia
 import PCastTimeline
 import PCastWeb
 
-/// The WebSockets of those who follow timelines: `/timeline/LEAGUE/GAME/changes?since=SEQ&log=LOG`. A consumer is sent
-/// ``TimelineMessage``s and says nothing itself.
+/// The WebSockets of timeline consumers: `/timeline/LEAGUE/GAME/changes?since=SEQ&log=LOG`. A consumer receives
+/// ``TimelineMessage``s and sends nothing.
 struct TimelineFeed: Sendable {
     let service: TimelineService
     let access: TimelineAccess
     let admission: Admission
     let logger: Logger
 
-    /// RFC 6455, section 7.4.1.
+    /// The close status "policy violation" (RFC 6455, section 7.4.1).
     private static let policyViolation: UInt16 = 1_008
 
-    /// Whether this is where timelines are followed.
+    /// Returns whether a path is that of a timeline's WebSocket.
     static func isOpen(at path: String) -> Bool { game(at: path) != nil }
 
     private static func game(at path: String) -> TimelineGame? {
@@ -27,7 +27,9 @@ struct TimelineFeed: Sendable {
         return try? TimelineGame(league: league, game: game)
     }
 
-    /// Runs as long as the connection.
+    /// Runs until the connection ends.
+    ///
+    /// - Throws: An error of the connection.
     func run(_ connection: WebSocketConnection) async throws {
         guard let request = connection.request, let place = await admission.place(for: connection) else { return }
         let halves = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -77,7 +79,7 @@ struct TimelineFeed: Sendable {
         return channel
     }
 
-    /// Behind what the consumer has, if it has it of this log.
+    /// Returns the number of the last revision that the consumer has of this log; `none` if it has none.
     private static func start(_ query: [String: String], in channel: TimelineChannel) -> SequenceNumber {
         guard let since = query["since"].flatMap({ Int($0) }), (0...channel.newest.value).contains(since) else {
             return .none
@@ -86,7 +88,7 @@ struct TimelineFeed: Sendable {
         return SequenceNumber(since)
     }
 
-    /// The first of each name.
+    /// Parses a query. Only the first value of each name is used.
     private static func query(_ text: Substring) -> [String: String] {
         var query: [String: String] = [:]
         for pair in text.split(separator: "&") {

@@ -3,9 +3,9 @@ import Logging
 import PCastJSON
 import PCastTimeline
 
-/// The log of one game on disk: a line that says which log it is, and a line of JSON for each revision. Only grows. A line is
-/// on the disk before anybody is told of it, and one that was cut by the end of the platform is taken away when it is opened
-/// again.
+/// The log of a game on disk: a line with the identifier of the log, then a line of JSON for each revision. It is
+/// append-only. A line is on the disk before consumers receive it. A line that is incomplete because the platform ended
+/// is removed when the file is opened again.
 final class TimelineFile: Sendable {
     let path: String
     private let descriptor: Int32
@@ -22,7 +22,9 @@ final class TimelineFile: Sendable {
 
     // MARK: Opening
 
-    /// - Returns: nil where there is none.
+    /// Opens a log; nil if it does not exist.
+    ///
+    /// - Throws: ``TimelineFailure``.
     static func open(_ path: String, logger: Logger) throws(TimelineFailure) -> Contents? {
         let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -32,12 +34,12 @@ final class TimelineFile: Sendable {
         let file = TimelineFile(path, descriptor)
         let bytes = try file.read()
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)[...]
-        // Behind the last line's end there is nothing, unless that line was cut.
+        // Data after the last line feed is an incomplete line.
         let rest = lines.popLast() ?? []
         var kept = bytes.count - rest.count
         if !rest.isEmpty { logger.warning("a torn line was dropped", metadata: ["log": "\(path)"]) }
         guard let head = lines.popFirst(), let id = headID(Array(head)) else {
-            // The platform ended while it was made: nobody was told of anything.
+            // The platform ended while the file was created, so no consumer has received anything of it.
             guard lines.isEmpty else { throw .log(path: path, reason: "its first line is broken") }
             unlink(path)
             return nil
@@ -58,7 +60,9 @@ final class TimelineFile: Sendable {
         return Contents(id: id, log: log, file: file)
     }
 
-    /// Begins a log where there is none.
+    /// Creates a log.
+    ///
+    /// - Throws: ``TimelineFailure``, also if it exists.
     static func create(_ path: String, _ id: TimelineLogID, of game: TimelineGame) throws(TimelineFailure) -> Contents {
         let folders = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
         for depth in folders.indices.dropFirst() {
@@ -76,7 +80,7 @@ final class TimelineFile: Sendable {
         return Contents(id: id, log: TimelineLog(), file: file)
     }
 
-    /// So that the file itself is there after a loss of power.
+    /// Ensures that the directory entry of the file survives a power failure.
     private static func syncFolder(of path: String) {
         let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -112,7 +116,9 @@ final class TimelineFile: Sendable {
         return Array(bytes.prefix(place))
     }
 
-    /// Writes a line, and returns when it is on the disk. What could not be written whole is taken away again.
+    /// Appends a line. Returns when it is on the disk. A line that cannot be written completely is removed.
+    ///
+    /// - Throws: ``TimelineFailure``.
     func append(_ line: [UInt8]) throws(TimelineFailure) {
         let end = lseek(descriptor, 0, SEEK_END)
         guard end >= 0 else { throw Self.failure(path) }

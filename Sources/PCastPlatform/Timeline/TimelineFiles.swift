@@ -2,11 +2,11 @@ import PCastEdgeAuth
 import PCastMedia
 import PCastTimeline
 
-/// Where the logs of games lie: a folder for each application, one in it for each league.
+/// The paths of the logs of games: a folder for each application, with a folder for each league.
 struct TimelineFiles: Sendable {
     let directory: String
 
-    /// Of a name of a file, in bytes.
+    /// The maximum size of a file name in bytes.
     private static let longestName = 200
 
     func path(of key: TimelineKey) -> String {
@@ -16,8 +16,9 @@ struct TimelineFiles: Sendable {
         ].joined(separator: "/")
     }
 
-    /// Letters, digits, dashes and underscores as they are, other bytes as in addresses, so that no name leads elsewhere and
-    /// none is another's; long ones by their fingerprint, which no written name looks like.
+    /// Returns a unique file name without path separators. Letters, digits, dashes and underscores do not change, and
+    /// other bytes are percent-encoded. A long name is replaced by its fingerprint with a prefix that other names
+    /// cannot have.
     static func name(_ text: String) -> String {
         var name = ""
         for byte in text.utf8 {

@@ -1,7 +1,7 @@
 import PCastMedia
 import PCastTimeline
 
-/// A game's timeline, which belongs to an application.
+/// The key of a game's timeline, which belongs to an application.
 struct TimelineKey: Hashable, Sendable {
     let application: ApplicationID
     let game: TimelineGame

@@ -3,7 +3,7 @@ import PCastIO
 import PCastMedia
 import PCastTimeline
 
-/// The timelines of a platform: brings a game into memory when somebody asks for it, and lets it go when nobody does.
+/// All timelines of the platform. A game is loaded when it is requested, and unloaded when it is unused.
 actor TimelineService {
     private enum Place {
         case loading(Int, Task<TimelineChannel?, any Error>)
@@ -22,20 +22,23 @@ actor TimelineService {
     private var recorded = 0
     private var lastLoad = 0
 
-    /// - Parameter directory: where logs last; nil keeps them in memory, as long as the platform runs.
+    /// Creates a service. `directory` contains the logs; if it is nil, they remain in memory while the platform runs.
     init(directory: String?, logger: Logger) {
         files = directory.map { TimelineFiles(directory: $0 + "/timelines") }
         self.logger = logger
     }
 
-    /// - Returns: nil for a game of which nothing was ever said.
+    /// Returns the timeline of a game; nil if it has none.
+    ///
+    /// - Throws: ``TimelineFailure``.
     func channel(of key: TimelineKey) async throws(TimelineFailure) -> TimelineChannel? {
         try await channel(of: key, creates: false)
     }
 
-    /// Records what a producer asks for.
+    /// Records the change that a producer requests. Returns the timeline and the new revision, which is nil if nothing
+    /// changed.
     ///
-    /// - Returns: the log, and the revision that came of it; nil for what changed nothing.
+    /// - Throws: ``TimelineFailure``.
     func record(
         _ request: TimelineRequest, in key: TimelineKey
     ) async throws(TimelineFailure) -> (channel: TimelineChannel, revision: TimelineRevision?) {
@@ -54,7 +57,7 @@ actor TimelineService {
             case .loading(let number, let task):
                 if let channel = try await Self.result(of: task) { return channel }
                 settle(key, number, nil)
-                // Whoever looked has found nothing, and not made it.
+                // The earlier request found no log and did not create one.
                 guard creates else { return nil }
             case nil: return try await load(key, creates: creates)
             }
@@ -81,7 +84,7 @@ actor TimelineService {
         }
     }
 
-    /// What came of loading; unless somebody has begun to load it anew since.
+    /// Stores the result of loading, unless the game is being loaded again.
     private func settle(_ key: TimelineKey, _ number: Int, _ channel: TimelineChannel?) {
         guard case .loading(number, _) = games[key] else { return }
         games[key] = channel.map { .loaded($0) }
@@ -111,7 +114,10 @@ actor TimelineService {
         return TimelineChannel(made.id, log: made.log, in: made.file)
     }
 
-    /// Lets go of the game that was not asked for the longest; of none that is not on the disk.
+    /// Unloads the game that has been unused for the longest time if the limit is reached. Games without a file are
+    /// never unloaded.
+    ///
+    /// - Throws: ``TimelineFailure/capacity`` if there is none to unload.
     private func makeRoom() throws(TimelineFailure) {
         guard games.count >= TimelineTerms.games else { return }
         guard files != nil else { throw .capacity }
@@ -119,7 +125,7 @@ actor TimelineService {
             guard case .loaded(let channel) = place, let since = channel.idleSince else { return nil }
             return (key, since)
         }
-        // Who was asked a moment ago may be about to be followed, or written to.
+        // A recently used game may be about to get a consumer or a change.
         let now = MonotonicClock.now()
         guard let (key, since) = idle.min(by: { $0.1 < $1.1 }), now - since > TimelineTerms.patience else {
             throw .capacity
@@ -127,9 +133,9 @@ actor TimelineService {
         games[key] = nil
     }
 
-    // MARK: What is done from time to time
+    // MARK: Periodic work
 
-    /// Looks after consumers until the task is cancelled.
+    /// Checks consumers until the task is cancelled.
     func run() async {
         var turn = 0
         while (try? await Task.sleep(for: .seconds(1))) != nil {

@@ -1,23 +1,24 @@
 import PCastMedia
 
-/// How much consumers of timelines may ask of the platform.
+/// The limits of timeline consumers.
 enum TimelineTerms {
-    /// Bytes of one message, from which on revisions wait for the next.
+    /// The size of a message in bytes, beyond which revisions are sent in the next one.
     static let messageBytes = 64 * 1024
-    /// Revisions that a consumer who once had all may be behind.
+    /// The maximum number of revisions by which a consumer that was up to date may fall behind.
     static let backlog = 512
-    /// Messages that are kept as they were sent, for the next who needs the same.
+    /// The maximum number of cached messages for consumers at the same position.
     static let keptMessages = 16
-    /// Consumers that are sent something in one turn of their thread, so that others have theirs.
+    /// The maximum number of consumers that are served in one iteration of their event loop, so that other work is not
+    /// delayed.
     static let slice = 64
-    /// Games in memory. What lies on disk and nobody follows gives its place to another.
+    /// The maximum number of games in memory. A game that is stored on disk and unused is unloaded for another.
     static let games = 1_000
-    /// Each consumer is asked for a sign of life once in so many turns of a second.
+    /// The interval in seconds between two pings to a consumer.
     static let pingTurns = 20
-    /// Who gives no sign for so long is gone.
+    /// The time without a response after which a consumer is disconnected.
     static let silence = TimeSpan.seconds(60)
-    /// Who does not take a message for so long is gone as well.
+    /// The time without progress of a message after which a consumer is disconnected.
     static let patience = TimeSpan.seconds(60)
-    /// Messages of a consumer, who has nothing to say.
+    /// The number of messages of a consumer, which should send none, after which it is disconnected.
     static let strangeMessages = 16
 }

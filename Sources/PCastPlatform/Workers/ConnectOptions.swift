@@ -1,17 +1,19 @@
 import PCastMedia
 
-/// What a client asks for beside the address (`CreateStream.connectOptions`, `CreateStream.options`).
+/// The options of a stream from or to a URI (`CreateStream.connectOptions` and `CreateStream.options`).
 struct ConnectOptions: Sendable {
-    /// Pictures a second at most.
+    /// The maximum frame rate in frames per second; nil for no limit.
     private(set) var maximumFrameRate: Double?
-    /// How much of the beginning is left out.
+    /// The duration at the beginning of the media that is skipped.
     private(set) var skip = TimeSpan.zero
-    /// Whether the stream outlives its client's session.
+    /// Whether the stream continues after its client's session has ended.
     private(set) var isDetached = false
-    /// What nobody here knows.
+    /// The unknown options.
     private(set) var unknown: [String] = []
 
-    /// - Throws: for a value that cannot be read.
+    /// Parses options.
+    ///
+    /// - Throws: ``Refusal`` if a value is invalid.
     init(_ texts: [String], options: [String]) throws(Refusal) {
         isDetached = options.contains("detached")
         for text in texts {

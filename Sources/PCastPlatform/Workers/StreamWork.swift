@@ -1,21 +1,22 @@
 import PCastMedia
 
-/// A stream that a worker publishes or views for somebody else: what its credential stands for.
+/// An ingest or egress job: a stream that a process publishes or subscribes to on behalf of a client. A token of the
+/// platform represents it.
 struct StreamWork: Sendable {
     enum Purpose: Hashable, Sendable {
         case publish
-        /// Of this stream.
+        /// Subscribes to this stream and pushes it.
         case egress(StreamID)
     }
 
-    /// As the client was told.
+    /// The identifier of the stream, which the client receives.
     let stream: StreamID
     let purpose: Purpose
     let tags: [String]
-    /// The client's.
+    /// The session of the client.
     let session: SessionID?
-    /// Where whoever asked for it is, at whose address it counts; the worker itself is at none.
+    /// The address of the client, towards whose limits the stream counts.
     let address: IPAddress?
-    /// Is told once how the stream ended.
+    /// Called once when the stream has ended.
     let ended: @Sendable (StreamEnd) async -> Void
 }

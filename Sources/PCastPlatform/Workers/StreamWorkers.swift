@@ -4,11 +4,11 @@ import PCastIO
 import PCastMedia
 import PCastSignaling
 
-/// Streams from and to addresses: for each a process of its own, which opens the foreign media, and publishes or views by
-/// the protocol as everybody does. Nothing of it is in this process.
+/// The ingest and egress jobs. Each has its own process, which opens the external media, and publishes or subscribes by
+/// the signaling protocol like other clients. External media is never processed in this process.
 ///
-/// A stream that has begun ends with its worker, and is not begun again under the same name: its backend and its viewers
-/// are told, and its client decides (`docs/URIS.md`).
+/// A stream ends with its process and is not restarted under the same identifier. The backend and the subscribers are
+/// notified, and the client decides what to do (`docs/URIS.md`).
 actor StreamWorkers {
     private var admission: WorkAdmission?
     private let gatekeeper: Gatekeeper
@@ -20,14 +20,14 @@ actor StreamWorkers {
     private var isStopping = false
     private var watch: Task<Void, Never>?
 
-    /// Shorter than the client waits for its answer, which is ten seconds.
+    /// The time in which a job must start. It is shorter than the client's timeout of ten seconds.
     private static let openingPatience = Duration.seconds(8)
-    /// A worker that was told to end has so long.
+    /// The time in which a process must end after a request.
     private static let endingPatience = Duration.seconds(3)
     private static let watchInterval = Duration.seconds(5)
     private static let longestNote = 400
 
-    /// - Parameter admission: nil where there are no workers.
+    /// Creates the jobs. If `admission` is nil, all jobs are rejected.
     init(
         _ admission: WorkAdmission?, gatekeeper: Gatekeeper, directory: StreamDirectory, registry: SessionRegistry,
         logger: Logger
@@ -39,18 +39,20 @@ actor StreamWorkers {
         self.logger = logger
     }
 
-    /// Where workers find the platform: known when it listens.
+    /// Sets the URI at which processes reach the platform, when it listens.
     func listens(at uri: String) { platform = uri }
 
-    /// What counts for all that begins from now on; what runs goes on.
+    /// Changes the policy of new jobs. Running ones continue.
     func change(_ admission: WorkAdmission?) { self.admission = admission }
 
-    /// Workers at the moment.
+    /// The number of jobs.
     var count: Int { runs.count }
 
     // MARK: Starting
 
-    /// Starts a stream, and returns its name when media flows, or when an encoder is listened for.
+    /// Starts a job. Returns the identifier of the stream when media flows, or when the process listens for an encoder.
+    ///
+    /// - Throws: ``Refusal``.
     func start(_ request: WorkRequest) async throws(Refusal) -> StreamID {
         let purpose = try await authorize(request)
         let options = try ConnectOptions(request.message.connectOptions, options: request.message.options)
@@ -96,7 +98,10 @@ actor StreamWorkers {
         return id
     }
 
-    /// A token that says so: for publishing with `publish-uri`; for viewing the stream with `egress`.
+    /// Checks the token of a job: for publishing with the capability `publish-uri`, or for subscribing to the stream
+    /// with `egress`. Returns the purpose of the job.
+    ///
+    /// - Throws: ``Refusal``.
     private func authorize(_ request: WorkRequest) async throws(Refusal) -> StreamWork.Purpose {
         guard request.grant.token != nil, request.grant.work == nil else { throw .noToken }
         guard let origin = request.origin else {
@@ -155,7 +160,7 @@ actor StreamWorkers {
         }
     }
 
-    /// Why it did not begin, for whoever asked; and what is left of it is ended.
+    /// Returns the reason why a job did not start, and ends what remains of it.
     private func failure(of id: StreamID, _ uri: MediaURI) async -> Refusal {
         let why = runs[id]?.lastWord?.description ?? "nothing came of it in time"
         runs[id]?.isOver = true
@@ -165,7 +170,7 @@ actor StreamWorkers {
         return Refusal(.failed, "\(uri) cannot be used: \(why).")
     }
 
-    // MARK: What workers tell
+    // MARK: Reports of processes
 
     private func take(_ line: String, of id: StreamID) async {
         guard let report = WorkReport(line: line) else {
@@ -194,11 +199,11 @@ actor StreamWorkers {
         await end(id, wire: run.lastWord?.reason ?? StreamEndedReason.failed.rawValue)
         gatekeeper.workers.revoke(run.credential)
         runs[id]?.hasExited = true
-        // Else the relay's word of the end is still to come, and to be told.
+        // Otherwise the SFU has not reported the end yet, which must be processed.
         if runs[id]?.isOver == true { runs[id] = nil }
     }
 
-    /// The relay has ended a worker's stream, for whatever reason: its client is told, and the worker is done.
+    /// Processes the end of a job's stream, which the SFU reports: notifies the client and ends the process.
     private func streamEnded(_ end: StreamEnd) async {
         guard let run = runs[end.streamID] else { return }
         dismiss(end.streamID, kill: false)
@@ -212,19 +217,18 @@ actor StreamWorkers {
 
     private func end(_ id: StreamID, wire: String) async {
         let reason = StreamEndedReason(wire: wire)
-        // A word of its own, such as `egress-failed`, is told as it is.
+        // A reason of the protocol that is not in the enumeration, such as `egress-failed`, is sent as it is.
         await end(id, reason: reason.rawValue == wire ? reason : .custom, description: wire)
     }
 
-    /// Ends a worker's stream, whether media flows already or not.
+    /// Ends the stream of a job, whether it is published already or not.
     private func end(_ id: StreamID, reason: StreamEndedReason, description: String) async {
         if await directory.end(id, reason: reason, description: description) { return }
         await endWaiting(id, reason: reason, description: description)
     }
 
-    /// Ends a stream of which there is nothing yet but the worker, such as one that listens for an encoder.
-    ///
-    /// - Returns: false when there is none of that name and application.
+    /// Ends a stream of which only the job exists so far, such as one that listens for an encoder. Returns false if
+    /// there is none with that identifier and application.
     @discardableResult
     func endWaiting(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
@@ -235,7 +239,7 @@ actor StreamWorkers {
         return true
     }
 
-    /// Streams whose client stays away for too long end, unless they are detached.
+    /// Ends the streams of ended sessions periodically, unless they are detached.
     private func watchSessions() {
         guard watch == nil else { return }
         watch = Task { [weak self] in
@@ -245,7 +249,7 @@ actor StreamWorkers {
         }
     }
 
-    /// - Returns: false when there is nothing to watch any more.
+    /// Returns false if there are no jobs any more.
     private func endAbandoned() async -> Bool {
         for (id, run) in runs where !run.isDetached && !run.isOver {
             guard let session = run.work.session, await registry.isGone(session, at: MonotonicClock.now()) else {
@@ -257,10 +261,10 @@ actor StreamWorkers {
         return !runs.isEmpty
     }
 
-    /// Whether a stream outlives the session that began it.
+    /// Returns whether a stream continues after its session has ended.
     func isDetached(_ id: StreamID) -> Bool { runs[id]?.isDetached ?? false }
 
-    /// Lets a worker end by itself, and ends it when it does not.
+    /// Waits for a process to end, and kills it if it does not.
     private func dismiss(_ id: StreamID, kill: Bool) {
         guard let run = runs[id] else { return }
         gatekeeper.workers.revoke(run.credential)
@@ -275,7 +279,7 @@ actor StreamWorkers {
         }
     }
 
-    /// Ends all of them and waits for their processes, a few seconds at most.
+    /// Ends all jobs and waits for their processes, for a few seconds at most.
     func stop(reason: StreamEndedReason) async {
         isStopping = true
         for id in runs.keys { await endWaiting(id, reason: reason, description: reason.rawValue) }

@@ -2,20 +2,22 @@ import Glibc
 import PCastIO
 import PCastMedia
 
-/// Which addresses of media a platform has to do with; the worker holds the same rules at each connection that it makes.
+/// The policy for media URIs of jobs. The processes enforce the same policy for each connection.
 struct WorkAdmission: Sendable {
     let configuration: WorkerConfiguration
-    /// Where this platform listens itself.
+    /// The address that this platform listens on.
     let listen: IPAddress
 
-    /// What was asked for, judged.
+    /// A permitted URI.
     struct Admitted: Sendable {
         let uri: MediaURI
-        /// Where a listener listens; nil for an address that is connected to.
+        /// The address to listen on; nil for a URI that is connected to.
         let listen: IPAddress?
     }
 
-    /// - Throws: what stands against it, in words for whoever asked.
+    /// Checks the URI of a job.
+    ///
+    /// - Throws: ``Refusal`` with the reason for the client.
     func admit(_ text: String, for kind: WorkOrder.Kind) async throws(Refusal) -> Admitted {
         guard let uri = MediaURI(text) else {
             throw Self.refusal("this is no address of media: http, https, rtsp, srt, rtmp and rtmps are")
@@ -42,13 +44,16 @@ struct WorkAdmission: Sendable {
         } catch {
             switch error {
             case .unknown: throw Self.refusal("\(error)")
-            // What a name stands for inside is told to the operator alone.
+            // The private address of a name is only logged for the operator.
             case .forbidden: throw Self.refusal("\(uri.host) is not public, and not listed", detail: "\(error)")
             }
         }
     }
 
-    /// Everywhere means where the platform listens itself, which may be this machine alone.
+    /// Returns the address to listen on for an encoder. The unspecified address means the one that the platform listens
+    /// on, which may be loopback.
+    ///
+    /// - Throws: ``Refusal``.
     private func admitListener(_ uri: MediaURI) throws(Refusal) -> IPAddress {
         guard let ports = configuration.listenerPorts, ports.contains(uri.port) else {
             let allowed = configuration.listenerPorts.map { "\($0.lowerBound) to \($0.upperBound)" } ?? "none"
@@ -71,7 +76,7 @@ struct WorkAdmission: Sendable {
         }
     }
 
-    /// Without symbolic links; nil for what is not there.
+    /// Returns a path without symbolic links; nil if it does not exist.
     private static func resolved(_ path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }

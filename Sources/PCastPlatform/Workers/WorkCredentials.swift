@@ -1,11 +1,11 @@
 import Synchronization
 
-/// The credentials of this platform's own workers: each is known here and to one process, and good for one stream as
-/// long as that is worked on.
+/// The tokens of this platform's ingest and egress jobs. Each is known only here and to one process, and is valid for
+/// one stream while its job runs.
 final class WorkCredentials: Sendable {
     private let grants = Mutex<[String: Grant]>([:])
 
-    /// Makes one.
+    /// Creates a token.
     func issue(_ grant: Grant) -> String {
         let credential = RandomIdentifier.make(prefix: "work-")
         grants.withLock { $0[credential] = grant }
@@ -14,6 +14,7 @@ final class WorkCredentials: Sendable {
 
     func revoke(_ credential: String) { _ = grants.withLock { $0.removeValue(forKey: credential) } }
 
-    /// Nil for what is none. The table's own secret hashing tells nobody how near a guess was.
+    /// Returns the client that a token represents; nil if it is invalid. The randomly seeded hashing of the table
+    /// prevents timing attacks.
     func grant(_ credential: String) -> Grant? { grants.withLock { $0[credential] } }
 }

@@ -1,14 +1,14 @@
 import PCastMedia
 import PCastSignaling
 
-/// Who asks for a stream from or to an address, and for what.
+/// A request of a client for an ingest or egress job.
 struct WorkRequest: Sendable {
     let message: PCastCreateStream
     let grant: Grant
     let visitor: Visitor
     let session: SessionID
 
-    /// The stream that is pushed; nil for one that is published.
+    /// The stream to push; nil for an ingest job.
     var origin: StreamID? {
         let named = message.hasOriginStreamID ? message.originStreamID : message.originStreamIds.first
         return named.map { StreamID($0) }

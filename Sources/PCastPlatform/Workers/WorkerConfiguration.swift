@@ -1,22 +1,25 @@
 public import PCastMedia
 
-/// What a platform needs in order to pull streams from addresses, and to push streams to some: a program that opens
-/// foreign media in a process of its own, and what that may reach.
+/// The configuration of ingest and egress jobs: the program that opens external media in its own process, and the
+/// addresses that it may use.
 public struct WorkerConfiguration: Sendable {
-    /// The program's path, and its arguments: `pcast worker`.
+    /// The path of the program.
     public var program: String
+    /// The arguments of the program, `worker` for `pcast`.
     public var arguments: [String]
-    /// Networks that may be reached although they are not public.
+    /// The networks that are permitted although they are not public.
     public var networks: [IPNetwork]
-    /// Where encoders may be listened for (`srt://0.0.0.0:PORT?mode=listener`); nil for nowhere.
+    /// The ports on which jobs may listen for encoders (`srt://0.0.0.0:PORT?mode=listener`); nil for none.
     public var listenerPorts: ClosedRange<UInt16>?
     /// The folder in which files may be read and written; nil for none.
     public var folder: String?
-    /// Workers at one time.
+    /// The maximum number of jobs.
     public var limit: Int
 
+    /// The default of `limit`.
     public static let usualLimit = 16
 
+    /// Creates a configuration.
     public init(
         program: String, arguments: [String], networks: [IPNetwork] = [], listenerPorts: ClosedRange<UInt16>? = nil,
         folder: String? = nil, limit: Int = usualLimit

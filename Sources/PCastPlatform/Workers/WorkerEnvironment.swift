@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a worker has of this process's environment: nothing that could hold a secret, and no proxy.
+/// The environment of job processes. It contains no variables that may hold secrets, and no proxy settings.
 enum WorkerEnvironment {
     private static let names = ["PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"]
 

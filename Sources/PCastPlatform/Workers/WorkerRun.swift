@@ -1,25 +1,25 @@
 import PCastIO
 import PCastMedia
 
-/// One worker, from its start until its process has ended.
+/// A job from its start until its process has ended.
 struct WorkerRun {
     let work: StreamWork
     let credential: String
     let application: ApplicationID
     let isDetached: Bool
     var process: ChildProcess?
-    /// Whoever asked waits for its first word.
+    /// The request that waits until the job has started.
     var asker: CheckedContinuation<Bool, Never>?
-    /// The answer, when it comes before it is waited for.
+    /// The result of the start, if it is known before the request waits.
     var answer: Bool?
-    /// Why it ended, in its own words.
+    /// The end reason that the process reported.
     var lastWord: (reason: String, description: String)?
-    /// Its process is no more.
+    /// Whether the process has ended.
     var hasExited = false
-    /// Its client was told of the end, or was never told of the stream.
+    /// Whether the client was notified of the end, or never received the identifier of the stream.
     var isOver = false
 
-    /// Answers whoever asked, once.
+    /// Reports whether the job has started. Only the first call has an effect.
     mutating func settle(_ isRunning: Bool) {
         guard answer == nil else { return }
         answer = isRunning

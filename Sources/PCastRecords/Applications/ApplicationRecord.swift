@@ -1,10 +1,13 @@
 public import PCastMedia
 
-/// An application and the secret that its tokens are signed with.
+/// An application and the secret that signs its tokens.
 public struct ApplicationRecord: Sendable, Hashable {
+    /// The identifier of the application.
     public var id: ApplicationID
+    /// The secret that signs its tokens.
     public var secret: String
 
+    /// Creates a record.
     public init(id: ApplicationID, secret: String) {
         self.id = id
         self.secret = secret
@@ -12,6 +15,6 @@ public struct ApplicationRecord: Sendable, Hashable {
 }
 
 extension ApplicationRecord: CustomStringConvertible {
-    /// Without the secret.
+    /// The identifier without the secret.
     public var description: String { "application \(id)" }
 }

@@ -3,7 +3,9 @@ internal import GRDB
 public import PCastMedia
 
 extension Records {
-    /// The applications whose tokens count, in the order of their names.
+    /// Returns the active applications, ordered by identifier.
+    ///
+    /// - Throws: ``RecordsError``, also if a secret was encrypted with another key.
     public func applications() async throws(RecordsError) -> [ApplicationRecord] {
         try await read { [key, path] db in
             try Row.fetchAll(db, sql: "SELECT id, secret FROM application WHERE isActive = 1 ORDER BY id").map { row in
@@ -17,7 +19,9 @@ extension Records {
         }
     }
 
-    /// From now on these applications count and no others. What was recorded of the others stays.
+    /// Replaces the active applications. The data of the others remains in the database.
+    ///
+    /// - Throws: ``RecordsError``.
     public func setApplications(_ applications: [ApplicationRecord], at now: WallTime) async throws(RecordsError) {
         let sealed = applications.map { application in
             let id = application.id.description
@@ -35,7 +39,9 @@ extension Records {
         }
     }
 
-    /// Tells a wrong key at the start, and not at the first token.
+    /// Decrypts all secrets, so that a wrong key is found at the start and not at the first token.
+    ///
+    /// - Throws: ``RecordsError/key(path:reason:)`` if a secret was encrypted with another key.
     func checkSecrets(_ keyPath: String) throws {
         let all = try database.read { db in
             try Row.fetchAll(

@@ -3,10 +3,12 @@ internal import GRDB
 public import PCastMedia
 
 extension Records {
-    /// Addresses that one application may have; more are refused.
+    /// The maximum number of callbacks of an application.
     public static let callbackLimit = 16
 
-    /// An application's callback addresses, by name.
+    /// Returns the callbacks of an application, ordered by name.
+    ///
+    /// - Throws: ``RecordsError``.
     public func callbacks(of application: ApplicationID) async throws(RecordsError) -> [CallbackRecord] {
         try await read { [self] db in
             try Row.fetchAll(
@@ -16,10 +18,12 @@ extension Records {
         }
     }
 
-    /// Adds an address, or changes the one of that name; what waits for it goes to the new address.
+    /// Adds a callback, or updates the one with the same name. Pending notifications are then sent to the new URI.
     ///
-    /// - Parameter secret: what to sign with; nil keeps the one it has, or makes one.
-    /// - Returns: nil when the application has as many as it may.
+    /// If `secret` is nil, an existing secret remains, and a new callback gets a random one. Returns nil if the
+    /// application already has ``callbackLimit`` callbacks.
+    ///
+    /// - Throws: ``RecordsError``.
     public func setCallback(
         _ name: String, of application: ApplicationID, uri: String, method: CallbackRecord.Method,
         secret: SigningSecret?
@@ -47,9 +51,9 @@ extension Records {
         }
     }
 
-    /// Removes an address, and what waits for it.
+    /// Removes a callback and its pending notifications. Returns whether the callback existed.
     ///
-    /// - Returns: whether there was one of that name.
+    /// - Throws: ``RecordsError``.
     public func removeCallback(_ name: String, of application: ApplicationID) async throws(RecordsError) -> Bool {
         try await write { db in
             try db.execute(

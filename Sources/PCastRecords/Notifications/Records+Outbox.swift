@@ -3,18 +3,18 @@ internal import GRDB
 public import PCastMedia
 
 extension Records {
-    /// The oldest that waits of each stream and address: the others wait for it, so that they arrive in order.
+    /// The SQL condition of the oldest pending delivery of each stream and callback. The others wait for it, so that
+    /// notifications arrive in order.
     private static let foremost = """
         d.state = 'pending' AND NOT EXISTS (
             SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback AND e.stream = d.stream
             AND e.notification < d.notification)
         """
 
-    /// What is to be sent by now: of each stream and address the oldest that waits.
+    /// Returns the deliveries that are due: the oldest pending one of each stream and callback, at most `each` per
+    /// callback and `limit` in total. Those that are due longest come first.
     ///
-    /// - Parameters:
-    ///   - each: at most so many to one address.
-    ///   - limit: at most so many, those that are due longest.
+    /// - Throws: ``RecordsError``.
     public func due(at now: WallTime, each: Int, limit: Int) async throws(RecordsError) -> [DueDelivery] {
         try await read { [self] db in
             try Row.fetchAll(
@@ -35,7 +35,9 @@ extension Records {
         }
     }
 
-    /// When something is to be sent next, that is not to be sent already; nil when nothing waits.
+    /// Returns the time at which the next delivery is due that is not due already; nil if there is none.
+    ///
+    /// - Throws: ``RecordsError``.
     public func nextDue(after now: WallTime) async throws(RecordsError) -> WallTime? {
         try await read { db in
             Self.time(
@@ -45,16 +47,19 @@ extension Records {
         }
     }
 
-    /// What came of an attempt.
+    /// The result of an attempt to deliver a notification.
     public enum Outcome: Sendable, Hashable {
         case delivered
-        /// Failed, and to be tried again.
+        /// The attempt failed, and another one follows.
         case retry(at: WallTime)
-        /// Failed for the last time.
+        /// The last attempt failed.
         case aside
     }
 
-    /// - Parameter answer: a status, or why there was none.
+    /// Records the result of an attempt. `answer` is the HTTP status, or the reason why there was no response; at most
+    /// 200 characters are stored.
+    ///
+    /// - Throws: ``RecordsError``.
     public func note(_ outcome: Outcome, of place: DueDelivery.Place, answer: String) async throws(RecordsError) {
         let (state, due): (NotificationRecord.Delivery.State, WallTime?) =
             switch outcome {
@@ -75,10 +80,10 @@ extension Records {
         }
     }
 
-    /// Has what was kept aside sent again, from the first attempt on.
+    /// Schedules failed deliveries for an immediate retry and resets their attempts. A nil `id` means all failed
+    /// deliveries of the application. Returns the number of deliveries.
     ///
-    /// - Parameter id: one notification alone; nil for all of the application's.
-    /// - Returns: how many deliveries that is.
+    /// - Throws: ``RecordsError``.
     public func sendAgain(
         _ id: String?, of application: ApplicationID, at now: WallTime
     ) async throws(RecordsError) -> Int {
@@ -94,11 +99,10 @@ extension Records {
         }
     }
 
-    /// What an application was told, the newest first.
+    /// Returns the notifications of an application, newest first. They are optionally limited to one stream, and to
+    /// those that have a delivery in a state.
     ///
-    /// - Parameters:
-    ///   - stream: of one alone.
-    ///   - state: those with a delivery in that state.
+    /// - Throws: ``RecordsError``.
     public func notifications(
         of application: ApplicationID, stream: StreamID? = nil, state: NotificationRecord.Delivery.State? = nil,
         limit: Int

@@ -1,24 +1,22 @@
 public import PCastMedia
 
-/// When a notification that was not taken is tried again.
+/// The delays between attempts to deliver a notification.
 public struct RetrySchedule: Sendable, Hashable {
-    /// The wait after each failed attempt; after the last, it is kept aside.
+    /// The delay after each failed attempt. A failure after the last delay is final.
     public var waits: [TimeSpan]
 
+    /// Creates a schedule from its delays.
     public init(waits: [TimeSpan]) { self.waits = waits }
 
-    /// Close together at first, as most failures are a restart, and then over three days, as the others are a weekend
-    /// (after the schedule that Standard Webhooks recommends).
+    /// The default schedule, after the recommendation of Standard Webhooks. The first delays are short, because most
+    /// failures are restarts. The later ones cover three days, because other failures last a weekend.
     public static let standard = RetrySchedule(
         waits: [1, 5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map { .seconds($0) })
 
-    /// What follows a failed attempt.
+    /// Returns the result of a failed attempt after a number of earlier failed attempts.
     ///
-    /// - Parameters:
-    ///   - attempts: the failed ones before it.
-    ///   - chance: in [0, 1): how far the wait is stretched, up to a fifth, so that what failed together does not come
-    ///     together again.
-    ///   - asked: what the receiver asked to be left alone for; counted up to a day.
+    /// `chance`, from 0 to below 1, extends the delay by up to a fifth, so that deliveries that failed together are not
+    /// retried together. `asked` is the delay that the receiver requested; at most a day is used.
     public func outcome(
         afterAttempts attempts: Int, at now: WallTime, chance: Double, asked: TimeSpan? = nil
     ) -> Records.Outcome {

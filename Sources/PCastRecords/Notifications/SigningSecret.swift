@@ -1,13 +1,12 @@
 internal import Crypto
 public import PCastMedia
 
-/// What notifications to one callback address are signed with, after Standard Webhooks
-/// (standardwebhooks.com, symmetric signatures: HMAC-SHA256, `v1`).
+/// The secret that signs the notifications to a callback (Standard Webhooks, symmetric signatures `v1`: HMAC-SHA256).
 public struct SigningSecret: Sendable, Hashable {
     let bytes: [UInt8]
 
     private static let prefix = "whsec_"
-    /// 24 to 64 bytes, as the specification asks.
+    /// The sizes in bytes that the specification permits.
     private static let sizes = 24...64
 
     init?(_ bytes: [UInt8]) {
@@ -15,14 +14,14 @@ public struct SigningSecret: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// Reads `whsec_` and base 64.
+    /// Parses `whsec_` and base64; nil for other text, or if the secret has less than 24 or more than 64 bytes.
     public init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), let bytes = Base64.decode(String(text.dropFirst(Self.prefix.count)))
         else { return nil }
         self.init(bytes)
     }
 
-    /// 32 bytes that nobody else has.
+    /// Returns a random secret of 32 bytes.
     public static func random() -> SigningSecret {
         guard let made = SigningSecret(SymmetricKey(size: .bits256).withUnsafeBytes(Array.init)) else {
             preconditionFailure("32 bytes are within the sizes")
@@ -30,14 +29,11 @@ public struct SigningSecret: Sendable, Hashable {
         return made
     }
 
-    /// As backends are given it.
+    /// The text form with the prefix `whsec_`, which backends use to verify signatures.
     public var text: String { Self.prefix + Base64.encode(bytes) }
 
-    /// The headers that a notification is sent with.
-    ///
-    /// - Parameters:
-    ///   - id: the same at each attempt, by which a receiver knows a repetition.
-    ///   - time: of the attempt.
+    /// Returns the HTTP headers of a notification. `id` is the same for each attempt, so that a receiver recognizes
+    /// repetitions. `time` is the time of the attempt.
     public func headers(id: String, at time: WallTime, body: [UInt8]) -> [(name: String, value: String)] {
         let seconds = time.millisecondsSinceEpoch / 1_000
         let signed = Array("\(id).\(seconds).".utf8) + body
@@ -50,6 +46,6 @@ public struct SigningSecret: Sendable, Hashable {
 }
 
 extension SigningSecret: CustomStringConvertible {
-    /// Without the secret.
+    /// A constant text that does not contain the secret.
     public var description: String { "signing secret" }
 }

@@ -2,7 +2,7 @@ import FoundationEssentials
 internal import GRDB
 internal import PCastMedia
 
-/// What an application's backend is told of a stream, as the body of its notification.
+/// An event of a stream in the form of a notification's body.
 struct StreamEvent {
     private let kind: NotificationRecord.Kind
     private let stream: StreamRecord
@@ -19,7 +19,7 @@ struct StreamEvent {
             let streamId: String
             let tags: [String]
             let reason: String?
-            /// In milliseconds.
+            /// The duration of the stream in milliseconds.
             let duration: Int64?
         }
 
@@ -31,7 +31,7 @@ struct StreamEvent {
         let timestamp: String
     }
 
-    /// Puts it into the outbox, for each of the application's callback addresses; once for each stream and kind.
+    /// Adds the event to the outbox for each callback of the application, at most once per stream and kind.
     func post(_ db: Database) throws {
         let id = RandomName.make(prefix: "msg_")
         try db.execute(

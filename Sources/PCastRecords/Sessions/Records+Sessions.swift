@@ -2,9 +2,10 @@ internal import GRDB
 import PCastMedia
 
 extension Records {
-    /// Sessions that had not ended when the platform did: their clients may take them up again.
+    /// Returns the newest sessions, at most `limit`, that had not ended when the platform stopped. Their clients may
+    /// resume them.
     ///
-    /// - Parameter limit: at most so many, the newest.
+    /// - Throws: ``RecordsError``.
     public func openSessions(limit: Int) async throws(RecordsError) -> [SessionRecord] {
         try await read { db in
             try Row.fetchAll(

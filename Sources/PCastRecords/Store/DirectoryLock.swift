@@ -1,10 +1,13 @@
 import Glibc
 
-/// Holds a directory for one process: a second platform in the same one would write over the first's records.
+/// An exclusive lock of a directory. It prevents a second platform from overwriting the database of the first one.
 final class DirectoryLock: Sendable {
     private let descriptor: Int32
 
-    /// - Throws: `RecordsError.inUse`, `.inaccessible` or `.full`.
+    /// Locks a directory.
+    ///
+    /// - Throws: ``RecordsError/inUse(path:)``, ``RecordsError/inaccessible(path:reason:)`` or
+    ///   ``RecordsError/full(path:)``.
     init(_ directory: String) throws(RecordsError) {
         let path = directory + "/lock"
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -12,11 +15,11 @@ final class DirectoryLock: Sendable {
             throw errno == ENOSPC
                 ? .full(path: path) : .inaccessible(path: path, reason: String(cString: strerror(errno)))
         }
-        // Ends with the process, also with one that was killed.
+        // The kernel releases the lock when the process ends, even if it is killed.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .inUse(path: directory) }
     }
 
-    /// Also of one whose initializer threw, as it had all it has by then: what it closed itself would be closed twice, and the
-    /// second time may hit whatever another thread has opened meanwhile.
+    /// Runs even if the initializer throws, because all properties are set by then. The initializer must not close the
+    /// descriptor itself: a second `close` could hit a descriptor that another thread has opened meanwhile.
     deinit { if descriptor >= 0 { close(descriptor) } }
 }

@@ -1,6 +1,6 @@
-/// Names that nobody has had.
+/// A generator of unique names.
 enum RandomName {
-    /// 130 bits as 26 characters of Crockford's base 32.
+    /// Returns the prefix with 130 random bits as 26 characters of Crockford's base32.
     static func make(prefix: String) -> String {
         let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
         var generator = SystemRandomNumberGenerator()

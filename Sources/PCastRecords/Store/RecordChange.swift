@@ -1,20 +1,20 @@
 public import PCastMedia
 
-/// Something that happened, to be recorded. What is recorded already is not recorded again, so that a change may be
-/// written a second time when it is not known whether the first succeeded.
+/// A change to write to the database. Each change is idempotent, so it may be written again if it is unknown whether
+/// the first write succeeded.
 public enum RecordChange: Sendable {
-    /// A publisher came: the event `starting`.
+    /// A publisher connected. The event `starting` is sent.
     case streamStarting(StreamRecord)
-    /// It was let in: the event `started`.
+    /// The stream started. The event `started` is sent.
     case streamStarted(StreamID, at: WallTime)
-    /// The event `ended`.
+    /// The stream ended. The event `ended` is sent.
     case streamEnded(StreamID, at: WallTime, reason: String, counts: ViewerCounts)
-    /// Another session publishes it from now on, or none.
+    /// The stream belongs to another session from now on, or to none.
     case streamMoved(StreamID, to: SessionID?)
     case viewingBegan(ViewingRecord)
     case viewingEnded(StreamID, at: WallTime, reason: String)
     case sessionOpened(SessionRecord)
     case sessionEnded(SessionID, at: WallTime)
-    /// The platform runs, and these are the streams' viewers so far.
+    /// The platform is running, with the numbers of subscribers so far.
     case alive(at: WallTime, [StreamID: ViewerCounts])
 }

@@ -3,7 +3,9 @@ internal import GRDB
 import PCastMedia
 
 extension Records {
-    /// Records what happened, in one transaction: all of it is on the disk when this returns, or nothing.
+    /// Writes changes in one transaction. When the function returns, all of them are on the disk.
+    ///
+    /// - Throws: ``RecordsError`` if none of the changes was written.
     public func record(_ changes: [RecordChange]) async throws(RecordsError) {
         try await write { db in
             for change in changes { try Self.apply(change, db) }
@@ -80,7 +82,7 @@ extension Records {
             ])
     }
 
-    /// An end is told once: what comes later is not recorded.
+    /// Records the end of a stream once. A second end is ignored.
     static func end(
         _ id: StreamID, at time: WallTime, reason: String, _ counts: ViewerCounts, _ db: Database
     ) throws {

@@ -2,16 +2,20 @@ internal import GRDB
 public import PCastMedia
 
 extension Records {
-    /// When the platform that wrote these records was last known to run; nil when none ever did.
+    /// Returns the last time at which the platform was known to be running; nil for a new database.
+    ///
+    /// - Throws: ``RecordsError``.
     public func lastSeen() async throws(RecordsError) -> WallTime? {
         try await read { db in Self.time(try Int64.fetchOne(db, sql: "SELECT seen FROM life")) }
     }
 
-    /// Ends what a platform left behind that was killed: its streams `failed`, when it was last known to run or they
-    /// were last heard of, and whoever watched them.
+    /// Ends the streams and viewings that a killed platform left open, with the reason `failed`. Returns the ended
+    /// streams.
     ///
-    /// - Parameter sparing: streams that may go on; those who watched them in no session have gone all the same.
-    /// - Returns: the streams that were ended.
+    /// Their end is the time `seen`, or the last known time of the stream if that is later. Streams in `sparing` may
+    /// resume and do not end, but viewings without a session do.
+    ///
+    /// - Throws: ``RecordsError``.
     @discardableResult
     public func endAbandoned(
         at seen: WallTime, sparing: Set<StreamID> = []
@@ -38,8 +42,10 @@ extension Records {
         }
     }
 
-    /// What a platform left behind that was killed, and what may go on: streams that had started, and whoever watched them
-    /// in a session.
+    /// Returns the streams and viewings that a killed platform left open and that may resume: started streams, and
+    /// their viewings with a session.
+    ///
+    /// - Throws: ``RecordsError``.
     public func interrupted() async throws(RecordsError) -> (streams: [StreamRecord], viewings: [ViewingRecord]) {
         try await read { db in
             let streams = try Row.fetchAll(
@@ -57,8 +63,10 @@ extension Records {
         }
     }
 
-    /// Forgets what ended before a time: streams, who watched them, sessions, and what was told of them, unless that still
-    /// waits to be delivered.
+    /// Deletes streams, viewings and sessions that ended before a time, and their notifications, except those with
+    /// pending deliveries.
+    ///
+    /// - Throws: ``RecordsError``.
     public func forget(before time: WallTime) async throws(RecordsError) {
         let limit = time.millisecondsSinceEpoch
         try await write { db in
@@ -74,7 +82,9 @@ extension Records {
         }
     }
 
-    /// The same by number: keeps so many ended streams, the newest, with who watched them and what was told.
+    /// Deletes old data so that the newest `count` ended streams remain, with their viewings and notifications.
+    ///
+    /// - Throws: ``RecordsError``.
     public func forget(keeping count: Int) async throws(RecordsError) {
         let oldest = try await read { db in
             try Int64.fetchOne(

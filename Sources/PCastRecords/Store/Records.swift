@@ -2,12 +2,12 @@ internal import GRDB
 import Glibc
 import PCastMedia
 
-/// What lasts of a platform: applications, streams and who watched them, sessions, and the outbox of notifications, in one
-/// SQLite database.
+/// The persistent data of a platform in one SQLite database: applications, streams, viewings, sessions, and the outbox
+/// of notifications.
 ///
-/// Everything is written in transactions that are on the disk when they return. Reading does not wait for writing.
+/// Each write is a transaction that is on the disk when the function returns. Reading does not wait for writing.
 public final class Records: Sendable {
-    /// Where the database is, for messages.
+    /// The path of the database, for messages.
     public let path: String
     let database: any DatabaseWriter
     let key: SealingKey
@@ -20,10 +20,10 @@ public final class Records: Sendable {
         self.lock = lock
     }
 
-    /// Opens the records of a directory, which is made where it is missing, and brings them up to this version.
+    /// Opens the database of a directory and migrates it to the current schema. Missing directories are created. If
+    /// `keyFile` is nil, the key is `records.key` in the directory.
     ///
-    /// - Parameter keyFile: where the key of secrets is; nil for `records.key` in the directory.
-    /// - Throws: `RecordsError`, each of which says what to do.
+    /// - Throws: ``RecordsError``, whose text says what to do.
     public static func open(_ directory: String, keyFile: String? = nil) throws(RecordsError) -> Records {
         try makeDirectory(directory)
         let lock = try DirectoryLock(directory)
@@ -33,7 +33,7 @@ public final class Records: Sendable {
             configuration.foreignKeysEnabled = true
             configuration.busyMode = .timeout(5)
             configuration.prepareDatabase { db in
-                // What was told to a backend or a publisher survives a loss of power too.
+                // Data that backends or publishers have received must survive a power failure.
                 try db.execute(sql: "PRAGMA synchronous = FULL")
             }
             let database = try DatabasePool(path: path, configuration: configuration)
@@ -52,7 +52,9 @@ public final class Records: Sendable {
         }
     }
 
-    /// Records that end with the process.
+    /// Returns a database in memory that ends with the process.
+    ///
+    /// - Throws: ``RecordsError``.
     public static func inMemory() throws(RecordsError) -> Records {
         do {
             var configuration = Configuration()
@@ -65,10 +67,11 @@ public final class Records: Sendable {
         }
     }
 
-    /// A database larger than this is not read through at the start, which shall take no second.
+    /// The maximum size in bytes of a database that is checked completely at the start, so that the start takes less
+    /// than a second.
     private static let checkedSize: Int64 = 64 << 20
 
-    /// Finds what is wrong at the start rather than in the middle of a stream: damage, a later version, a full disk.
+    /// Checks for damage, a newer schema and a full disk at the start, so that they do not interrupt a stream later.
     private static func check(_ database: DatabasePool, _ path: String) throws {
         var status = stat()
         if stat(path, &status) == 0, status.st_size < checkedSize {
@@ -80,7 +83,7 @@ public final class Records: Sendable {
         }
         try Schema.migrator.migrate(database)
         try database.write { db in
-            // Room for what is written before anybody could react.
+            // Ensures free space for the changes that are written before an administrator can react.
             try db.execute(sql: "CREATE TABLE IF NOT EXISTS room (bytes BLOB)")
             try db.execute(sql: "INSERT INTO room VALUES (zeroblob(262144))")
         }

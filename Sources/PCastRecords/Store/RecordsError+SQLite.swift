@@ -1,7 +1,7 @@
 internal import GRDB
 
 extension RecordsError {
-    /// What an error of SQLite means for who reads it (sqlite.org/rescode.html).
+    /// Converts an error of SQLite (sqlite.org/rescode.html) or another error.
     init(_ error: any Error, path: String) {
         if let error = error as? RecordsError {
             self = error

@@ -1,20 +1,21 @@
-/// Why records cannot be opened, read or written, and what to do.
+/// An error of the database. Its text says what to do.
 public enum RecordsError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The disk has no room left.
+    /// The disk is full.
     case full(path: String)
-    /// The file is no database, or is damaged.
+    /// The file is not a database or is damaged.
     case corrupt(path: String, reason: String)
-    /// The directory or a file in it cannot be made, opened or written.
+    /// The directory or a file in it cannot be created, opened or written.
     case inaccessible(path: String, reason: String)
-    /// Another platform has it open.
+    /// Another platform uses the directory.
     case inUse(path: String)
-    /// A later version of this program wrote it.
+    /// A newer version of this program wrote the database.
     case newer(path: String)
-    /// The key that secrets are sealed with is gone, or is another one.
+    /// The key that encrypts secrets is missing or wrong.
     case key(path: String, reason: String)
-    /// What was asked contradicts what is recorded; a mistake of the program.
+    /// A request contradicts the data, which is a programming error.
     case rejected(reason: String)
 
+    /// The error and its remedy in English.
     public var description: String {
         switch self {
         case .full(let path): "the disk is full: nothing more can be written to \(path)"
@@ -28,7 +29,7 @@ public enum RecordsError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The same may succeed later, as the fault is the disk's.
+    /// Whether the same operation may succeed later, because the error is one of the disk.
     public var isOfTheDisk: Bool {
         if case .rejected = self { false } else { true }
     }

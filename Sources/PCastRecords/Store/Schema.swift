@@ -1,7 +1,7 @@
 internal import GRDB
 
-/// The tables, and how those of earlier versions become these. A migration that was released is never changed: a new one
-/// is added. Times are UTC in milliseconds since 1970.
+/// The schema and its migrations. A released migration never changes; a new one is added instead. Times are UTC in
+/// milliseconds since 1970.
 enum Schema {
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()

@@ -2,12 +2,12 @@ internal import Crypto
 import Glibc
 import PCastMedia
 
-/// The key that secrets are sealed with before they are recorded (AES-256-GCM): a copy of the records alone, as in a
-/// backup, gives no secret away. Tokens are verified with the secret itself, so that a hash would not do.
+/// The key that encrypts secrets in the database (AES-256-GCM), so that a copy of the database alone, such as a backup,
+/// does not reveal them. A hash is not sufficient, because tokens are verified with the secret itself.
 public struct SealingKey: Sendable {
     private let key: SymmetricKey
 
-    /// 32 bytes.
+    /// Creates a key from 32 bytes; nil for another size.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         key = SymmetricKey(data: bytes)
@@ -15,19 +15,19 @@ public struct SealingKey: Sendable {
 
     private init() { key = SymmetricKey(size: .bits256) }
 
-    /// One that nobody else has.
+    /// Returns a random key.
     public static func random() -> SealingKey { SealingKey() }
 
-    /// - Parameter context: whose secret it is: what was sealed for one is not opened for another.
+    /// Encrypts a secret. `context` names its owner: the result cannot be decrypted for another context.
     func seal(_ secret: [UInt8], for context: String) -> [UInt8] {
-        // Sealing fails only for keys and nonces of other sizes than these.
+        // Encryption fails only for invalid sizes of key or nonce.
         guard let box = try? AES.GCM.seal(secret, using: key, authenticating: Array(context.utf8)),
             let bytes = box.combined
         else { preconditionFailure("AES-GCM refused a key of 256 bits") }
         return Array(bytes)
     }
 
-    /// Nil when it was sealed with another key, or for another context.
+    /// Decrypts a secret; nil if it was encrypted with another key or for another context.
     func open(_ sealed: [UInt8], for context: String) -> [UInt8]? {
         guard let box = try? AES.GCM.SealedBox(combined: sealed),
             let secret = try? AES.GCM.open(box, using: key, authenticating: Array(context.utf8))
@@ -35,9 +35,11 @@ public struct SealingKey: Sendable {
         return Array(secret)
     }
 
-    /// Reads the key of a file, or makes it: 32 bytes in base 64 on a line, for its owner alone.
+    /// Reads the key from a file: 32 bytes as one line of base64. If the file is missing and `mayMake` is true, creates
+    /// it with a random key, readable by its owner only. `mayMake` is false if secrets exist already, because a new key
+    /// could not decrypt them.
     ///
-    /// - Parameter mayMake: false where secrets were sealed already, so that a new key would open none of them.
+    /// - Throws: ``RecordsError``.
     public static func load(_ path: String, mayMake: Bool) throws(RecordsError) -> SealingKey {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A list of texts in one column, as JSON.
+/// The JSON form of a list of strings, which is stored in one column.
 enum StringList {
     static func text(_ list: [String]) -> String {
         (try? JSONEncoder().encode(list)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"

@@ -2,21 +2,26 @@ internal import GRDB
 public import PCastMedia
 
 extension Records {
-    /// A part of a long list, and where the next begins.
+    /// A page of a long list.
     public struct Page<Element: Sendable>: Sendable {
+        /// The elements of the page.
         public let elements: [Element]
-        /// To be handed to the next call; nil when this is the last.
+        /// The value to pass as `after` for the next page; nil if this is the last one.
         public let next: Int64?
     }
 
-    /// Which of an application's streams, of those that overlap the times given.
+    /// A selection of an application's streams that overlap a period.
     public struct StreamSelection: Sendable {
+        /// The application.
         public var application: ApplicationID
-        /// Nil for both.
+        /// Whether only ended (true) or only live streams (false) are selected; nil for both.
         public var hasEnded: Bool?
+        /// The beginning of the period; nil for no limit.
         public var from: WallTime?
+        /// The end of the period, which it excludes; nil for no limit.
         public var to: WallTime?
 
+        /// Creates a selection.
         public init(_ application: ApplicationID, hasEnded: Bool? = nil, from: WallTime? = nil, to: WallTime? = nil) {
             self.application = application
             self.hasEnded = hasEnded
@@ -25,11 +30,10 @@ extension Records {
         }
     }
 
-    /// Streams, the oldest first, or the newest.
+    /// Returns streams, oldest first unless `newestFirst` is true. `after` is `next` of the previous page, or 0 for the
+    /// first one. `limit` is the maximum number of elements, at least 1.
     ///
-    /// - Parameters:
-    ///   - after: `next` of the page before; zero for the first.
-    ///   - limit: at least 1.
+    /// - Throws: ``RecordsError``.
     public func streams(
         _ selection: StreamSelection, newestFirst: Bool = false, after: Int64 = 0, limit: Int
     ) async throws(RecordsError) -> Page<StreamRecord> {
@@ -50,17 +54,18 @@ extension Records {
         }
     }
 
-    /// A viewing, and the tags of the stream that was watched.
+    /// A viewing with the tags of the viewed stream.
     public struct Watched: Sendable {
+        /// The viewing.
         public let viewing: ViewingRecord
+        /// The tags of the stream; empty if the stream was deleted.
         public let streamTags: [String]
     }
 
-    /// What was watched of an application's streams between two times, the oldest first.
+    /// Returns the viewings of an application that overlap a period, oldest first. `after` is `next` of the previous
+    /// page, or 0 for the first one. `limit` is the maximum number of elements, at least 1.
     ///
-    /// - Parameters:
-    ///   - after: `next` of the page before.
-    ///   - limit: at least 1.
+    /// - Throws: ``RecordsError``.
     public func viewings(
         of application: ApplicationID, from: WallTime, to: WallTime, after: Int64 = 0, limit: Int
     ) async throws(RecordsError) -> Page<Watched> {
@@ -82,7 +87,9 @@ extension Records {
         }
     }
 
-    /// A stream of any time; nil when there is none of that id, or it is another application's.
+    /// Returns a live or ended stream; nil if it does not exist or belongs to another application.
+    ///
+    /// - Throws: ``RecordsError``.
     public func stream(_ id: StreamID, of application: ApplicationID) async throws(RecordsError) -> StreamRecord? {
         let found = try await read { db in try Self.stream(id, db) }
         return found?.application == application ? found : nil

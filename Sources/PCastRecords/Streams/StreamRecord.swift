@@ -1,24 +1,31 @@
 public import PCastMedia
 
-/// A stream that is or was published.
+/// A live or ended stream.
 public struct StreamRecord: Sendable, Hashable {
+    /// The identifier of the stream.
     public var id: StreamID
+    /// The application of the stream.
     public var application: ApplicationID
+    /// The session of the publisher; nil if there is none.
     public var session: SessionID?
+    /// The tags of the stream.
     public var tags: [String]
+    /// The capabilities of the stream.
     public var capabilities: [String]
-    /// When its publisher came.
+    /// The time at which the publisher connected.
     public var starting: WallTime
-    /// When its publisher was let in; nil when it never was.
+    /// The time at which the stream started; nil if it did not start.
     public var started: WallTime?
-    /// Nil while it lasts.
+    /// The time at which the stream ended; nil while it is live.
     public var ended: WallTime?
-    /// As `StreamEnded.reason` on the wire: a known word, or the application's own.
+    /// The end reason as in `StreamEnded.reason` of the protocol: a standard word, or text of the application.
     public var reason: String?
+    /// The numbers of subscribers.
     public var counts: ViewerCounts
-    /// Who published it, so that nobody else goes on with it; nil where that is its session's alone.
+    /// The owner of the publisher's token, who alone may resume the stream; nil if only its session may.
     public var publisher: String?
 
+    /// Creates a record.
     public init(
         id: StreamID, application: ApplicationID, session: SessionID?, tags: [String], capabilities: [String],
         starting: WallTime, started: WallTime? = nil, ended: WallTime? = nil, reason: String? = nil,
@@ -37,20 +44,21 @@ public struct StreamRecord: Sendable, Hashable {
         self.publisher = publisher
     }
 
-    /// From its start to its end; nil before, and for one that never started.
+    /// The duration from start to end; nil while the stream is live, and if it did not start.
     public var duration: TimeSpan? {
         guard let started, let ended else { return nil }
         return max(ended - started, .zero)
     }
 }
 
-/// Who watched a stream, in numbers.
+/// The numbers of a stream's subscribers.
 public struct ViewerCounts: Sendable, Hashable {
-    /// All that ever came.
+    /// The number of all viewings.
     public var views: Int
-    /// The most at one time.
+    /// The maximum number of simultaneous subscribers.
     public var mostViewers: Int
 
+    /// Creates counts.
     public init(views: Int = 0, mostViewers: Int = 0) {
         self.views = views
         self.mostViewers = mostViewers

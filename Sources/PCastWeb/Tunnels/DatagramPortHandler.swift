@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import PCastMedia
 
-/// Hands on what comes to a UDP port, on the port's event loop.
+/// Forwards the datagrams that a UDP port receives, on the event loop of the port.
 final class DatagramPortHandler: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
@@ -16,16 +16,17 @@ final class DatagramPortHandler: ChannelInboundHandler {
         received(Array(envelope.data.readableBytesView), from)
     }
 
-    /// Such as a port of nobody, which is told by ICMP: what was sent is lost, as any datagram may be.
+    /// Ignores errors such as an ICMP "port unreachable". The sent datagram is lost like any other.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
-    /// Read in one call, each into its part of one buffer; longer ones than any of ours are cut.
+    /// The number of datagrams that one system call reads. Each has its own part of one buffer, and longer ones are
+    /// truncated.
     private static let batchSize = 16
     private static let datagramSize = 2048
-    /// As many as a burst of some frames.
+    /// The size of the kernel's buffers in bytes, which suffices for a burst of some frames.
     private static let kernelBuffer = 1 << 20
 
-    /// Opens a port at `ip`.
+    /// Opens a free port at an IP address.
     static func open(
         at ip: IPAddress, on loop: any EventLoop, received: @escaping @Sendable ([UInt8], TransportAddress) -> Void
     ) -> EventLoopFuture<any Channel> {

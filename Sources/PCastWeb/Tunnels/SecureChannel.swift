@@ -3,10 +3,11 @@ import Logging
 import NIOCore
 import NIOSSL
 
-/// TLS on a connection, and within it whatever its first byte says: HTTP and WebSockets, or a tunnel.
+/// A TLS connection whose first decrypted byte selects the protocol: HTTP with WebSockets, or a tunnel. Thus one open
+/// port, such as 443, is sufficient.
 ///
-/// So that one port, such as 443, is all that has to be open. A STUN message begins with two zero bits and has a type
-/// below 0x4000 (RFC 8489, section 5); no HTTP method begins so.
+/// A STUN message begins with two zero bits and has a type below 0x4000 (RFC 8489, section 5). No HTTP method begins
+/// so.
 struct SecureChannel: ServerChildChannel {
     typealias Value = WebSocketUpgradableChannel.Value
 
@@ -17,7 +18,7 @@ struct SecureChannel: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         if let refused = web.turnAway(channel) { return refused }
         let promise = channel.eventLoop.makePromise(of: WebSocketUpgradableChannel.Conversation.self)
-        // That which holds now; it may be another one for the next connection.
+        // The identity at this moment. A later connection may have another one.
         let identity = certificate.identity
         return channel.eventLoop.makeCompletedFuture {
             do {
@@ -35,7 +36,7 @@ struct SecureChannel: ServerChildChannel {
     func handle(value: Value, logger: Logger) async { await web.handle(value: value, logger: logger) }
 }
 
-/// Waits for the first byte, and lets those who understand it go on.
+/// A handler that waits for the first byte and then installs the handlers of its protocol.
 final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -71,7 +72,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// Such as a handshake that failed.
+    /// Closes the connection after an error, such as a failed handshake.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

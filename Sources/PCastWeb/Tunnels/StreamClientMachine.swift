@@ -1,7 +1,7 @@
 public import PCastMedia
 
-/// A machine that speaks over one stream, and stands for a UDP address of this machine: what is sent there goes through
-/// the stream, and comes back from there. `Tunnel` drives it.
+/// A machine that tunnels datagrams through a TCP stream. Datagrams that arrive at a local UDP port are sent through
+/// the stream, and those of the stream leave from the port. ``Tunnel`` drives it.
 public protocol StreamClientMachine: Sendable {
     mutating func connected(at now: Instant)
     mutating func received(_ bytes: [UInt8], at now: Instant)
@@ -11,13 +11,13 @@ public protocol StreamClientMachine: Sendable {
     mutating func pollOutput() -> StreamClientOutput?
 }
 
-/// What a machine of one stream wants to be done.
+/// An output of a client machine.
 public enum StreamClientOutput: Sendable {
     case send([UInt8], mayBeDropped: Bool)
-    /// To whoever sent the last datagram.
+    /// Sends a datagram to the sender of the last one.
     case sendDatagram([UInt8])
-    /// Datagrams pass from now on.
+    /// The tunnel is ready for datagrams.
     case ready
-    /// The tunnel leads nowhere; for a log.
+    /// The tunnel failed. The text is for a log.
     case failed(String)
 }

@@ -1,19 +1,19 @@
 import NIOCore
 import NIOSSL
 
-/// Hands on the bytes of a stream, and reads no more while what it has handed on waits.
+/// Forwards the bytes of a stream. It stops reading while too many forwarded bytes are not processed yet.
 final class StreamHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
 
-    /// Bytes that may wait for whoever takes them.
+    /// The maximum number of bytes that are not processed yet.
     private static let limit = 256 * 1_024
 
     private let received: @Sendable ([UInt8], _ done: @escaping @Sendable () -> Void) -> Void
     private var waiting = 0
     private var hasHeldRead = false
 
-    /// - Parameter received: is given the bytes, and calls `done` on any thread when it has taken them in.
+    /// Creates a handler. `received` receives the bytes, and calls `done` on any thread when it has processed them.
     init(received: @escaping @Sendable ([UInt8], _ done: @escaping @Sendable () -> Void) -> Void) {
         self.received = received
     }
@@ -37,7 +37,7 @@ final class StreamHandler: ChannelDuplexHandler {
         if waiting > Self.limit { hasHeldRead = true } else { context.read() }
     }
 
-    /// The server ends.
+    /// Closes the connection when the server stops.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent { context.close(promise: nil) }
         context.fireUserInboundEventTriggered(event)
@@ -47,11 +47,11 @@ final class StreamHandler: ChannelDuplexHandler {
 }
 
 extension Channel {
-    /// Closes the connection without waiting for anything: neither for what was written, nor for the peer's goodbye of TLS.
+    /// Closes the connection at once, without waiting for pending data and for the peer's TLS alert.
     func cut() {
         eventLoop.execute {
             guard self.isActive else { return }
-            // From the handler of TLS on, so that it has no say.
+            // The TLS handler is bypassed, because it would wait for the peer's alert.
             if let context = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
                 context.close(promise: nil)
             } else {
@@ -61,10 +61,10 @@ extension Channel {
     }
 }
 
-/// Whoever takes streams that are none of HTTP's.
+/// A server of connections that do not use HTTP.
 protocol StreamAcceptor: AnyObject, Sendable {
-    /// Called on the channel's event loop.
+    /// Accepts a connection, on the channel's event loop. `bytes` were already read from it.
     ///
-    /// - Parameter bytes: what was read of it already.
+    /// - Throws: An error if the connection is already closed.
     func accept(_ channel: any Channel, first bytes: [UInt8]) throws
 }

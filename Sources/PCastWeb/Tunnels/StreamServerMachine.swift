@@ -1,15 +1,16 @@
 public import PCastMedia
 
-/// A machine whose clients come by streams, and are relayed to UDP ports that are opened for them.
+/// A machine that relays the streams of its clients to UDP ports, which are opened for them.
 ///
-/// `TunnelServer` drives it: time is told, one call at a time, and after each what `pollOutput` answers is done.
+/// ``TunnelServer`` drives it: it makes one call at a time, passes the time as a parameter, and performs all outputs of
+/// `pollOutput` after each call.
 public protocol StreamServerMachine: Sendable {
     mutating func connected(_ connection: UInt32, from client: TransportAddress, at now: Instant)
     mutating func disconnected(_ connection: UInt32, at now: Instant)
     mutating func received(_ bytes: [UInt8], on connection: UInt32, at now: Instant)
-    /// The answer to `open`; nil when there is no port.
+    /// Passes the result of `open`; `port` is nil if no port could be opened.
     mutating func opened(_ port: UInt16?, on connection: UInt32, at now: Instant)
-    /// A datagram came to the connection's port.
+    /// Passes a datagram that arrived at the connection's port.
     mutating func received(
         _ datagram: [UInt8], from address: TransportAddress, on connection: UInt32, at now: Instant)
     mutating func advance(to now: Instant)
@@ -17,14 +18,15 @@ public protocol StreamServerMachine: Sendable {
     mutating func pollOutput() -> StreamServerOutput?
 }
 
-/// What a machine of streams wants to be done.
+/// An output of a server machine.
 public enum StreamServerOutput: Sendable {
-    /// Bytes for the stream. What may be dropped is, whole, while a slow client has not taken what was written before.
+    /// Sends bytes on a stream. If they may be dropped, all of them are dropped while a slow client has not received
+    /// earlier data.
     case send([UInt8], mayBeDropped: Bool, UInt32)
-    /// A UDP port, bound to this address of ours.
+    /// Opens a UDP port at a local address for a connection.
     case open(IPAddress, UInt32)
-    /// A datagram to leave from the connection's port.
+    /// Sends a datagram from the connection's port.
     case sendDatagram([UInt8], to: TransportAddress, UInt32)
-    /// The connection and its port are done with.
+    /// Closes the connection and its port.
     case close(UInt32)
 }

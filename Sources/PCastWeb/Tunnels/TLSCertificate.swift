@@ -1,13 +1,15 @@
 import Synchronization
 
-/// The identity of a TLS server, which may be another one for connections to come.
+/// The current identity of a TLS server, which can be replaced for later connections.
 public final class TLSCertificate: Sendable {
     private let current: Mutex<TLSIdentity>
 
+    /// Creates a certificate with an initial identity.
     public init(_ identity: TLSIdentity) { current = Mutex(identity) }
 
+    /// The current identity.
     public var identity: TLSIdentity { current.withLock { $0 } }
 
-    /// Connections from now on see that one; those that are open go on with theirs.
+    /// Replaces the identity for new connections. Open connections keep theirs.
     public func replace(with identity: TLSIdentity) { current.withLock { $0 = identity } }
 }

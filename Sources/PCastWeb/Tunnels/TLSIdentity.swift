@@ -1,13 +1,13 @@
 internal import NIOSSL
 
-/// The certificate, with its chain, and the key of a TLS server.
+/// The certificate chain and the private key of a TLS server.
 public struct TLSIdentity: Sendable {
     let context: NIOSSLContext
 
-    /// - Parameters:
-    ///   - certificate: a file in PEM: the server's own certificate, then those that it is signed by.
-    ///   - key: a file in PEM.
-    /// - Throws: `WebError.certificate`.
+    /// Reads PEM files. `certificate` is the path of the server's certificate, followed by those that issued it; `key`
+    /// is the path of its key.
+    ///
+    /// - Throws: ``WebError/certificate(_:)``.
     public init(certificate: String, key: String) throws(WebError) {
         do {
             let chain = try NIOSSLCertificate.fromPEMFile(certificate)
@@ -20,9 +20,9 @@ public struct TLSIdentity: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - certificate: one in DER.
-    ///   - key: in DER.
+    /// Creates an identity from a certificate and its key in DER format.
+    ///
+    /// - Throws: ``WebError/certificate(_:)``.
     public init(certificateDER certificate: [UInt8], keyDER key: [UInt8]) throws(WebError) {
         do {
             try self.init(
@@ -36,7 +36,7 @@ public struct TLSIdentity: Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
-        // Browsers that speak HTTP/2 are told that we do not.
+        // ALPN reports to clients that HTTP/2 is not supported.
         configuration.applicationProtocols = ["http/1.1"]
         context = try NIOSSLContext(configuration: configuration)
     }

@@ -2,10 +2,10 @@ import NIOCore
 import PCastMedia
 
 extension TransportAddress {
-    /// Nil for what is no IP address.
+    /// Converts an address of SwiftNIO; nil if it is not an IP address.
     init?(_ address: SocketAddress?) {
         guard let address, let text = address.ipAddress, let port = address.port,
-            // A zone means nothing to anyone else.
+            // A zone is only valid on this host.
             let ip = IPAddress(String(text.prefix { $0 != "%" }))
         else { return nil }
         self.init(ip: ip, port: UInt16(truncatingIfNeeded: port))

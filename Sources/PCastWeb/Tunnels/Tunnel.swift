@@ -3,17 +3,16 @@ import NIOPosix
 import NIOSSL
 public import PCastMedia
 
-/// Drives a `StreamClientMachine` over TLS: a UDP address on loopback is its near end.
+/// Drives a `StreamClientMachine` over TLS. The local end is a UDP port on loopback.
 ///
-/// The server's certificate is not judged. What goes through is encrypted and authenticated from end to end (DTLS-SRTP),
-/// and credentials are never sent but proved, so that whoever stands between learns and changes nothing; it can cut the
-/// tunnel, as it can any.
+/// The server's certificate is not verified. All media is encrypted and authenticated end to end (DTLS-SRTP), and
+/// credentials are proved but never sent. An attacker on the path can therefore only interrupt the tunnel.
 public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
-    /// What becomes of it.
+    /// An event of the tunnel.
     public enum Event: Hashable, Sendable {
-        /// Datagrams pass between this UDP address and the far end.
+        /// Datagrams are forwarded between this UDP address and the remote end.
         case ready(TransportAddress)
-        /// It is over; told once.
+        /// The tunnel ended. It is reported once, with the reason.
         case ended(String)
     }
 
@@ -30,10 +29,8 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
 
     private static let connectTimeout = TimeAmount.seconds(5)
 
-    /// - Parameters:
-    ///   - host: a name, or an address.
-    ///   - clock: the one that the machine's times are of.
-    ///   - told: called on an event loop, which it must not hold up.
+    /// Creates a tunnel and begins to connect. `host` is a name or an IP address, and `clock` is the clock of the
+    /// machine's times. `told` is called on an event loop, which it must not block.
     public init(
         _ machine: some StreamClientMachine, host: String, port: UInt16, clock: @escaping @Sendable () -> Instant,
         told: @escaping @Sendable (Event) -> Void
@@ -45,7 +42,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
         loop.execute { self.open(host, port) }
     }
 
-    /// Closes the connection, by which the far end gives up what it holds for it.
+    /// Closes the connection, so that the remote end releases its resources.
     public func close() { loop.execute { self.end("closed") } }
 
     private func open(_ host: String, _ number: UInt16) {
@@ -97,7 +94,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
         }
     }
 
-    // MARK: The machine
+    // MARK: Machine
 
     private func work(_ body: (inout any StreamClientMachine, Instant) -> Void) {
         guard !hasEnded else { return }

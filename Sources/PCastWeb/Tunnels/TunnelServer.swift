@@ -3,8 +3,8 @@ import NIOPosix
 public import PCastMedia
 import Synchronization
 
-/// Drives a `StreamServerMachine` on one event loop of its own choice: streams are handed in by whoever accepts them,
-/// ports are opened here.
+/// Drives a `StreamServerMachine` on one event loop. A web server passes it the accepted connections, and it opens the
+/// UDP ports.
 public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all but `accept` on `loop` alone
     private let loop: any EventLoop
     private let clock: @Sendable () -> Instant
@@ -17,16 +17,16 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
 
     private struct Stream {
         let channel: any Channel
-        /// Bytes that may not be dropped, and that the client has not taken yet.
+        /// The bytes that must not be dropped and that the client has not received yet.
         var waiting = 0
     }
 
-    /// Of those bytes; who takes no more than that is gone, or does not want to be answered.
+    /// The maximum of those bytes. A client that exceeds it is unreachable, or does not read the responses.
     private static let waitingLimit = 32 * 1_024
-    /// What was said before the end has this long to be taken. Then the connection is closed, whatever its client does.
+    /// The time to send pending data before a connection is closed.
     private static let closingTime = TimeAmount.milliseconds(500)
 
-    /// - Parameter clock: the one that the machine's times are of.
+    /// Creates a server. `clock` is the clock of the machine's times.
     public init(_ machine: some StreamServerMachine, clock: @escaping @Sendable () -> Instant) {
         loop = MultiThreadedEventLoopGroup.singleton.next()
         self.machine = machine
@@ -36,7 +36,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     func accept(_ channel: any Channel, first bytes: [UInt8]) throws {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         guard let client = TransportAddress(channel.remoteAddress) else { throw ChannelError.unknownLocalAddress }
-        // At once, so that nothing is read that nobody takes; what is handed over here comes first.
+        // The handler is added at once, so that no bytes are lost. They are processed after `bytes`.
         try channel.pipeline.syncOperations.addHandler(
             StreamHandler(received: { [weak self] bytes, done in
                 guard let self else { return done() }
@@ -64,7 +64,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
         work { $0.disconnected(number, at: $1) }
     }
 
-    // MARK: The machine
+    // MARK: Machine
 
     private func work(_ body: (inout any StreamServerMachine, Instant) -> Void) {
         loop.preconditionInEventLoop()
@@ -89,7 +89,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
             ports[number]?.writeAndFlush(envelope, promise: nil)
         case .close(let number):
             ports.removeValue(forKey: number)?.close(promise: nil)
-            // What was said before it goes first, where it is taken.
+            // Pending data is sent first if the client reads it.
             if let channel = streams.removeValue(forKey: number)?.channel {
                 channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(promise: nil) }
                 loop.scheduleTask(in: Self.closingTime) { channel.cut() }
@@ -97,13 +97,13 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
         }
     }
 
-    /// Sends what may not be dropped, and gives up who does not take it.
+    /// Sends data that must not be dropped. Closes the connection if too much is pending.
     private func sendSurely(_ bytes: [UInt8], on number: UInt32, _ stream: Stream) {
         guard stream.waiting + bytes.count <= Self.waitingLimit else {
             ports.removeValue(forKey: number)?.close(promise: nil)
             streams.removeValue(forKey: number)
             stream.channel.cut()
-            // Not within the machine's own output.
+            // It is scheduled, because the machine is returning its outputs now.
             return loop.execute { self.work { $0.disconnected(number, at: $1) } }
         }
         streams[number]?.waiting += bytes.count

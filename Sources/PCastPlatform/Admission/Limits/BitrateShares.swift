@@ -1,11 +1,11 @@
 import PCastMedia
 
-/// What each publisher may send, of what all may, those of an application, and those at an address: as much as the others
-/// beside it.
+/// The bit rate that each publisher may send. The limits of the platform, an application and an address are divided
+/// equally among their publishers.
 struct BitrateShares: Sendable {
     private struct Publisher {
         let application: ApplicationID
-        /// Nil for who counts at no address.
+        /// Nil if the publisher does not count towards the limit of an address.
         let block: AddressBlock?
     }
 
@@ -14,10 +14,10 @@ struct BitrateShares: Sendable {
     private var blocks: [AddressBlock: Int64] = [:]
     private var wasLimited = false
 
-    /// A stream of which no more than this were left would be none.
+    /// The minimum share in bits per second. A stream with less would be unusable.
     static let least: Int64 = 64_000
 
-    /// The limit by which there is no share for one more; nil where there is one.
+    /// Returns the limit that leaves no share for another publisher; nil if there is a share.
     func exceeded(
         _ application: ApplicationID, _ block: AddressBlock?, in limits: PlatformLimits
     ) -> PlatformLimits.Name? {
@@ -41,14 +41,15 @@ struct BitrateShares: Sendable {
 
     private static func less(_ count: Int64?) -> Int64? { count.flatMap { $0 > 1 ? $0 - 1 : nil } }
 
-    /// Of each stream, when there are limits, or have been until now.
+    /// Returns the shares of all streams if a bit rate is limited now or was at the last call; otherwise an empty
+    /// dictionary.
     mutating func changes(by limits: PlatformLimits) -> [StreamID: Bitrate?] {
         let isLimited = PlatformLimits.Name.allCases.contains { $0.isBitrate && limits[$0] > 0 }
         defer { wasLimited = isLimited }
         return isLimited || wasLimited ? shares(in: limits) : [:]
     }
 
-    /// Of each stream; nil where nothing limits it.
+    /// Returns the share of each stream; nil if it is not limited.
     func shares(in limits: PlatformLimits) -> [StreamID: Bitrate?] {
         publishers.mapValues { publisher in
             Self.share(
@@ -58,8 +59,8 @@ struct BitrateShares: Sendable {
         }
     }
 
-    /// - Parameters: how many there are in all, of its application and at its address.
-    /// - Returns: the smallest share, and what limits it; nil where nothing does.
+    /// Returns the smallest share and its limit, from the numbers of all publishers, of an application and at an
+    /// address; nil if nothing is limited.
     private static func share(
         _ all: Int64, _ application: Int64, _ block: Int64?, _ limits: PlatformLimits
     ) -> (bits: Int64, limit: PlatformLimits.Name)? {

@@ -1,22 +1,24 @@
 import PCastMedia
 
-/// How many of a kind there are at the moment: in all, of each application, and of each address.
+/// The current number of clients of a kind: all, per application and per address.
 struct Census: Sendable {
-    /// How many there may be.
+    /// The maximum numbers.
     struct Bounds: Sendable {
         var all: Int64
         var application: Int64
         var address: Int64
     }
 
-    /// Which bound was reached.
+    /// The limit that was exceeded.
     enum Exceeded: Error { case all, application, address }
 
     private(set) var count: Int64 = 0
     private var applications: [ApplicationID: Int64] = [:]
     private var addresses: [AddressBlock: Int64] = [:]
 
-    /// - Parameter address: nil for who counts at none.
+    /// Counts a client. `address` is nil if it does not count towards the limit of an address.
+    ///
+    /// - Throws: ``Exceeded`` if a maximum is reached. Nothing is counted then.
     mutating func enter(
         _ application: ApplicationID?, _ address: AddressBlock?, within bounds: Bounds
     ) throws(Exceeded) {
@@ -39,6 +41,6 @@ struct Census: Sendable {
         count = count.flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
-    /// How many applications and addresses are remembered.
+    /// The number of stored applications and addresses.
     var size: Int { applications.count + addresses.count }
 }

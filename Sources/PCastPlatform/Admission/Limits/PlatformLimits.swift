@@ -1,35 +1,36 @@
-/// How much a platform takes on at one time, and how much in a second; what is beyond it is refused with `capacity` or
-/// `rateLimited`, at every door alike.
+/// The quotas and rate limits of a platform. Requests that exceed them are rejected with `capacity` or `rateLimited`,
+/// at all endpoints.
 public struct PlatformLimits: Hashable, Sendable {
-    /// What there are limits of; each is set by this name.
+    /// The name of a limit, as in the configuration.
     public enum Name: String, CaseIterable, Sendable {
-        /// Sessions of the protocol, those that are away for a while included.
+        /// The number of sessions, including those without a connection.
         case sessions
         case sessionsPerApplication = "sessions-per-application"
         case sessionsPerAddress = "sessions-per-address"
-        /// Streams that are published.
+        /// The number of published streams.
         case streams
         case streamsPerApplication = "streams-per-application"
         case streamsPerAddress = "streams-per-address"
         case viewers
         case viewersPerApplication = "viewers-per-application"
         case viewersPerAddress = "viewers-per-address"
-        /// Connections to the port of HTTP and that of TLS.
+        /// The number of connections to the HTTP and TLS ports.
         case connections
         case connectionsPerAddress = "connections-per-address"
-        /// What all publishers send together, in bits a second; none where it is 0, as in the next three.
+        /// The total bit rate of all publishers in bits per second; 0 for no limit, as in the next three.
         case bitrate
         case bitratePerApplication = "bitrate-per-application"
         case bitratePerAddress = "bitrate-per-address"
         case bitratePerStream = "bitrate-per-stream"
-        /// Connections that one address opens in a second, on the average of the last few.
+        /// The number of connections that an address opens per second, averaged over some seconds.
         case connectionsPerSecond = "connections-per-second"
-        /// Requests of one address in a second, of HTTP and of the protocol.
+        /// The number of HTTP and signaling requests of an address per second.
         case requestsPerSecond = "requests-per-second"
-        /// Sessions, streams and views that one address begins in a second.
+        /// The number of sessions, streams and viewings that an address begins per second.
         case joinsPerSecond = "joins-per-second"
 
-        /// Generous: a classroom behind one address, and the load tests of one machine, stay far below.
+        /// The default value. It is high, so that a classroom behind one address and load tests on one host stay below
+        /// it.
         var standard: Int64 {
             switch self {
             case .sessions, .sessionsPerApplication: 50_000
@@ -47,27 +48,30 @@ public struct PlatformLimits: Hashable, Sendable {
             }
         }
 
-        /// Written with `k` and `M`, and none where it is 0.
+        /// Whether the limit is a bit rate, which is written with `k` and `M` and for which 0 means no limit.
         public var isBitrate: Bool { rawValue.hasPrefix("bitrate") }
     }
 
     private var values: [Name: Int64] = [:]
 
+    /// Creates the default limits.
     public init() {}
 
-    /// A count, or bits in a second; never negative.
+    /// The value of a limit: a number, or bits per second. It is never negative.
     public subscript(name: Name) -> Int64 {
         get { values[name] ?? name.standard }
         set { values[name] = max(newValue, 0) }
     }
 
-    /// Limits that are not as they are by themselves.
+    /// The limits that differ from their defaults.
     public var changed: [Name] { Name.allCases.filter { self[$0] != $0.standard } }
 
+    /// Returns whether all limits have the same values.
     public static func == (left: PlatformLimits, right: PlatformLimits) -> Bool {
         Name.allCases.allSatisfy { left[$0] == right[$0] }
     }
 
+    /// Hashes the values of all limits.
     public func hash(into hasher: inout Hasher) {
         for name in Name.allCases { hasher.combine(self[name]) }
     }

@@ -1,13 +1,13 @@
 import PCastMedia
 
-/// A place that somebody takes up among a limited number, until it is let go of.
+/// A reservation of a client's place in the quotas. It ends when the object is released.
 final class Seat: Sendable {
     enum Kind: Hashable, Sendable {
         case session, stream, viewer, connection
-        /// A picture on the dashboard, whose viewer counts nowhere.
+        /// A preview on the dashboard, which counts towards no quota.
         case preview
 
-        /// What there are no more places by; nil where there is no such limit.
+        /// Returns the name of the exceeded limit; nil if the kind has no such limit.
         func limit(_ exceeded: Census.Exceeded) -> PlatformLimits.Name? {
             switch (self, exceeded) {
             case (.session, .all): .sessions
@@ -28,7 +28,7 @@ final class Seat: Sendable {
 
     let kind: Kind
     let application: ApplicationID?
-    /// Nil for who counts at no address.
+    /// Nil if the client does not count towards the limit of an address.
     let block: AddressBlock?
     private let admission: Admission
 
@@ -45,12 +45,10 @@ final class Seat: Sendable {
 }
 
 extension Admission {
-    /// A place for one more, held for as long as the seat is.
+    /// Reserves a place in the quotas. `application` is nil if it is not known yet. `countsAddress` is whether the
+    /// client counts towards the limit of its address.
     ///
-    /// - Parameters:
-    ///   - application: nil where it is not known yet.
-    ///   - countsAddress: whether it is one of those that there may be at an address.
-    /// - Throws: `Refusal`, of kind `capacity`.
+    /// - Throws: ``Refusal`` with the kind `capacity`.
     func seat(
         _ kind: Seat.Kind, of application: ApplicationID?, from address: IPAddress?, countsAddress: Bool = true
     ) throws(Refusal) -> Seat {

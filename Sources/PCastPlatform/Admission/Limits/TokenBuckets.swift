@@ -1,29 +1,27 @@
 import PCastMedia
 
-/// A token bucket for each of many, so that one who asks too often is refused and the others are not.
+/// Token buckets by key, so that only those clients are rejected that send too many requests.
 ///
-/// A bucket is the instant at which it will be full again (the generic cell rate algorithm of ITU-T I.371), so that a full
-/// one need not be kept. When there is no room for another that is not full, those who are new share one.
+/// A bucket is represented by the instant at which it will be full (generic cell rate algorithm, ITU-T I.371), so that
+/// full buckets need not be stored. If no more buckets can be stored, new keys share one.
 struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
-    /// Buckets kept at most.
+    /// The maximum number of stored buckets.
     let capacity: Int
     private var full: [Key: Instant] = [:]
     private var sharedFull = Instant(nanoseconds: .min)
     private var nextSweep = Instant(nanoseconds: .min)
 
-    /// What may come at once, in seconds of the rate.
+    /// The size of a bucket in seconds of the rate.
     static var burst: Int64 { 5 }
     private static var sweepInterval: TimeSpan { .seconds(1) }
 
     init(capacity: Int = 65_536) { self.capacity = capacity }
 
-    /// How many buckets are kept.
+    /// The number of stored buckets.
     var count: Int { full.count }
 
-    /// Takes a token.
-    ///
-    /// - Parameter perSecond: how many are added to a bucket in a second; five times as many fill it.
-    /// - Returns: nil when there was one, else how long until there is.
+    /// Removes a token from the bucket of a key. `perSecond` is the number of tokens that are added per second, and
+    /// five times as many fill the bucket. Returns nil if there was a token, otherwise the time until there is one.
     mutating func take(_ key: Key, perSecond: Int64, at now: Instant) -> TimeSpan? {
         guard perSecond > 0 else { return .seconds(60) }
         if full[key] == nil, full.count >= capacity {
@@ -42,7 +40,7 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// Forgets the full ones, now and then.
+    /// Removes full buckets, at most once per second.
     private mutating func sweep(at now: Instant) {
         guard now >= nextSweep else { return }
         nextSweep = now + Self.sweepInterval

@@ -3,11 +3,11 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Answers to applications' backends.
+/// Functions that create the JSON responses of the management API.
 enum ApplicationAnswer {
     private struct Done: Encodable { let status = "ok" }
 
-    /// `{"status":"ok"}`
+    /// The response `{"status":"ok"}`.
     static var done: Response { json(Done()) }
 
     static func json(_ body: some Encodable, _ status: HTTPResponse.Status = .ok) -> Response {

@@ -4,8 +4,8 @@ import PCastMedia
 import PCastRecords
 import PCastWeb
 
-/// Where an application's backend is told of its streams: several addresses, each with a name. The one without a name in
-/// the path is `default`.
+/// The requests for an application's callbacks, which receive notifications. Each callback has a name. A path without a
+/// name means `default`.
 extension ApplicationDoor {
     private struct CallbackAsked: Decodable {
         struct Address: Decodable {
@@ -41,7 +41,7 @@ extension ApplicationDoor {
     private struct CallbackSet: Encodable {
         let status = "ok"
         let callback: CallbackDescription
-        /// What its notifications are signed with.
+        /// The secret that signs the notifications.
         let signingSecret: String
     }
 
@@ -105,7 +105,10 @@ extension ApplicationDoor {
         return method
     }
 
-    /// What can be seen to be refused is refused now; what a name means is judged whenever it is called.
+    /// Returns the URI of a callback. Text and IP addresses are checked now. A host name is checked whenever it is
+    /// resolved for a notification.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     private func uri(_ address: CallbackAsked.Address) throws(ApplicationFailure) -> String {
         let scheme = address.protocol ?? "http"
         let port = address.port ?? (scheme == "https" ? 443 : 80)

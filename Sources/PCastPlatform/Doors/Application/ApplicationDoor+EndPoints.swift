@@ -3,10 +3,11 @@ import Hummingbird
 import NIOCore
 import PCastWeb
 
-/// What anybody may ask: where clients find the platform, and the description of this interface.
+/// The requests that need no authentication: the URIs of the platform and the OpenAPI description.
 extension ApplicationDoor {
     func addOpenRoutes(to group: RouterGroup<WebRequestContext>) {
-        // A client measures the way to each of these, and takes the answer of the nearest as the address to connect to.
+        // A client measures the round-trip time to each of these URIs, and connects to the one that the nearest
+        // returns.
         group.get("endPoints") { request, context in
             Self.text(address(request, context, "http", "/pcast/endPoint"))
         }
@@ -26,7 +27,7 @@ extension ApplicationDoor {
         return DoorResponse.text(.ok, address, [.cacheControl: "no-store", .accessControlAllowOrigin: "*"])
     }
 
-    /// By the host that the client has come by.
+    /// Returns a URI with the host of the client's request; nil if the request has no `Host` field.
     private func address(
         _ request: Request, _ context: WebRequestContext, _ scheme: String, _ path: String
     ) -> String? {

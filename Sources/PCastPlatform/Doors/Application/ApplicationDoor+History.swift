@@ -1,10 +1,10 @@
 import Hummingbird
 import PCastMedia
 
-/// What a stream that plays was like in the last minutes.
+/// The request for the statistics of a live stream in the last minutes.
 extension ApplicationDoor {
     private struct Sample: Encodable {
-        /// UTC, milliseconds since the epoch.
+        /// The time in milliseconds since 1970 (UTC).
         let time: Int64
         let bitrate: Int64?
         let roundTrip: Int64?
@@ -24,15 +24,17 @@ extension ApplicationDoor {
 
     private struct History: Encodable {
         let status = "ok"
-        /// Milliseconds between samples.
+        /// The time between two samples in milliseconds.
         let interval = Int64(StreamHistory.interval.milliseconds)
         let samples: [Sample]
     }
 
-    /// A sample for each second, the oldest first, at most as many as are kept.
+    /// Returns a sample for each stored second, oldest first.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func history(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let id = StreamID(try request.part("stream"))
-        // As far as times in nanoseconds reach.
+        // The limit is the range of nanoseconds in 64 bits.
         let after = try request.number("after", 0...9_223_372_036_854, default: 0)
         guard await directory.live(id, of: request.application) != nil else { throw .notFound }
         let samples = histories.history(of: id)?.samples(after: WallTime(millisecondsSinceEpoch: after)) ?? []

@@ -3,13 +3,13 @@ import PCastIO
 import PCastMedia
 import PCastRecords
 
-/// What an application was told, and what became of it.
+/// The requests for an application's notifications and their deliveries.
 extension ApplicationDoor {
     private struct DeliveryDescription: Encodable {
         let callback: String
         let state: String
         let attempts: Int
-        /// UTC, milliseconds since the epoch; while it is pending.
+        /// The time in milliseconds since 1970 (UTC); nil unless the delivery is pending.
         let nextAttempt: Int64?
         let answer: String?
     }
@@ -45,7 +45,9 @@ extension ApplicationDoor {
         let deliveries: Int
     }
 
-    /// The newest first.
+    /// Returns notifications, newest first.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func notifications(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let state = try request.choice("state", NotificationRecord.Delivery.State.self)
@@ -58,7 +60,9 @@ extension ApplicationDoor {
         return ApplicationAnswer.json(NotificationList(notifications: found.map { NotificationDescription($0) }))
     }
 
-    /// Has what is kept aside sent again: one notification, or all.
+    /// Schedules failed deliveries for a retry: those of one notification, or all.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func sendAgain(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let id = request.has("notification") ? try request.part("notification") : nil

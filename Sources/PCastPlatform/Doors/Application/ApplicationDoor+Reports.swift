@@ -5,17 +5,17 @@ import PCastIO
 import PCastMedia
 import PCastRecords
 
-/// Who published and who watched, as tables for people and their programs.
+/// The requests for reports about publishing and viewing, as tables.
 extension ApplicationDoor {
     private struct Asked: Decodable {
-        /// RFC 3339; the beginning of the records, and now, when they are left out.
+        /// The period in RFC 3339 format. It begins with the oldest data and ends now by default.
         let start: String?
         let end: String?
-        /// Only streams that have the tag `channelId:` of one of these.
+        /// Only streams with the tag `channelId:` followed by one of these values are included.
         let channelIds: [String]?
-        /// Only streams, or viewers, that have one of these tags.
+        /// Only streams or viewings with one of these tags are included.
         let tags: [String]?
-        /// Of viewing: what there is to watch in.
+        /// The kind of viewing; only `RealTime` is supported.
         let kind: String?
 
         func times() throws(ApplicationFailure) -> (from: WallTime, to: WallTime) {
@@ -24,7 +24,7 @@ extension ApplicationDoor {
             return (from, to)
         }
 
-        /// Nil for all.
+        /// The required tags, of which one is sufficient; nil for all streams.
         var wanted: Set<String>? {
             guard channelIds != nil || tags != nil else { return nil }
             return Set((channelIds ?? []).map { "channelId:\($0)" } + (tags ?? []))
@@ -42,7 +42,7 @@ extension ApplicationDoor {
 
     private struct ViewingAsked: Decodable { let viewingReport: Asked }
 
-    /// Rows that are read and sent at a time.
+    /// The number of rows that are read and sent at a time.
     private static let rows = 1_000
 
     func reportPublishing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
@@ -78,16 +78,17 @@ extension ApplicationDoor {
         }
     }
 
-    /// Sends a table as it is read, so that a long one takes no memory.
+    /// Returns a table that is sent while it is read, so that a long one needs little memory. `next` returns the rows
+    /// after a position and the position of the next rows.
     ///
-    /// - Parameter next: the rows after that place, and where the next begin.
+    /// - Throws: ``ApplicationFailure`` if the first rows cannot be read.
     private func table(
         _ columns: [String],
         _ next: @escaping @Sendable (Int64) async throws(RecordsError) -> (rows: String, next: Int64?)
     ) async throws(ApplicationFailure) -> Response {
         var head = CommaSeparatedValues()
         head.add(columns)
-        // The first part is read before anything is answered, as a failure can be told only then.
+        // The first rows are read before the response begins, because errors can only be reported then.
         let first = try await ask { () throws(RecordsError) in try await next(0) }
         let beginning = head.text + first.rows
         return Response(

@@ -2,7 +2,7 @@ import Hummingbird
 import PCastMedia
 import PCastRecords
 
-/// An application's streams: listed, looked at, ended.
+/// The requests that list, inspect and end an application's streams.
 extension ApplicationDoor {
     private static let pageLimit: Int64 = 1_000
 
@@ -13,9 +13,9 @@ extension ApplicationDoor {
     private struct StreamList: Encodable {
         let status = "ok"
         let streams: [StreamDescription]
-        /// What the next part of the list is asked with; absent at its end.
+        /// The value of `start` for the next page; nil at the end of the list.
         var start: String?
-        /// Of those that play: all of them, their viewers, and bits a second on the wire.
+        /// The totals of all live streams.
         var total: Totals?
     }
 
@@ -35,7 +35,9 @@ extension ApplicationDoor {
         let reason: String?
     }
 
-    /// Those that play, or, with `state=ended`, those that have ended.
+    /// Returns live streams, or ended ones for `state=ended`.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func list(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let length = try request.number("length", 1...Self.pageLimit, default: Self.pageLimit)
         let start = try request.number("start", 0...Int64.max, default: 0)
@@ -58,7 +60,7 @@ extension ApplicationDoor {
         let all = await directory.list(application).map { ($0.stream, $0.viewers, histories.history(of: $0.stream.id)) }
         let ordered = newestFirst ? all.reversed() : all
         let rest = ordered.drop { stream, _, _ in
-            // Downwards the place is one above, so that zero is the beginning either way.
+            // In descending order the position is one higher, so that 0 is the beginning in both orders.
             newestFirst ? start > 0 && stream.ordinal >= start : stream.ordinal < start
         }
         let part = rest.prefix(length)
@@ -87,7 +89,9 @@ extension ApplicationDoor {
         return ApplicationAnswer.json(OneStream(stream: StreamDescription(past)))
     }
 
-    /// Ends a stream for everyone; they are told the reason.
+    /// Ends a stream for all clients, which receive the reason.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func terminate(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let termination = try request.decoded(Termination.self)
         let text = termination.reason ?? ""

@@ -4,16 +4,16 @@ import PCastIO
 import PCastMedia
 import PCastRecords
 
-/// Tokens for those whose backend has no EdgeAuth library.
+/// The requests that issue tokens to backends without an EdgeAuth library.
 extension ApplicationDoor {
-    /// In seconds: as long as the libraries' own default, and at most.
+    /// The default lifetime in seconds, which is that of the EdgeAuth libraries, and the maximum.
     private static let lifetime: Int64 = 3_600
     private static let longestLifetime: Int64 = 31 * 86_400
     private static let capabilityLimit = 64
 
     private struct AuthenticationAsked: Decodable {
         let capabilities: [String]?
-        /// Seconds.
+        /// The lifetime in seconds.
         let expiresIn: Int64?
     }
 
@@ -33,7 +33,7 @@ extension ApplicationDoor {
         let originStreamId: String?
         let alternateOriginStreamIds: [String]?
         let capabilities: [String]?
-        /// Seconds.
+        /// The lifetime in seconds.
         let expiresIn: Int64?
     }
 
@@ -42,14 +42,17 @@ extension ApplicationDoor {
         let streamToken: String
     }
 
-    /// With an origin it is a token to view that, or the first alternative that plays; without, one to publish.
+    /// Issues a token. With an origin, it is for subscribing to that stream, or to the first alternative that is live.
+    /// Without one, it is for publishing.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func issueStreamToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let asked = try request.decoded(StreamAsked.self)
         let named = (asked.originStreamId.map { [$0] } ?? []) + (asked.alternateOriginStreamIds ?? [])
         let origin = named.isEmpty ? nil : try await playing(named.map { StreamID($0) }, of: request.application)
         let token = try make(request, asked.capabilities, asked.expiresIn) { builder in
             var builder = builder
-            // A star is for every session, as in Phenix' own interface.
+            // An asterisk means all sessions, as in Phenix's API.
             if let session = asked.sessionId, session != "*" { builder = builder.forSession(session) }
             guard let origin else { return builder.forPublishingOnly() }
             return builder.forStreamingOnly().forOriginStream(origin.description)

@@ -5,8 +5,8 @@ import PCastMedia
 import PCastRecords
 import PCastWeb
 
-/// What an application's backend asks of the platform, under `/pcast`: tokens, streams, callbacks, notifications, reports.
-/// Described in `/pcast/openapi.json`.
+/// The management API for applications' backends under `/pcast`: tokens, streams, callbacks, notifications and reports.
+/// `/pcast/openapi.json` describes it.
 struct ApplicationDoor: Sendable {
     let gatekeeper: Gatekeeper
     let credentials: CredentialCheck
@@ -36,7 +36,7 @@ struct ApplicationDoor: Sendable {
         addOpenRoutes(to: group)
     }
 
-    /// Methods that a path may be asked by; the others are refused by name (RFC 9110, section 15.5.6).
+    /// The methods that a path may not support. They are rejected with the `Allow` field (RFC 9110, section 15.5.6).
     private static let methods: [HTTPRequest.Method] = [
         .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPRequest.Method("QUERY") ?? .get,
     ]
@@ -63,7 +63,7 @@ struct ApplicationDoor: Sendable {
     func refuseOthers(
         _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, than methods: [HTTPRequest.Method]
     ) {
-        // HEAD comes along with GET.
+        // GET includes HEAD.
         let allowed = methods + (methods.contains(.get) ? [.head] : [])
         let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
         for method in Self.methods where !allowed.contains(method) {
@@ -75,7 +75,9 @@ struct ApplicationDoor: Sendable {
         }
     }
 
-    /// What the records answer; when they fail, it is the platform's fault and not the backend's.
+    /// Runs a database request and converts its errors, which are not the client's fault.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func ask<Answer>(
         _ question: () async throws(RecordsError) -> Answer
     ) async throws(ApplicationFailure) -> Answer {

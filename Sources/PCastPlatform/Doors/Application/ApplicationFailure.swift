@@ -3,13 +3,13 @@ import Hummingbird
 import NIOCore
 import PCastMedia
 
-/// Why a request of an application's backend was not done: a status, and the word that its answer has.
+/// An error of a request to the management API: an HTTP status and the status text of the response.
 struct ApplicationFailure: Error {
     let status: HTTPResponse.Status
     let word: String
-    /// What to do; for people.
+    /// The error and its remedy in English; nil if the status text is sufficient.
     let reason: String?
-    /// When it is worth while to ask again; nil where that is not known.
+    /// The value of `Retry-After`; nil if unknown.
     var retryAfter: String?
 
     init(_ status: HTTPResponse.Status, _ word: String, _ reason: String? = nil) {
@@ -20,7 +20,7 @@ struct ApplicationFailure: Error {
 
     static let unauthorized = ApplicationFailure(.unauthorized, "unauthorized")
 
-    /// The dashboard's login is over.
+    /// The login of the dashboard has ended.
     static let loggedOut = ApplicationFailure(.unauthorized, "logged-out", "Log in again.")
 
     static let notFound = ApplicationFailure(.notFound, "not-found")
@@ -47,7 +47,7 @@ struct ApplicationFailure: Error {
     var response: Response {
         var response = ApplicationAnswer.json(Body(status: word, reason: reason), status)
         if status == .unauthorized {
-            // A browser asks for name and password by itself when it is challenged by Basic: the dashboard has a page for it.
+            // A browser shows its own login dialog for the challenge Basic, but the dashboard has a login page.
             let scheme = word == Self.loggedOut.word ? "Cookie" : "Basic"
             response.headers[.wwwAuthenticate] = "\(scheme) realm=\"pcast\""
         }

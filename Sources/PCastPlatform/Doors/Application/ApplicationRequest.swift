@@ -4,16 +4,16 @@ import NIOCore
 import PCastMedia
 import PCastWeb
 
-/// A request of an application's backend, whose credentials were right.
+/// An authenticated request to the management API.
 struct ApplicationRequest {
     let application: ApplicationID
     let query: [String: String]
-    /// `HOST:PORT`, as the client has written it.
+    /// The `Host` field as received, such as `HOST:PORT`; nil if absent.
     let host: String?
     private let parameters: Parameters
     private let body: Data
 
-    /// In bytes.
+    /// The maximum size of the content in bytes.
     private static let bodyLimit = 64 * 1024
 
     private struct Credentials: Decodable {
@@ -21,7 +21,10 @@ struct ApplicationRequest {
         let secret: String
     }
 
-    /// By HTTP Basic, or, as of old, by `applicationId` and `secret` in the body, or by the dashboard's login.
+    /// Reads and authenticates a request. The credentials are those of HTTP Basic, the older form `applicationId` and
+    /// `secret` in the content, or the login of the dashboard.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     static func read(
         _ request: Request, _ context: WebRequestContext, by credentials: CredentialCheck, _ dashboard: DashboardAccess
     ) async throws(ApplicationFailure) -> ApplicationRequest {
@@ -62,7 +65,7 @@ struct ApplicationRequest {
         self.body = body
     }
 
-    /// The credentials of HTTP Basic; nil for another scheme, or none that can be read.
+    /// Parses the credentials of HTTP Basic; nil for another scheme or invalid text.
     static func basic(_ authorization: String) -> (id: String, secret: String)? {
         guard let decoded = authorization.credentials(of: "basic").flatMap({ Base64.decode($0) }) else { return nil }
         let text = String(decoding: decoded, as: UTF8.self)
@@ -90,10 +93,12 @@ struct ApplicationRequest {
         }
     }
 
-    /// Whether the path has that part.
+    /// Returns whether the path has a component.
     func has(_ name: String) -> Bool { parameters.get(name) != nil }
 
-    /// A part of the path, decoded.
+    /// Returns a decoded component of the path.
+    ///
+    /// - Throws: ``ApplicationFailure`` if it is missing or invalid.
     func part(_ name: String) throws(ApplicationFailure) -> String {
         guard let text = parameters.get(name).flatMap({ PercentEncoding.decode($0) }), !text.isEmpty else {
             throw .notFound
@@ -101,13 +106,17 @@ struct ApplicationRequest {
         return text
     }
 
-    /// That the path names the application that asks.
+    /// Checks that the application in the path is the authenticated one.
+    ///
+    /// - Throws: ``ApplicationFailure`` otherwise.
     func checkOwner() throws(ApplicationFailure) {
-        // What is another's is as if it were not there.
+        // Another application's resources are reported as missing.
         guard try part("application") == application.description else { throw .notFound }
     }
 
-    /// A number of the query within bounds.
+    /// Returns a number of the query; the default if it is absent.
+    ///
+    /// - Throws: ``ApplicationFailure`` if it is outside the range.
     func number(_ name: String, _ range: ClosedRange<Int64>, default fallback: Int64) throws(ApplicationFailure)
         -> Int64
     {
@@ -117,7 +126,9 @@ struct ApplicationRequest {
         return number
     }
 
-    /// One of several words of the query; nil when there is none.
+    /// Returns an enumeration value of the query; nil if it is absent.
+    ///
+    /// - Throws: ``ApplicationFailure`` if it is unknown.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, _ type: Choice.Type
     ) throws(ApplicationFailure) -> Choice? where Choice.RawValue == String {

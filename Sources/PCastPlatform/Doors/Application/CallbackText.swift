@@ -1,13 +1,13 @@
 import PCastMedia
 
-/// What the parts of a callback may be written with, as the description of the interface says.
+/// Checks of a callback's components, as in the OpenAPI description.
 enum CallbackText {
-    /// A name of the application's choosing.
+    /// Returns whether text is a valid name.
     static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { isWord($0) }
     }
 
-    /// Labels with dots between them, or an address.
+    /// Returns whether text is a host name or an IP address.
     static func isHost(_ text: String) -> Bool {
         if text.contains(":") { return IPAddress(text) != nil }
         return text.utf8.count <= 253
@@ -25,7 +25,8 @@ enum CallbackText {
             && text.utf8.allSatisfy { isWord($0) || pathMarks.contains($0) || $0 == UInt8(ascii: "?") }
     }
 
-    /// RFC 3986, section 3.3, beside letters, digits, dash and underscore; and what stands between its parts.
+    /// The permitted characters besides letters, digits, dash and underscore: those of RFC 3986, section 3.3, and the
+    /// slash.
     private static let pathMarks = Set(".~!$&'()*+,;=:@%/".utf8)
 
     private static func isWord(_ byte: UInt8) -> Bool {

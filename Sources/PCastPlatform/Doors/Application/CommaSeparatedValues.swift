@@ -1,7 +1,7 @@
 import PCastMedia
 import PCastRecords
 
-/// A table as text (RFC 4180).
+/// A table in CSV format (RFC 4180).
 struct CommaSeparatedValues {
     private(set) var text = ""
 
@@ -9,15 +9,15 @@ struct CommaSeparatedValues {
         text += fields.map(Self.quoted).joined(separator: ",") + "\r\n"
     }
 
-    /// Spreadsheets run what begins like a formula, and clients write some of what stands in cells: an apostrophe before it
-    /// makes it a text (OWASP, CSV Injection).
+    /// Returns a field that spreadsheets do not execute as a formula. Clients write the text of some fields, so an
+    /// apostrophe is prepended if it begins like a formula (OWASP, CSV Injection).
     private static func inert(_ field: String) -> String {
         let first = field.unicodeScalars.first { $0 != " " }
         guard let first else { return field }
         return formulaStarts.contains(first) || first.value < 0x20 ? "'" + field : field
     }
 
-    /// The last four are those of East Asian keyboards.
+    /// The last four characters are the full-width forms of East Asian keyboards.
     private static let formulaStarts: Set<Unicode.Scalar> = [
         "=", "+", "-", "@", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}",
     ]

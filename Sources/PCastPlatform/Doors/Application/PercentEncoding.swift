@@ -1,6 +1,6 @@
-/// The encoding of addresses' parts (RFC 3986, section 2.1).
+/// Percent-encoding of URIs (RFC 3986, section 2.1).
 enum PercentEncoding {
-    /// Nil for what is no encoding, or of no text in UTF-8.
+    /// Decodes text; nil if the encoding is invalid or the result is not UTF-8.
     static func decode(_ text: some StringProtocol) -> String? {
         var bytes: [UInt8] = []
         var rest = Substring(text).utf8

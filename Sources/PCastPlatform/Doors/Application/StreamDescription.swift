@@ -1,7 +1,7 @@
 import PCastMedia
 import PCastRecords
 
-/// A stream, live or past, as applications' backends are told of it.
+/// The JSON form of a live or ended stream in the management API.
 struct StreamDescription: Encodable {
     struct Quality: Encodable {
         let status: String
@@ -14,7 +14,7 @@ struct StreamDescription: Encodable {
     }
 
     struct Publisher: Encodable {
-        /// `pcast`, by a session of the protocol, or `whip`.
+        /// The protocol: `pcast` for a session of the signaling protocol, or `whip`.
         let door: String
         let address: String?
     }
@@ -23,31 +23,31 @@ struct StreamDescription: Encodable {
     let sessionId: String?
     let tags: [String]
     let capabilities: [String]
-    /// UTC, milliseconds since the epoch.
+    /// The time in milliseconds since 1970 (UTC).
     let startTime: Int64
     let endTime: Int64?
-    /// Milliseconds.
+    /// The duration in milliseconds.
     let duration: Int64?
     let reason: String?
-    /// At the moment.
+    /// The current number of subscribers.
     let viewers: Int
-    /// That ever came.
+    /// The number of all viewings.
     let views: Int
-    /// At one time.
+    /// The maximum number of simultaneous subscribers.
     let mostViewers: Int
     let hasMedia: Bool
     var dataQuality: Quality?
-    /// The rest of a stream that plays alone.
+    /// This and the following properties are nil for an ended stream.
     var publisher: Publisher?
     var codecs: [String]?
-    /// Of the best layer.
+    /// The width of the best layer in pixels.
     var width: Int?
     var height: Int?
-    /// What comes of its publisher, in bits a second on the wire.
+    /// The bit rate that arrives from the publisher, in bits per second including headers.
     var bitrate: Int64?
-    /// To the publisher and back, in milliseconds.
+    /// The round-trip time to the publisher in milliseconds.
     var roundTrip: Int64?
-    /// Of what the publisher sent in the last second, before it was sent again; 0 to 1.
+    /// The loss rate from the publisher in the last second, before retransmission, from 0 to 1.
     var loss: Double?
 
     init(_ live: LiveStream, viewers: Int, quality: DataQuality? = nil, history: StreamHistory?) {

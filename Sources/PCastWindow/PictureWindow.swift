@@ -1,15 +1,14 @@
 public import PCastMedia
 public import PCastRendering
 
-/// A window on an X11 or Wayland display, by SDL 2, in which a renderer's pictures are shown: one for each tick of the
-/// display, the newest.
+/// A window on an X11 or Wayland display (SDL 2). It shows at most one frame per refresh of the display, the newest.
 ///
-/// All windows of a process are drawn by one thread, which there is as long as a window is open. SDL is loaded when the
-/// first is opened.
+/// One thread draws all windows of the process. It exists while a window is open. SDL is loaded when the first window
+/// is opened.
 public final class PictureWindow: RenderSurface {
     private let state: WindowState
 
-    /// Not yet open.
+    /// Creates a window that is not open.
     public init(_ options: WindowOptions = WindowOptions()) { state = WindowState(options) }
 
     deinit {
@@ -17,19 +16,22 @@ public final class PictureWindow: RenderSurface {
         state.events.finish()
     }
 
-    /// Opens the window, also again after it was closed or lost, and returns when it is there. Harmless while it is open.
+    /// Opens the window and returns when it is ready. It has no effect on an open window; a closed or lost one is
+    /// opened again. Throws `WindowError` if there is no display.
     public func open() async throws(WindowError) { try await WindowThread.shared.open(state) }
 
-    /// Closes the window; it is lost until it is opened again. Harmless when it is not open.
+    /// Closes the window, which can be opened again. It has no effect if the window is not open.
     public func close() { WindowThread.shared.close(state) }
 
-    /// Whether it is there.
+    /// Whether the window is open.
     public var isOpen: Bool { state.events.dimensions != nil }
 
+    /// Shows a frame. It replaces a frame that was not drawn yet.
     public func show(_ frame: VideoFrame) {
         if state.put(frame) { WindowThread.shared.wake() }
     }
 
+    /// The arrangement of frames. A change applies to the current frame at once.
     public var arrangement: PictureArrangement {
         get { state.arrangement }
         set {
@@ -38,7 +40,7 @@ public final class PictureWindow: RenderSurface {
         }
     }
 
-    /// Whether it takes the whole display.
+    /// Whether the window is full screen.
     public var isFullscreen: Bool {
         get { state.isFullscreen }
         set {
@@ -47,7 +49,7 @@ public final class PictureWindow: RenderSurface {
         }
     }
 
-    /// What stands above the picture.
+    /// The title of the window.
     public var title: String {
         get { state.title }
         set {
@@ -56,10 +58,12 @@ public final class PictureWindow: RenderSurface {
         }
     }
 
+    /// The statistics of the window.
     public var statistics: SurfaceStatistics { state.statistics }
 
+    /// The events of the window from now on.
     public var events: AsyncStream<SurfaceEvent> { state.events.read() }
 
-    /// What draws: the display's system and "libyuv" or "OpenGL"; nil while the window is not open.
+    /// The video driver and "libyuv" or "OpenGL"; nil while the window is not open.
     public var drawing: String? { state.drawing }
 }

@@ -147,7 +147,7 @@ final class CapturePCM: @unchecked Sendable {
         var time = timespec()
         snd_pcm_status_get_htstamp(status, &time)
         let told = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-        // A driver without times tells zero, and one that lies tells any.
+        // A driver without timestamps reports zero, and a faulty one reports arbitrary values.
         let isTimed = isMonotonic && told <= now && now - told < .seconds(1)
         let available = min(Int(snd_pcm_status_get_avail(status)), buffer)
         let delay = Int(snd_pcm_status_get_delay(status))
@@ -157,9 +157,8 @@ final class CapturePCM: @unchecked Sendable {
             instant: isTimed ? told : now, isDoubtful: isMonotonic && !isTimed && told != Instant(nanoseconds: 0))
     }
 
-    /// Reads what is there. Answers how many samples of each channel; none when there are none.
-    ///
-    /// - Parameter bytes: room for whole samples of each channel.
+    /// Reads the available audio and returns the number of samples per channel; 0 if there is none. The size of `bytes`
+    /// must be a multiple of one sample of all channels. Throws `PCMFailure`.
     func read(into bytes: UnsafeMutableRawBufferPointer) throws(PCMFailure) -> Int {
         let frames = bytes.count / (format.bytes * channels)
         let result = snd_pcm_readi(pcm, bytes.baseAddress, snd_pcm_uframes_t(frames))

@@ -1,9 +1,9 @@
 import PCastMedia
 import PCastNetwork
 
-/// How a network treats what passes between clients and a server.
+/// The conditions of a network between clients and a server.
 struct NetworkConditions: Sendable {
-    /// From clients to the server, and back.
+    /// The conditions from clients to the server, and from the server to clients.
     var up: LinkSchedule
     var down: LinkSchedule
     /// Changes that wait until they are asked for, one after the other.
